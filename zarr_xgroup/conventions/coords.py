@@ -10,7 +10,7 @@ Source: coords convention (zarr-conventions/coords).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -35,7 +35,6 @@ from zarr_xgroup.conventions.descriptions import (
     such_as,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.units import cf_units_of_time
 from zarr_xgroup.conventions.values import (
     explicit_values,
@@ -68,6 +67,8 @@ _NEEDED = {
     "reference": ("convention",),
     "affine": ("convention",),
 }
+#: The types of which it says the values itself.
+_OWN_TYPES = ("array", "inline", "interval")
 #: A duration of ISO 8601; its sign is an extension of it.
 _DURATION = re.compile(
     r"(?P<sign>-?)P(?=.)(?:(?P<years>\d{1,6})Y)?(?:(?P<months>\d{1,9})M)?(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
@@ -143,7 +144,7 @@ class Descriptor(Model, frozen=True, kw_only=True):
 _COORDS = Member(example=f'"coords": {_EXAMPLE}')
 
 
-class Said(Model, frozen=True, kw_only=True):
+class NewerDescription(Model, frozen=True, kw_only=True):
     """What the newer draft says of an axis, or of another coordinate.
 
     Attributes
@@ -184,13 +185,13 @@ COORDINATES = Attribute(
 )
 AXES = Attribute(
     "dimensions:axes",
-    ByName(Nested(Said)),
+    ByName(Nested(NewerDescription)),
     FORM,
     f'"dimensions:axes": {{"time": {{"coords": {_EXAMPLE}}}}}',
 )
 OTHERS = Attribute(
     "dimensions:coordinates",
-    ByName(Nested(Said)),
+    ByName(Nested(NewerDescription)),
     FORM,
     f'"dimensions:coordinates": {{"lat": {{"indexed_by": ["y", "x"], "coords": {_EXAMPLE}}}}}',
 )
@@ -219,8 +220,8 @@ class CoordsHandler(ConventionHandler):
             return True
         if not is_declared_by_group(cls, array):
             return False
-        is_one = any(it.node != array.node and it.name == array.name for it in _described(array))
-        return not is_one and next(iter(_wanted(array)), None) is not None
+        names = {it.name for it in _described(array) if it.node != array.node}
+        return array.name not in names and bool(_wanted(array))
 
     @classmethod
     def why_not(cls) -> str:
@@ -230,25 +231,29 @@ class CoordsHandler(ConventionHandler):
     @classmethod
     def shares_with(cls, array: ArrayView) -> frozenset[str]:
         """Return the conventions that say the values of coordinates which are described as theirs."""
-        descriptors = (it.descriptor for it in _wanted(array))
-        of_others = (it for it in descriptors if it is not None and it.convention)
-        names = (it.convention for it in of_others if it.type not in _SOURCES)
-        return frozenset(map(_plain, names)).difference((cls.name, *cls.aliases))
+        descriptors = (described.descriptor for described in _wanted(array))
+        names = (it.convention for it in descriptors if it and it.type not in _OWN_TYPES)
+        return frozenset(map(_plain, filter(None, names))).difference((cls.name, *cls.aliases))
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates, the array's own descriptions first, and the CRS."""
         for attribute in self.described:
             array.read(attribute)
         found: dict[str, Coordinate | None] = {}
-        for it in _wanted(array):
-            if it.name not in found:
-                lost = partial(coordinate_named, it.name)
-                it.tell(array)
-                if _stands(array, it):  # whatever does not fit to it is left behind
-                    found[it.name] = array.try_silently(_coordinate, array, it)
-                else:
-                    found[it.name] = array.try_reporting(_coordinate, array, it, cost=lost)
-        return array.interpretation(*filter(None, found.values()), crs=crs_of(array))
+        for described in _wanted(array):
+            name = described.name
+            if name in found:
+                continue
+            _report_unusable(array, described)
+            dims = {array.dim_names.get(dim, dim) for dim in described.dims}
+            own = None if array.sibling(name) is None else array.siblings[name]
+            if own == {dim: array.sizes.get(dim) for dim in dims}:
+                # The group has it itself: whatever does not fit to that is left behind.
+                found[name] = array.try_silently(_coordinate, array, described)
+            else:
+                lost = partial(coordinate_named, name)
+                found[name] = array.try_reporting(_coordinate, array, described, cost=lost)
+        return array.interpretation(*filter(None, found.values()))
 
 
 def _plain(name: str) -> str:
@@ -269,7 +274,7 @@ class _Described:
         Along what it lies, as it is written.
     descriptor : Descriptor or None
         Where its values are; None where that cannot be read.
-    said : Said or None
+    newer : NewerDescription or None
         What else the newer draft says of it.
     """
 
@@ -277,137 +282,122 @@ class _Described:
     name: str
     dims: tuple[str, ...]
     descriptor: Descriptor | None
-    said: Said | None = None
-
-    @property
-    def is_of_dimension(self) -> bool:
-        """Whether it is the coordinate of a dimension."""
-        return self.dims == (self.name,)
-
-    def tell(self, array: ArrayView) -> None:
-        """Say what of it cannot be used."""
-        if self.descriptor is not None and self.descriptor.wrong:
-            array.report_wrong(self.node, self.descriptor, coordinate_named(self.name))
-        for wrong in () if self.said is None else self.said.wrong:
-            key = wrong.place.keys[-1]
-            part = _("{key!r} of {what}").format(key=key, what=coordinate_named(self.name))
-            is_all = self.descriptor is None
-            array.report_wrong(self.node, [wrong], coordinate_named(self.name) if is_all else part)
+    newer: NewerDescription | None = None
 
     def at(self, *keys: str) -> Fragment:
         """Return the place of its descriptor, or of a part of that."""
-        written = self.descriptor or self.said
+        written = self.descriptor or self.newer
         return Fragment(self.node, () if written is None else (*written.keys, *keys), None)
 
 
 @once_per_array
 def _described(array: ArrayView) -> tuple[_Described, ...]:
     """Return the coordinates that an array describes, then those of its group."""
-    return tuple(it for node in (array.node, array.node.group) for it in _described_at(array, node))
-
-
-def _described_at(array: ArrayView, node: Node) -> Iterator[_Described]:
-    for attribute in CoordsHandler.described:
-        written = array.attribute(attribute.key, node)
-        found = None if written is None else parse_once(array, attribute.read, written)[0]
-        for name, item in found or ():
-            it = _of(node, name, item)
-            if it.descriptor is not None or (it.said is not None and it.said.wrong):
-                yield it
-
-
-def _of(node: Node, name: str, item: Said | Descriptor) -> _Described:
-    """Return a coordinate that a node describes in the newer way or the older."""
-    said, descriptor = (item, item.coords) if isinstance(item, Said) else (None, item)
-    along = item.indexed_by
-    if along is None and descriptor is not None:
-        along = descriptor.indexed_by
-    return _Described(node, name, (name,) if along is None else along, descriptor, said)
+    found = []
+    for node in (array.node, array.node.group):
+        for attribute in CoordsHandler.described:
+            written = array.attribute(attribute.key, node)
+            items = None if written is None else parse_once(array, attribute.read, written)[0]
+            for name, item in items or ():
+                newer, descriptor = (
+                    (item, item.coords) if isinstance(item, NewerDescription) else (None, item)
+                )
+                along = item.indexed_by
+                if along is None and descriptor is not None:
+                    along = descriptor.indexed_by
+                if descriptor is not None or (newer is not None and newer.wrong):
+                    dims = (name,) if along is None else along
+                    found.append(_Described(node, name, dims, descriptor, newer))
+    return tuple(found)
 
 
 @once_per_array
 def _wanted(array: ArrayView) -> tuple[_Described, ...]:
     """Return the descriptions that are about an array: its own, and those of the group that can be."""
     known = {*array.dims, *array.dim_names}
-    about = (it for it in _described(array) if it.node == array.node or known.issuperset(it.dims))
-    return tuple(it for it in about if it.name != array.name or it.dims != array.dims)
+    return tuple(
+        described
+        for described in _described(array)
+        if (described.node == array.node or known.issuperset(described.dims))
+        and (described.name != array.name or described.dims != array.dims)
+    )
 
 
-def _stands(array: ArrayView, it: _Described) -> bool:
-    """Tell whether the group has itself what is described, along the dimensions that it is to have."""
-    if array.sibling(it.name) is None:
-        return False
-    dims = tuple(array.dim_names.get(dim, dim) for dim in it.dims)
-    return dict(array.siblings[it.name]) == {dim: array.sizes.get(dim) for dim in dims}
+def _report_unusable(array: ArrayView, described: _Described) -> None:
+    """Report what of a description cannot be used."""
+    coordinate = coordinate_named(described.name)
+    array.report_wrong(described.node, described.descriptor, coordinate)
+    for wrong in () if described.newer is None else described.newer.wrong:
+        key = wrong.place.keys[-1]
+        part = _("{key!r} of {what}").format(key=key, what=coordinate)
+        lost = coordinate if described.descriptor is None else part
+        array.report_wrong(described.node, [wrong], lost)
 
 
-def _coordinate(array: ArrayView, it: _Described) -> Coordinate | None:
-    """Return a coordinate; None for one that another convention says."""
-    dims = tuple(array.dim_names.get(dim, dim) for dim in it.dims)
+def _coordinate(array: ArrayView, described: _Described) -> Coordinate | None:
+    """Return a coordinate, or raise XGroupError; None for one that another convention says, or that is told."""
+    dims = tuple(array.dim_names.get(dim, dim) for dim in described.dims)
+    descriptor, place, remedy = described.descriptor, described.at(), such_as(_INDEXED)
     if len(set(array.dims).intersection(dims)) < len(dims):
         text = _("lies along {dims}, but the array has {own}")
-        raise it.at().error(
-            text.format(dims=list(dims), own=list(array.dims)), FITTING, such_as(_INDEXED)
-        )
-    name = dims[0] if it.is_of_dimension else it.name
-    attributes = {} if it.said is None else it.said.attributes
-    if it.descriptor is None or it.descriptor.lost is not None:
-        return None  # which is told
-    if it.descriptor.type not in _SOURCES:
-        if _plain(it.descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
-            raise it.at("convention").error(
-                _("is the convention itself, which has no such type"), DESCRIPTOR
-            )
-        return None  # another convention says it
-    source, found = _SOURCES[it.descriptor.type](array, it, dims, it.descriptor)
-    return Coordinate(name, source, attributes | found)
+        raise place.error(text.format(dims=list(dims), own=list(array.dims)), FITTING, remedy)
+    if descriptor is None or descriptor.lost is not None:
+        return None
+    name = dims[0] if described.dims == (described.name,) else described.name
+    attributes = {} if described.newer is None else described.newer.attributes
+    shape = tuple(array.sizes[dim] for dim in dims)
+    source: Source
+    if descriptor.type == "array":
+
+        def misfit(node: Node) -> str | None:
+            found = shape_of(array, node)
+            text = _("its shape is {shape}, the coordinate needs {needed}")
+            return None if found == shape else text.format(shape=list(found), needed=list(shape))
+
+        written = described.at("path")
+        reference = Fragment(written.node, written.keys, {"node": descriptor.path})
+        node = array.resolver.array(reference, misfit)
+        source = array.stored(Stored(node, dims), reference)
+    elif descriptor.type == "inline":
+        values: Any = descriptor.values
+        if len(dims) > 1:
+            text = _("has values of one dimension, but several are meant")
+            raise place.error(text, FITTING, remedy)
+        (size,) = shape or (1,)
+        if len(values) != size:
+            text = _("has {number} values, the axis needs {length}")
+            remedy = _("write {size} values, or refer to an array of them").format(size=size)
+            text = text.format(number=len(values), length=size)
+            raise described.at("values").error(text, FITTING, remedy)
+        source = Literal(values if dims else values[0], dims)
+    elif descriptor.type == "interval":
+        if len(dims) != 1:
+            text = _("is an interval, but not of one dimension")
+            raise place.error(text, FITTING, remedy)
+        function, units = _interval(described, descriptor, shape[0])
+        dtype = np.asarray(function(np.arange(1))).dtype
+        source, attributes = Computed(function, shape, dtype.str, dims), attributes | units
+    else:
+        if _plain(descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
+            text = _("is the convention itself, which has no such type")
+            raise described.at("convention").error(text, DESCRIPTOR)
+        return None
+    return Coordinate(name, source, attributes)
 
 
-def _of_array(
-    array: ArrayView, it: _Described, dims: tuple[str, ...], written: Descriptor
-) -> tuple[Source, dict[str, str]]:
-    """Return the array that a path leads to."""
-    needed = tuple(array.sizes[dim] for dim in dims)
-
-    def misfit(node: Node) -> str | None:
-        if shape_of(array, node) == needed:
-            return None
-        text = _("its shape is {shape}, the coordinate needs {needed}")
-        return text.format(shape=list(shape_of(array, node)), needed=list(needed))
-
-    place = it.at("path")
-    reference = Fragment(place.node, place.keys, {"node": written.path})
-    node = array.resolver.array(reference, misfit)
-    return array.stored(Stored(node, dims), reference), {}
+# Intervals.
 
 
-def _of_values(
-    array: ArrayView, it: _Described, dims: tuple[str, ...], written: Descriptor
-) -> tuple[Source, dict[str, str]]:
-    """Return values that are written inline."""
-    values: Any = written.values
-    if len(dims) > 1:
-        raise it.at().error(
-            _("has values of one dimension, but several are meant"), FITTING, such_as(_INDEXED)
-        )
-    size = array.sizes[dims[0]] if dims else 1
-    if len(values) != size:
-        text = _("has {number} values, the axis needs {length}")
-        remedy = _("write {size} values, or refer to an array of them").format(size=size)
-        named = text.format(number=len(values), length=size)
-        raise it.at("values").error(named, FITTING, remedy)
-    return Literal(values if dims else values[0], dims), {}
+def _interval(
+    described: _Described, written: Descriptor, size: int
+) -> tuple[Callable[[Any], Any], dict[str, str]]:
+    """Return what gives values at equal distances, of numbers or of times, and the units of times.
 
-
-def _of_interval(
-    array: ArrayView, it: _Described, dims: tuple[str, ...], written: Descriptor
-) -> tuple[Source, dict[str, str]]:
-    """Return values at equal distances: of numbers, or of times."""
-    if len(dims) != 1:
-        raise it.at().error(
-            _("is an interval, but not of one dimension"), FITTING, such_as(_INDEXED)
-        )
-    size = array.sizes[dims[0]]
+    Raises
+    ------
+    XGroupMetadataError
+        If there are not as many of them as the dimension has.
+    """
     start, end, step = written.start, written.end, written.step
     attributes: dict[str, str] = {}
     last: float | Fraction
@@ -415,29 +405,30 @@ def _of_interval(
         function: Callable[[Any], Any] = Regular(start, step)
         last, towards = end, step
     else:
-        first, stop = (_time(it.at(key), getattr(written, key)) for key in ("start", "end"))
-        function, unit, towards = _steps(it.at("step"), first, step)
+        first, stop = (_time(described.at(key), getattr(written, key)) for key in ("start", "end"))
+        months, towards = _duration(described.at("step"), step)
+        if months:
+            function, unit = Months(first.date().isoformat(), months), "days"
+        else:
+            whole = (name for name, length in _UNITS.items() if towards % length == 0)
+            unit = next(whole, "seconds")
+            number = towards / _UNITS[unit]
+            function = Regular(0, int(number) if number.is_integer() else number)
         last = Fraction((stop - first) // timedelta(microseconds=1), 1_000_000 * _UNITS[unit])
         # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
-        calendar = "proleptic_gregorian"
-        attributes = {"units": cf_units_of_time(unit, first.isoformat()), "calendar": calendar}
+        attributes = {"units": cf_units_of_time(unit, first.isoformat())}
+        attributes["calendar"] = "proleptic_gregorian"
+        towards = months or towards
     if towards == 0:
-        raise it.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
-    _check_number(it, function, size, last if towards > 0 else -last, 1 if towards > 0 else -1)
-    dtype = np.asarray(function(np.arange(1))).dtype
-    return Computed(function, (size,), dtype.str, dims), attributes
-
-
-def _check_number(
-    it: _Described, function: Callable[[Any], Any], size: int, end: float | Fraction, sign: int
-) -> None:
-    """Raise XGroupMetadataError unless an interval has as many values as the dimension; `end` may be one."""
+        raise described.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
+    sign = 1 if towards > 0 else -1
     before, after = (sign * function(position) for position in (size - 1, size))
     slack = abs(after - before) * _SLACK if isinstance(after, float) else 0  # integers are exact
-    if size and not before <= end + slack < after:
+    if size and not before <= sign * last + slack < after:
         text = _("start, end and step do not give as many values as the dimension has: {size}")
         remedy = _('write the "end" of {size} values').format(size=size)
-        raise it.at().error(text.format(size=size), FITTING, remedy)
+        raise described.at().error(text.format(size=size), FITTING, remedy)
+    return function, attributes
 
 
 def _time(place: Fragment, value: float | str) -> datetime:
@@ -446,21 +437,8 @@ def _time(place: Fragment, value: float | str) -> datetime:
         found = datetime.fromisoformat(str(value))
         return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:  # the latter of a year that is none in UTC
-        raise place.error(
-            _("must be a time of ISO 8601, as start, end and step belong together"), DESCRIPTOR
-        ) from error
-
-
-def _steps(
-    place: Fragment, first: datetime, step: float | str
-) -> tuple[Callable[[Any], Any], str, float]:
-    """Return what counts times from the first, its unit, and a number with the sign of a step."""
-    months, seconds = _duration(place, step)
-    if months:
-        return Months(first.date().isoformat(), months), "days", months
-    unit = next((it for it, length in _UNITS.items() if seconds % length == 0), "seconds")
-    number = seconds / _UNITS[unit]
-    return Regular(0, int(number) if number.is_integer() else number), unit, seconds
+        text = _("must be a time of ISO 8601, as start, end and step belong together")
+        raise place.error(text, DESCRIPTOR) from error
 
 
 def _duration(place: Fragment, step: float | str) -> tuple[int, float]:
@@ -478,13 +456,3 @@ def _duration(place: Fragment, step: float | str) -> tuple[int, float]:
         text = _("has both months and what has a fixed length")
         raise place.error(text, DESCRIPTOR, such_as(_STEP))
     return sign * months, sign * seconds
-
-
-_Sourced = Callable[
-    [ArrayView, _Described, tuple[str, ...], Descriptor], tuple[Source, dict[str, str]]
-]
-_SOURCES: Mapping[str, _Sourced] = {
-    "array": _of_array,
-    "inline": _of_values,
-    "interval": _of_interval,
-}

@@ -296,14 +296,12 @@ class Time(_CsModel, frozen=True, kw_only=True):
             keys = dict.fromkeys(keys, "reference")
         else:
             units = f"{found.get('unit', '')} since {found.get('epoch', '')}"
-        remedies = {
-            UNIT_OF_TIME: _("write seconds, minutes, hours or days"),
-            EPOCH: such_as('"epoch": "2028-02-01T00:00:00"'),
-        }
         for rule, text in faults_of(units, found.get("calendar", "")):
             if keys.get(rule) in found:  # what is wrong with the calendar is told by its kind
-                place = fragment.place(keys[rule])
-                reader.report(rule, place, text, remedies[rule], value_kept=True)
+                remedy = _("write seconds, minutes, hours or days")
+                if rule is EPOCH:
+                    remedy = such_as('"epoch": "2028-02-01T00:00:00"')
+                reader.report(rule, fragment.place(keys[rule]), text, remedy, value_kept=True)
 
     @property
     def units(self) -> Mapping[str, str]:
