@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import (
@@ -40,7 +39,7 @@ from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.functions import FINEST, Regular, UnpackedCells
-from zarr_xgroup.variables.sources import Computed, Source, Stored
+from zarr_xgroup.variables.sources import Computed, Stored
 
 DOCUMENT = "dggs convention (zarr-conventions/dggs)"
 
@@ -202,16 +201,6 @@ class Dggs(Model, frozen=True, kw_only=True):
             found["ellipsoid"] = self.ellipsoid.attributes
         return found
 
-    @property
-    def is_nested(self) -> bool:
-        """Whether its cells are those of one level of HEALPix, in the scheme ``nested``."""
-        is_of_level = self.refinement_level is not None and self.refinement_level <= FINEST
-        return (
-            self.name.lower() == "healpix"
-            and self.indexing_scheme in ("", "nested")
-            and is_of_level
-        )
-
 
 ATTRIBUTE = Attribute("dggs", Nested(Dggs), FORM, _EXAMPLE, marks=("spatial_dimension",))
 
@@ -241,15 +230,19 @@ class DggsHandler(ConventionHandler):
         written = _written(array)
         if written is None or written.node is array.node:
             return written is not None
-        model = parse_once(array, ATTRIBUTE.read, written)[0]
-        if not isinstance(model, Dggs):
+        dggs = parse_once(array, ATTRIBUTE.read, written)[0]
+        if not isinstance(dggs, Dggs):
             return True
-        dimension = _dimension(array, model)
-        is_meant = dimension in array.dims or not array.memo(
+        dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
+        ids = [array.node.group.child(CELL_IDS)]
+        if dggs.coordinate:
+            reference = _reference(dggs, written.node)
+            ids.append(array.try_silently(array.resolver.array, reference))
+        if array.node in ids or not array.dims:
+            return False
+        return dimension in array.dims or not array.memo(
             _is_in_group, array, dimension, by=(array.node.group, dimension)
         )
-        ids = array.node.group.child(CELL_IDS), _referred(array, model)
-        return is_meant and bool(array.dims) and array.node not in ids
 
     @classmethod
     def why_not(cls) -> str:
@@ -261,14 +254,14 @@ class DggsHandler(ConventionHandler):
         written, lost = _written(array), _("the ids of its cells")
         if written is None:
             return array.interpretation()
-        model, wrong = parse_once(array, ATTRIBUTE.read, written)
+        dggs, wrong = parse_once(array, ATTRIBUTE.read, written)
         array.report_wrong(written.node, wrong, lost)
-        array.report_wrong(written.node, model, lost)
-        if not isinstance(model, Dggs) or model.lost is not None:
+        array.report_wrong(written.node, dggs, lost)
+        if not isinstance(dggs, Dggs) or dggs.lost is not None:
             return array.interpretation()
-        array.report_wrong(written.node, model.ellipsoid, _("the ellipsoid of its cells"))
-        cells = array.try_reporting(_cells, array, model, written, cost=lambda: lost)
-        return array.interpretation() if cells is None else array.interpretation(cells)
+        array.report_wrong(written.node, dggs.ellipsoid, _("the ellipsoid of its cells"))
+        cells = array.try_reporting(_cells, array, dggs, written.node, cost=lambda: lost)
+        return array.interpretation(*filter(None, [cells]))
 
     @classmethod
     def restated(
@@ -298,75 +291,71 @@ def _written(array: ArrayView) -> Fragment | None:
     return of_level or array.attribute(ATTRIBUTE.key, array.node.group)
 
 
-def _dimension(array: ArrayView, model: Dggs) -> str:
-    return array.dim_names.get(model.spatial_dimension, model.spatial_dimension)
-
-
 def _is_in_group(array: ArrayView, dimension: str) -> bool:
     """Tell whether any array of the group has a dimension."""
     return any(dimension in sizes for sizes in array.siblings.values())
 
 
-def _referred(array: ArrayView, model: Dggs) -> Node | None:
-    """Return the array of ids that an object around an array names."""
-    written = _written(array)
-    if written is None or not model.coordinate:
-        return None
-    found: Node | None = array.try_silently(array.resolver.array, _reference(model, written.node))
-    return found
+def _reference(dggs: Dggs, node: Node) -> Fragment:
+    """Return the reference to the array of ids that an object names, as it is written in a node."""
+    place = dggs.place(node, "coordinate")
+    return Fragment(place.node, place.keys, {"node": dggs.coordinate})
 
 
-def _reference(model: Dggs, node: Node) -> Fragment:
-    place = model.place(node, "coordinate")
-    return Fragment(place.node, place.keys, {"node": model.coordinate})
-
-
-def _cells(array: ArrayView, model: Dggs, written: Fragment) -> Coordinate:
+def _cells(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     """Return the coordinate of cells, or raise XGroupError."""
     # 1. The dimension.
-    dimension = _dimension(array, model)
+    dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
     size = array.sizes.get(dimension)
     if size is None:
-        place = model.place(written.node, "spatial_dimension")
-        meant = (*array.dims, "cells")[-1]
         text = _("{dimension!r} is no dimension of the array ({dims})")
-        if written.node != array.node:
+        if written_in != array.node:
             text = _("{dimension!r} is no dimension of an array of the group")
-        said = text.format(dimension=dimension, dims=", ".join(array.dims))
-        raise place.error(said, DIMENSION, write("spatial_dimension", meant))
+        text = text.format(dimension=dimension, dims=", ".join(array.dims))
+        remedy = write("spatial_dimension", (*array.dims, "cells")[-1])
+        raise dggs.place(written_in, "spatial_dimension").error(text, DIMENSION, remedy)
     # 2. The group's own array of what the coordinate would be called stands.
-    is_packed = model.compression != "none"
-    is_named = bool(model.coordinate) and not is_packed and "/" not in model.coordinate
+    is_packed, name = dggs.compression != "none", dggs.coordinate
     has_own = array.sibling(CELL_IDS) is not None and array.siblings[CELL_IDS] == {dimension: size}
     own = array.node.group.child(CELL_IDS)
-    if has_own and (not is_named or model.coordinate == CELL_IDS):
-        return _stored(array, model, written, own)
+    if has_own and (is_packed or name in ("", CELL_IDS) or "/" in name):
+        return _stored(array, dggs, written_in, dimension, own)
     # 3. All cells of a level.
-    if not model.coordinate:
-        return Coordinate(CELL_IDS, _all_cells(array, model, written, dimension), model.attributes)
+    if not name:
+        source = _all_cells(array, dggs, written_in, dimension)
+        return Coordinate(CELL_IDS, source, dggs.attributes)
     # 4. The array that is named, unpacked where it has to be.
-    reference = _reference(model, written.node)
-    if has_own and array.sibling(model.coordinate) is None:
+    reference = _reference(dggs, written_in)
+    if has_own and array.sibling(name) is None:
         text = _("leads nowhere; the group's own {name!r} was taken").format(name=CELL_IDS)
-        array.report(
-            CELLS,
-            reference,
-            text,
-            write("coordinate", CELL_IDS),
-            topic=Topic.CHOICE,
-            severity="warning",
-        )
-        return _stored(array, model, written, own)
-    shape: list[int | None] = [None, 2] if model.compression == "ranges" else [None]
-    shape = shape if is_packed else [size]
-    node = array.resolver.array(reference, partial(_misfit, array, shape))
+        remedy, topic = write("coordinate", CELL_IDS), Topic.CHOICE
+        array.report(CELLS, reference, text, remedy, topic=topic, severity="warning")
+        return _stored(array, dggs, written_in, dimension, own)
+    needed: list[int | str] = ["n"] if is_packed else [size]
+    if dggs.compression == "ranges":
+        needed = ["n", 2]
+
+    def misfit(node: Node) -> str | None:
+        shape = list(shape_of(array, node))
+        pairs = zip(needed, shape, strict=False)
+        if len(shape) == len(needed) and all(length in ("n", own) for length, own in pairs):
+            return None
+        return _("its shape is {shape}, the cells need {needed}").format(shape=shape, needed=needed)
+
+    node = array.resolver.array(reference, misfit)
     if is_packed:
-        return _unpacked(array, model, node, reference)
-    return _stored(array, model, written, node, reference)
+        source = _unpacked(array, dggs, dimension, node, reference)
+        return Coordinate(CELL_IDS, source, dggs.attributes)
+    return _stored(array, dggs, written_in, dimension, node, reference)
 
 
 def _stored(
-    array: ArrayView, model: Dggs, written: Fragment, node: Node, reference: Fragment | None = None
+    array: ArrayView,
+    dggs: Dggs,
+    written_in: Node,
+    dimension: str,
+    node: Node,
+    reference: Fragment | None = None,
 ) -> Coordinate:
     """Return the coordinate of cells that an array is.
 
@@ -374,62 +363,51 @@ def _stored(
     those of the group.
     """
     name = node.name if node.group == array.node.group else CELL_IDS
-    source = array.stored(Stored(node, (_dimension(array, model),)), reference)
-    found = array.attributes_of(node)
-    own = [] if found is None else [key for key in found.value if not key.startswith("_")]
-    attributes = model.attributes
+    source = array.stored(Stored(node, (dimension,)), reference)
+    document = array.document_of(node)
+    own = [] if document is None else [key for key in document.attributes if key[:1] != "_"]
+    attributes = dggs.attributes
     if "grid_name" in own:
         attributes = {key: attributes[key] for key in ("ellipsoid",) if key in attributes}
-    elif own and written.node == array.node.group:
+    elif own and written_in == array.node.group:
         attributes = {}
     return Coordinate(name, source, attributes)
 
 
-def _misfit(array: ArrayView, needed: list[int | None], node: Node) -> str | None:
-    """Return why an array cannot be the ids of cells: its shape."""
-    shape = list(shape_of(array, node))
-    if len(shape) == len(needed) and all(
-        length in (None, own) for length, own in zip(needed, shape, strict=True)
-    ):
-        return None
-    text = _("its shape is {shape}, the cells need {needed}")
-    return text.format(shape=shape, needed=["n" if it is None else it for it in needed])
-
-
-def _unpacked(array: ArrayView, model: Dggs, node: Node, reference: Fragment) -> Coordinate:
+def _unpacked(
+    array: ArrayView, dggs: Dggs, dimension: str, node: Node, reference: Fragment
+) -> Computed:
     """Return the ids of the cells that an array has packed."""
-    if not model.is_nested:
+    level, scheme = dggs.refinement_level, dggs.indexing_scheme
+    is_healpix = dggs.name.lower() == "healpix" and scheme in ("", "nested")
+    if not is_healpix or level is None or level > FINEST:
         text = _("is packed, which is only known of nested cells of a level of HEALPix")
         raise reference.error(text, CELLS, write("compression", "none"))
     array.referred.add(node)
-    dimension = _dimension(array, model)
-    size = array.sizes[dimension]
     along = ("range", "end")[: len(shape_of(array, node))]
     packed = array.stored(Stored(node, along, decoded=False), reference)
     kind = array.maker.decoded_dtype(packed)
     if kind.kind not in "iu":
         text, remedy = _("names {node}, which has no integers"), _("name an array of integers")
         raise reference.error(text.format(node=node), CELLS, remedy)
-    chunks = chunks_along(array, (dimension,))
-    function = UnpackedCells(size, model.refinement_level or 0)
-    cells = Computed(function, (size,), kind.str, (dimension,), chunks=chunks, arrays=(packed,))
-    return Coordinate(CELL_IDS, cells, model.attributes)
+    size, chunks = array.sizes[dimension], chunks_along(array, (dimension,))
+    function = UnpackedCells(size, level)
+    return Computed(function, (size,), kind.str, (dimension,), chunks=chunks, arrays=(packed,))
 
 
-def _all_cells(array: ArrayView, model: Dggs, written: Fragment, dimension: str) -> Source:
+def _all_cells(array: ArrayView, dggs: Dggs, written_in: Node, dimension: str) -> Computed:
     """Return the ids of all cells of a level in order, which is known of HEALPix."""
-    size = array.sizes[dimension]
-    place, level = model.place(written.node), model.refinement_level
-    is_known = model.name.lower() == "healpix" and model.indexing_scheme in _IN_ORDER
+    size, level = array.sizes[dimension], dggs.refinement_level
+    place, remedy = dggs.place(written_in), write("coordinate", CELL_IDS)
+    is_known = dggs.name.lower() == "healpix" and dggs.indexing_scheme in _IN_ORDER
     if not is_known or level is None or level > FINEST:
         text = _("has no 'coordinate', without which the ids of cells are only known of HEALPix")
-        raise place.error(text, CELLS, write("coordinate", CELL_IDS))
+        raise place.error(text, CELLS, remedy)
     number = 12 * 4**level
     if size != number:
         text = _("has no 'coordinate': all {number} cells of level {level}, but there are {size}")
-        said = text.format(number=number, level=level, size=size)
-        raise place.error(said, CELLS, write("coordinate", CELL_IDS))
+        raise place.error(text.format(number=number, level=level, size=size), CELLS, remedy)
     lowest = 4 ** (FINEST - level)
-    ids = Regular(lowest, 2 * lowest) if model.indexing_scheme == "zuniq" else Regular(0, 1)
+    ids = Regular(lowest, 2 * lowest) if dggs.indexing_scheme == "zuniq" else Regular(0, 1)
     chunks = chunks_along(array, (dimension,))
     return Computed(ids, (size,), "int64", (dimension,), chunks=chunks)
