@@ -234,11 +234,11 @@ class DggsHandler(ConventionHandler):
         if not isinstance(dggs, Dggs):
             return True
         dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
-        ids = [array.node.group.child(CELL_IDS)]
+        named: Node | None = None
         if dggs.coordinate:
             reference = _reference(dggs, written.node)
-            ids.append(array.try_silently(array.resolver.array, reference))
-        if array.node in ids or not array.dims:
+            named = array.try_silently(array.resolver.array, reference)
+        if not array.dims or array.node in (array.node.group.child(CELL_IDS), named):
             return False
         return dimension in array.dims or not array.memo(
             _is_in_group, array, dimension, by=(array.node.group, dimension)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -109,17 +109,19 @@ class RefHandler(ConventionHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the arrays referred to outside of other conventions' attributes."""
-        coordinates = []
-        referring = (key for key in array.attributes if may_refer(array.attributes.text(key)))
-        for key in dict.fromkeys((*referring, ATTRIBUTE.key)):
-            if _is_of_others(key):
+        coordinates: list[Coordinate] = []
+        for key in array.attributes:
+            is_own = key == ATTRIBUTE.key
+            if _is_of_others(key) or not (is_own or may_refer(array.attributes.text(key))):
                 continue
             attribute = array.attribute(key)
-            for reference in _written_in(key, attribute) if attribute is not None else ():
+            references = [] if attribute is None else [*references_in(attribute)]
+            if is_own and attribute is not None:  # what it is, or lists, is meant as a reference
+                references += _without_references(attribute)
+            for reference in references:
                 lost = partial(referred_to_by, key)
                 coordinate = array.try_reporting(_coordinate, array, reference, cost=lost)
-                if coordinate is not None:
-                    coordinates.append(coordinate)
+                coordinates += filter(None, [coordinate])
         return array.interpretation(*coordinates)
 
 
@@ -128,34 +130,24 @@ def _is_of_others(key: str) -> bool:
     return key in _OTHERS or key.startswith(_OTHER_PREFIXES)
 
 
-def _written_in(key: str, attribute: Fragment) -> Iterator[Fragment]:
-    """Yield the references in an attribute. What `ref` is or lists is meant as one, if it holds none."""
-    yield from references_in(attribute)
-    if key == ATTRIBUTE.key:
-        yield from _without_references(attribute)
-
-
-def _without_references(written: Fragment) -> Iterator[Fragment]:
-    """Yield what is, or is listed, that holds no reference."""
+def _without_references(written: Fragment) -> list[Fragment]:
+    """Return the value, or the items of a list, that hold no reference."""
     meant = written.items() if isinstance(written.value, list) else [written]
-    return (it for it in meant if next(references_in(it), None) is None)
+    return [item for item in meant if next(references_in(item), None) is None]
 
 
 def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:
-    node = _array(array, reference)
+    """Return the array that a reference leads to.
+
+    None for one to a group or to metadata, which has to lead somewhere but attaches nothing.
+    """
+    node = None
+    with suppress(XGroupReferenceError):
+        node = array.resolver.array(reference)
+    if node is None:
+        array.resolver.fragment(reference)
     if node is None or node == array.node:
         return None
     node = own_or_referred(array, node)
     source = array.stored(Stored(node, fitting_dims(array, node)), reference)
     return Coordinate(node.name, source)
-
-
-def _array(array: ArrayView, reference: Fragment) -> Node | None:
-    """Return the array that a reference leads to.
-
-    None for one to a group or to metadata, which has to lead somewhere but attaches nothing.
-    """
-    with contextlib.suppress(XGroupReferenceError):
-        return array.resolver.array(reference)
-    array.resolver.fragment(reference)
-    return None
