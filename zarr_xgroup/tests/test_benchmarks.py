@@ -92,7 +92,7 @@ def test_the_table_is_printed(tmp_path: Path) -> None:
         "cost per group",
         "one group, consolidated",
         *["one group, not consolidated"] * 3,
-        *["a group"] * 2,
+        *["a group"] * 3,
         "real products" if missing else "open_datatree",
         "reading a variable whole",
         "reading a variable in slices",
