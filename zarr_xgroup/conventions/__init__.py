@@ -1,7 +1,8 @@
 """The conventions: one module each, the list of handlers there are, and what a handler needs."""
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import Checkable, ConventionHandler, Surroundings
+from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.descriptions import (
@@ -34,7 +35,7 @@ __all__ = [
     "Attribute",
     "BoundResolver",
     "ByName",
-    "Checkable",
+    "CheckedNode",
     "Computed",
     "ConventionHandler",
     "Coordinate",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     Convention,
@@ -21,57 +22,14 @@ from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import candidate_paths
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
 
-__all__ = ["Checkable", "ConventionHandler", "failure_of", "gives_coordinates"]
-
-
-class Checkable(Protocol):
-    """A node of a store that `zarr_xgroup.check` looks at, as the `check` of a handler is given it."""
-
-    @property
-    def node(self) -> Node:
-        """Its place; as text its absolute path."""
-
-    @property
-    def is_array(self) -> bool:
-        """Whether it is an array, else it is a group."""
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        """Its attributes, not to be changed."""
-
-    def attribute(self, key: str) -> Fragment | None:
-        """Return one of its attributes, None where there is none or it is null."""
-
-    @property
-    def group(self) -> Checkable | None:
-        """The group that it is in, None for the root."""
-
-    @property
-    def dims(self) -> tuple[str | None, ...]:
-        """The names that an array's metadata give its dimensions."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of an array."""
-
-    def members(self) -> Sequence[str]:
-        """Return the names of the groups and arrays directly in a group."""
-
-    def member(self, path: str) -> Checkable | None:
-        """Return what is at a path below a group, None where there is nothing that can be read."""
-
-    def below(self) -> Iterator[Checkable]:
-        """Yield all groups and arrays below a group."""
-
-    def is_declared(self, convention: type[ConventionHandler]) -> bool:
-        """Tell whether the node or a group that it is in declares a convention."""
+__all__ = ["ConventionHandler", "failure_of", "gives_coordinates"]
 
 
 @dataclass(frozen=True)
@@ -266,14 +224,14 @@ class ConventionHandler(Convention):
         return plugin_adapter.interpreted(self.get_variables, array)
 
     @classmethod
-    def check(cls, subject: Checkable) -> Iterable[Finding]:
+    def check(cls, subject: CheckedNode) -> Iterable[Finding]:
         """Return what a producer should mend in the metadata of a node, for `zarr_xgroup.check`.
 
         By default nothing. Asked of every group and array, whether or not it declares the convention.
 
         Parameters
         ----------
-        subject : Checkable
+        subject : CheckedNode
             The node: its attributes, and those of the groups that it is in.
 
         Returns

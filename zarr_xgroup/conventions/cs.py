@@ -32,7 +32,8 @@ from zarr_xgroup.conventions.axes import (
     fitting_dims,
     geolocation_coordinates,
 )
-from zarr_xgroup.conventions.base import Checkable, ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import ALONG, CRS_KEYS, Crs, cf_length, is_geographic
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
@@ -572,7 +573,7 @@ class CsHandler(ConventionHandler):
         return next(filter(None, (crs_at(array, place) for place in places)), None)
 
     @classmethod
-    def check(cls, subject: Checkable) -> Iterable[Finding]:
+    def check(cls, subject: CheckedNode) -> Iterable[Finding]:
         """Return what is wrong with the CRSs that a group shares, whatever it declares."""
         shared = None if subject.is_array else subject.attribute(SHARED.key)
         systems = shared.value.values() if shared and isinstance(shared.value, OBJECT) else ()

@@ -244,11 +244,15 @@ def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, 
     They do if they name it beside NZ-1.0. Without that a name declares nothing: most stores that were
     converted have one of CF.
     """
-    if convention.named_by_root is None:
-        return False
+    pattern = convention.named_by_root
+    return pattern is not None and any(map(pattern.fullmatch, names_of_store(attributes)))
+
+
+def names_of_store(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the conventions that the root names for the whole store, in small letters; none without NZ-1.0."""
     texts = [text for key in NAMING if isinstance(text := attributes.get(key), str)]
     names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
-    return _NZ in names and any(map(convention.named_by_root.fullmatch, names))
+    return names if _NZ in names else []
 
 
 def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:

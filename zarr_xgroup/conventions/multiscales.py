@@ -17,7 +17,8 @@ from itertools import chain, islice
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
-from zarr_xgroup.conventions.base import Checkable, ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import Convention, is_declared_at, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
@@ -355,7 +356,7 @@ class Multiscales(ConventionHandler):
     rules = RULES
 
     @classmethod
-    def check(cls, subject: Checkable) -> Iterator[Finding]:
+    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
         """Yield which levels of a group are neither groups nor arrays."""
         written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
         layout = None if written is None else ATTRIBUTE.read(written)[0]

@@ -28,7 +28,8 @@ from zarr_xgroup.conventions.affine import (
     usable,
 )
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import Checkable, ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import Attribute, Parsed, shown, write
@@ -182,7 +183,7 @@ class SpatialHandler(ConventionHandler):
         return array.try_silently(places_of(array).value, DIMENSIONS) or ()
 
     @classmethod
-    def check(cls, subject: Checkable) -> Iterator[Finding]:
+    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
         """Yield what is wrong with boxes and with items of a layout, and that no array has the dimensions named."""
         layout = None if subject.is_array else subject.attribute(LAYOUT.key)
         levels = None if layout is None else layout.get("layout")

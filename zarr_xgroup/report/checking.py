@@ -15,7 +15,7 @@ from zarr_xgroup.findings import Finding, group_findings, wording
 from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
-from zarr_xgroup.report.rules import Checked, mistakes_of, references, stores
+from zarr_xgroup.report.rules import CheckedStore, mistakes_of, references, stores
 
 #: By what findings are the same in several places, and of which each may have 200.
 _words = attrgetter("rule", "text", "remedy", "severity")
@@ -106,7 +106,7 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
     """
     with planning(filename_or_obj, options, ReportOptions) as planned:
         plans = planned.plan_tree(with_indexes=True)
-        checked = Checked(planned.library.tree, planned.group, planned.assumed)
+        checked = CheckedStore(planned.library.tree, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
         found = limited(_mistakes(planned, plans, checked))
         mistakes = [replace(mistake, error=None) for mistake in found]
@@ -128,10 +128,12 @@ def limited(mistakes: Iterable[Finding]) -> list[Finding]:
     return [*(mistake for mistake in found if wording(mistake) in shown), *others]
 
 
-def _mistakes(planned: Planning, plans: list[GroupPlan], checked: Checked) -> Iterator[Finding]:
+def _mistakes(
+    planned: Planning, plans: list[GroupPlan], checked: CheckedStore
+) -> Iterator[Finding]:
     """Yield all that is wrong, maybe the same in several places."""
     library, tree = planned.library, planned.library.tree
-    of_nodes = (mistake for subject in checked.subjects() for mistake in mistakes_of(subject))
+    of_nodes = (mistake for subject in checked.nodes() for mistake in mistakes_of(subject))
     found = group_findings(of_nodes, by=_words)
     lost = references.check(found_references(plans, tree), found, checked)
     found = group_findings([*found, *lost], by=_words)

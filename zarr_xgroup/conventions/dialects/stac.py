@@ -25,7 +25,8 @@ from zarr_xgroup.conventions.affine import (
 )
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import horizontal_dims
-from zarr_xgroup.conventions.base import Checkable, Surroundings
+from zarr_xgroup.conventions.base import Surroundings
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.model import Interpretation
@@ -95,7 +96,7 @@ class StacProjHandler(ProjHandler):
         return [name for name in declared.value if isinstance(name, str)]
 
     @classmethod
-    def check(cls, subject: Checkable) -> Iterator[Finding]:
+    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
         """Yield a shape that is not the array's, or else a transform by which it does not fill the box."""
         if not (subject.is_array and len(subject.dims) > 1 and subject.is_declared(cls)):
             return

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from zarr_xgroup.conventions import declaring
-from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler, handlers
+from zarr_xgroup.conventions.checked import CheckedNode, CheckedStore
+from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler, declarable, handlers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY
@@ -23,12 +24,11 @@ from zarr_xgroup.report.rules import (
     references,
     stores,
 )
-from zarr_xgroup.report.rules.subject import Checked, Subject
 
 __all__ = [
     "RULES",
-    "Checked",
-    "Subject",
+    "CheckedNode",
+    "CheckedStore",
     "mistakes_of",
     "references",
     "stores",
@@ -51,7 +51,7 @@ RULES: tuple[Rule, ...] = tuple(
 )
 
 
-def mistakes_of(subject: Subject) -> Iterator[Finding]:
+def mistakes_of(subject: CheckedNode) -> Iterator[Finding]:
     """Yield what is wrong with a node by the rules that look at nodes, third parties' among them."""
     yield from _of_alike(subject) if subject.is_array else _asked(subject)
     for handler in handlers():
@@ -59,16 +59,16 @@ def mistakes_of(subject: Subject) -> Iterator[Finding]:
             yield from _of_third_party(handler, subject)
 
 
-def _asked(subject: Subject) -> Iterator[Finding]:
+def _asked(subject: CheckedNode) -> Iterator[Finding]:
     for module in _OF_NODES:
         yield from module.check(subject)
     for convention in _BUILT_IN:
         yield from convention.check(subject)
 
 
-def _of_alike(array: Subject) -> Iterator[Finding]:
+def _of_alike(array: CheckedNode) -> Iterator[Finding]:
     """Yield what is wrong with an array: the same as with another of its group that is written alike."""
-    level = array.level
+    level = arrays.level_of(array)
     items = () if level is None else tuple(item.keys for item in level.items)
     written = (array.document.text_without_attributes(), *_significant(array))
     by = (array.node.group, written, items)
@@ -76,14 +76,14 @@ def _of_alike(array: Subject) -> Iterator[Finding]:
     yield from (it.moved(str(first), str(array.node)) for it in mistakes)
 
 
-def _first(array: Subject) -> tuple[Node, list[Finding]]:
+def _first(array: CheckedNode) -> tuple[Node, list[Finding]]:
     """Return an array and what is wrong with it."""
     return array.node, list(_asked(array))
 
 
-def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:
+def _significant(array: CheckedNode) -> Iterator[tuple[str, bytes]]:
     """Yield the attributes of an array that rules look at, as text."""
-    read = (*_READ, *array.store.described)
+    read = (*_READ, *array.store.memo(_described))
     for key in array.attributes:
         text = array.attributes.text(key) or b""
         is_read = key.startswith(read) or "convention" in key.lower() or "/" in key
@@ -91,7 +91,13 @@ def _significant(array: Subject) -> Iterator[tuple[str, bytes]]:
             yield key, text
 
 
-def _of_third_party(handler: Handler, subject: Subject) -> Iterable[Finding]:
+def _described() -> tuple[str, ...]:
+    """Return how the attributes of conventions begin that are described."""
+    described = chain.from_iterable(convention.described for convention in declarable())
+    return tuple(attribute.prefix or attribute.key for attribute in described)
+
+
+def _of_third_party(handler: Handler, subject: CheckedNode) -> Iterable[Finding]:
     """Return what a third party's handler finds. If it raises anything, that is told once."""
     try:
         with containing():

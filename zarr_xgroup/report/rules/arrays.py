@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.descriptions import got, shown, such_as, write
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
+from zarr_xgroup.conventions.multiscales import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.spatial import DIMENSIONS, SpatialHandler
 from zarr_xgroup.conventions.units import (
     CALENDAR,
@@ -34,7 +37,6 @@ from zarr_xgroup.metadata.dimensions import (
     dimension_keys,
 )
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
-from zarr_xgroup.report.rules.subject import Subject
 from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
 
 NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
@@ -52,7 +54,7 @@ RULES = (
 _SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: CheckedNode) -> Iterator[Finding]:
     """Yield what is wrong with the names and sizes of dimensions, and with what values are decoded by.
 
     Where nothing is declared, attributes may mean anything.
@@ -67,7 +69,7 @@ def check(subject: Subject) -> Iterator[Finding]:
         yield from _sizes(subject)
 
 
-def _no_names(array: Subject) -> Iterator[Finding]:
+def _no_names(array: CheckedNode) -> Iterator[Finding]:
     """Yield that dimensions have no names by which a convention goes, or have them as those of Zarr v2."""
     document, names = array.document, array.attribute(DIMENSION_KEY)
     nameless = sum(not name for name in array.dims)
@@ -84,26 +86,53 @@ def _no_names(array: Subject) -> Iterator[Finding]:
         yield report(NAMES, place, text, remedy, severity="warning")
 
 
-def _goes_by_names(array: Subject) -> bool:
+def _goes_by_names(array: CheckedNode) -> bool:
     """Tell whether a convention that an array follows goes by the names of its dimensions."""
     has_cs = array.attribute(CS.key) is not None and array.is_declared(CsHandler)
-    has_grid = len(array.dims) > 1 and array.places.get(DIMENSIONS.key) is not None
+    has_grid = len(array.dims) > 1 and _places_of(array).get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and array.is_declared(SpatialHandler))
 
 
-def _likely_names(array: Subject) -> list[str]:
+def _likely_names(array: CheckedNode) -> list[str]:
     """Return the names that another array of the group and shape has, else the last two as a grid's are declared."""
-    known = {} if array.group is None else array.group.names_by_shape
-    named = known.get(tuple(array.document["shape"]))
+    known = {} if array.group is None else array.store.memo(_names_by_shape, array.group)
+    named = known.get(array.shape)
     if named is not None:
         return [str(name) for name in named]
-    declared = array.places.get(DIMENSIONS.key)
+    declared = _places_of(array).get(DIMENSIONS.key)
     grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
     names = [name or f"dim_{axis}" for axis, name in enumerate(array.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
 
 
-def _other_names(array: Subject) -> Iterator[Finding]:
+def _names_by_shape(group: CheckedNode) -> Mapping[tuple[int, ...], tuple[str | None, ...]]:
+    """Return the dimensions of the first array of a group of each shape that names all of them."""
+    return {array.shape: array.dims for array in reversed(group.arrays) if None not in array.dims}
+
+
+def level_of(array: CheckedNode) -> Level | None:
+    """Return what the nearest layout that has an array says of it."""
+    layouts = ((group.node, array.store.memo(_layout_of, group)) for group in array.ancestors())
+    return level_in(((node, layout) for node, layout in layouts if layout is not None), array.node)
+
+
+def _layout_of(group: CheckedNode) -> Layout | None:
+    written = group.attribute(LAYOUT.key)
+    is_one = written is not None and isinstance(written.value, OBJECT)
+    return Layout.read(written) if written is not None and is_one else None
+
+
+def _places_of(array: CheckedNode) -> Places:
+    """Return where attributes about an array may stand."""
+
+    def attributes_of(node: Node) -> Fragment | None:
+        found = array if node == array.node else array.store.node(node.path)
+        return None if found is None else found.all_attributes
+
+    return Places.about(array.node, array.node.group, level_of(array), attributes_of)
+
+
+def _other_names(array: CheckedNode) -> Iterator[Finding]:
     """Yield names of dimensions that xarray and NCZarr go by, where they are none, or not those that count."""
     ndim = len(array.dims)
     for written, rule in _written_names(array):
@@ -126,7 +155,7 @@ def _other_names(array: Subject) -> Iterator[Finding]:
             yield report(rule, written, text, remedy, severity="warning")
 
 
-def _written_names(array: Subject) -> Iterator[tuple[Fragment, Rule]]:
+def _written_names(array: CheckedNode) -> Iterator[tuple[Fragment, Rule]]:
     """Yield where xarray and NCZarr name dimensions, each with the rule about it."""
     names = array.attribute(DIMENSION_KEY)
     if names is not None:
@@ -140,14 +169,14 @@ def _written_names(array: Subject) -> Iterator[tuple[Fragment, Rule]]:
                 yield nczarr, REFERENCES
 
 
-def _sizes(group: Subject) -> Iterator[Finding]:
+def _sizes(group: CheckedNode) -> Iterator[Finding]:
     """Yield arrays by which a dimension of the group has another size than by an earlier one.
 
     Coordinates of dimensions are the first. Sizes count that an array has which needs names by a convention.
     """
     arrays = sorted(group.arrays, key=lambda array: array.dims != (array.node.name,))
-    first: dict[str, Subject] = {}
-    others: defaultdict[tuple[str, int], list[Subject]] = defaultdict(list)
+    first: dict[str, CheckedNode] = {}
+    others: defaultdict[tuple[str, int], list[CheckedNode]] = defaultdict(list)
     for array in arrays:
         for name, size in array.sizes.items():
             if first.setdefault(name, array).sizes[name] != size:
@@ -182,7 +211,7 @@ def _sizes(group: Subject) -> Iterator[Finding]:
             yield report(SIZES, place, text, remedy, severity="warning")
 
 
-def _decoding(array: Subject) -> Iterator[Finding]:
+def _decoding(array: CheckedNode) -> Iterator[Finding]:
     """Yield attributes of CF by which values cannot be decoded: an open leaves the values as they are then."""
     for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
         packing = array.attribute(key)

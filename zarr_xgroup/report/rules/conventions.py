@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from zarr_xgroup.conventions.cf import CfHandler
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import (
     ATTRIBUTE,
@@ -40,7 +41,6 @@ from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
-from zarr_xgroup.report.rules.subject import Subject
 
 #: Without a declaration of these nothing is lost: they are read all the same.
 _READ_ALL_THE_SAME = (ProjHandler, Multiscales)
@@ -52,7 +52,7 @@ _HOLDING = (*(attribute.key for attribute in CsHandler.described), Multiscales.n
 _MEMBERS = frozenset(member.key for _kind, member in fields_of(Declaration).values())
 
 
-def check(subject: Subject) -> Iterator[Finding]:
+def check(subject: CheckedNode) -> Iterator[Finding]:
     """Yield what is wrong with declarations of a node, and with attributes of conventions built in that it follows."""
     yield from _declarations(subject)
     for convention in declarable():
@@ -73,7 +73,7 @@ def check(subject: Subject) -> Iterator[Finding]:
 # Declarations.
 
 
-def _declarations(subject: Subject) -> Iterator[Finding]:
+def _declarations(subject: CheckedNode) -> Iterator[Finding]:
     """Yield what is wrong with the attribute ``zarr_conventions``, or one that is probably meant to be it."""
     keys = [key for key in subject.attributes if "convention" in key.lower()]
     for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
@@ -160,7 +160,7 @@ def _prefix(convention: Handler) -> str:
     return next((attribute.prefix for attribute in convention.described), "")
 
 
-def _undeclared(subject: Subject, convention: Handler) -> Iterator[Finding]:
+def _undeclared(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
     """Yield attributes that are of a convention that nobody declares for them."""
     elsewhere = "group" if subject.is_array else "array"
     keys = [
@@ -185,7 +185,7 @@ def _undeclared(subject: Subject, convention: Handler) -> Iterator[Finding]:
     yield report(DECLARED, subject.all_attributes.place(keys[0]), text, remedy, severity=severity)
 
 
-def _unused(subject: Subject) -> Iterator[Finding]:
+def _unused(subject: CheckedNode) -> Iterator[Finding]:
     """Yield declarations of a convention without any attribute of it.
 
     What a group declares is for what is in it, too; an array may have the attributes of `spatial` of its group.
@@ -208,7 +208,7 @@ def _unused(subject: Subject) -> Iterator[Finding]:
             yield report(USED, item, text, f"add {names}, or leave this item out")
 
 
-def _uses(subject: Subject, convention: Handler) -> bool:
+def _uses(subject: CheckedNode, convention: Handler) -> bool:
     """Tell whether a node has attributes of a convention, or others that hold such.
 
     In a CRS of `cs` may be a geolocation, and units; in any attribute a prefixed one.
@@ -229,14 +229,14 @@ def _uses(subject: Subject, convention: Handler) -> bool:
 # What descriptions say.
 
 
-def is_meant(subject: Subject, convention: Handler) -> bool:
+def is_meant(subject: CheckedNode, convention: Handler) -> bool:
     """Tell whether attributes of a node are to be read by a convention: declared, assumed, or beyond doubt."""
     if convention.name in subject.store.assumed or subject.is_declared(convention):
         return True
     return any(attribute.is_unmistakable(subject.attributes) for attribute in convention.described)
 
 
-def of_convention(convention: Handler, subject: Subject) -> Iterator[Finding]:
+def of_convention(convention: Handler, subject: CheckedNode) -> Iterator[Finding]:
     """Yield what is wrong with the attributes of a convention, if a node follows it."""
     if not (convention.described and is_meant(subject, convention)):
         return
@@ -260,7 +260,7 @@ def of_convention(convention: Handler, subject: Subject) -> Iterator[Finding]:
             yield report(attribute.misplaced, written, text, remedy, severity="warning")
 
 
-def _misspelt(subject: Subject, convention: Handler) -> Iterator[Finding]:
+def _misspelt(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
     """Yield prefixed attributes that were probably meant to be others."""
     prefix = _prefix(convention)
     keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
@@ -272,7 +272,7 @@ def _misspelt(subject: Subject, convention: Handler) -> Iterator[Finding]:
         yield report(SPELLING, subject.all_attributes.place(key), text, remedy)
 
 
-def _null(subject: Subject, attribute: Attribute) -> Iterator[Finding]:
+def _null(subject: CheckedNode, attribute: Attribute) -> Iterator[Finding]:
     """Yield that an attribute is null."""
     reader = Reader(attribute.form, attribute.form)
     if attribute.key in subject.attributes:

@@ -8,13 +8,13 @@ from itertools import islice
 from posixpath import relpath
 
 from zarr_xgroup.conventions import cf
+from zarr_xgroup.conventions.checked import CheckedNode, CheckedStore
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
 from zarr_xgroup.findings import Finding, Place, report
-from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, with_names
+from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, with_names
 from zarr_xgroup.metadata.references import NODE
 from zarr_xgroup.report.explanation import FoundReference
-from zarr_xgroup.report.rules.subject import Checked, Subject
 
 #: How many nodes that may be meant a remedy names besides the first.
 _NAMED = 3
@@ -24,7 +24,7 @@ _OF_MAPPINGS = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
 
 
 def check(
-    references: Iterable[FoundReference], told: Collection[Finding], checked: Checked
+    references: Iterable[FoundReference], told: Collection[Finding], checked: CheckedStore
 ) -> Iterator[Finding]:
     """Yield references that lead nowhere, or only by another rule than the first.
 
@@ -34,7 +34,7 @@ def check(
         The references that were followed.
     told : collection of Finding
         What other rules tell: what is no reference at all is among it.
-    checked : Checked
+    checked : CheckedStore
         The store.
     """
     places = {place for mistake in told for place in (mistake.place, *mistake.places)}
@@ -78,7 +78,7 @@ def _from_group(reference: FoundReference, node: str) -> str:
     return relpath(node, array.rpartition("/")[0] or "/")
 
 
-def _node_meant(reference: FoundReference, checked: Checked) -> str:
+def _node_meant(reference: FoundReference, checked: CheckedStore) -> str:
     """Return what to write instead of a reference that leads nowhere: a node that is called as the last of its path."""
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
@@ -100,16 +100,16 @@ def _node_meant(reference: FoundReference, checked: Checked) -> str:
 # Names and paths in CF attributes.
 
 
-def _cf_attribute(place: Place, checked: Checked) -> tuple[Subject, str, str] | None:
+def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[CheckedNode, str, str] | None:
     """Return the node, name and text of a CF attribute that names arrays; None if there is none at a place."""
-    subject, key = checked.subject(place.node.strip("/")), place.pointer.rpartition("/")[2]
+    subject, key = checked.node(place.node.strip("/")), place.pointer.rpartition("/")[2]
     if subject is None or key not in REFERRING:
         return None
     text = subject.attributes.get(key)
     return (subject, key, text) if isinstance(text, str) else None
 
 
-def _names_meant(subject: Subject, key: str, text: str, names: Iterable[str]) -> str:
+def _names_meant(subject: CheckedNode, key: str, text: str, names: Iterable[str]) -> str:
     """Return what to write in a CF attribute of whose names some lead to no array."""
     found = {name: _nearest(subject, key, name) for name in names}
     meant = {name: path for name, path in found.items() if path is not None}
@@ -127,7 +127,7 @@ def _names_meant(subject: Subject, key: str, text: str, names: Iterable[str]) ->
     return f'name an array that is there, or leave "{key}" out'
 
 
-def _nearest(subject: Subject, key: str, written: str) -> str | None:
+def _nearest(subject: CheckedNode, key: str, written: str) -> str | None:
     """Return the name or path of the nearest array that has the same name and fits, as CF resolves it.
 
     It is below the group of the array that refers to it, or below a group above that.
@@ -138,15 +138,16 @@ def _nearest(subject: Subject, key: str, written: str) -> str | None:
         below = [path for path in paths if path.startswith(f"{above}/".replace("//", "/"))]
         for path in sorted(below, key=lambda path: (path.count("/"), path)):
             if _fits(subject, key, path):
-                first = subject.named(name)
+                nodes = map(subject.store.node, candidate_paths(name, group.path))
+                first = next((node for node in nodes if node is not None and node.is_array), None)
                 is_first = first is not None and str(first.node) == path
                 return name if is_first else relpath(path, str(group))
     return None
 
 
-def _fits(subject: Subject, key: str, path: str) -> bool:
+def _fits(subject: CheckedNode, key: str, path: str) -> bool:
     """Tell whether an array can be what an attribute of another one names."""
-    other = subject.store.subject(path.strip("/"))
+    other = subject.store.node(path.strip("/"))
     if other is None or not other.is_array or other.node == subject.node:
         return False
     if key in ALONG:

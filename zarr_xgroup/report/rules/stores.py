@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.checked import CheckedStore
 from zarr_xgroup.errors import Rule, XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, report
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of
-from zarr_xgroup.report.rules.subject import Checked
 
 DOCUMENT = "Zarr, consolidated metadata"
 
@@ -33,7 +33,7 @@ _CAUSES = (
 
 
 def found_by_open(
-    findings: Iterable[Finding], told: Iterable[Finding], checked: Checked
+    findings: Iterable[Finding], told: Iterable[Finding], checked: CheckedStore
 ) -> Iterator[Finding]:
     """Yield what an open finds and no other rule tells, with what a producer should write.
 
@@ -43,7 +43,7 @@ def found_by_open(
         What an open finds.
     told : iterable of Finding
         What other rules tell.
-    checked : Checked
+    checked : CheckedStore
         The store. Where nothing is declared, names and dimensions may be anything.
     """
     told_of: defaultdict[str, list[Place]] = defaultdict(list)

@@ -21,7 +21,7 @@ import zarr_xgroup
 from zarr_xgroup import ConventionHandler
 from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.conventions import is_declared, register, spatial
-from zarr_xgroup.conventions.base import Checkable
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.report import explanation
@@ -1269,7 +1269,7 @@ def test_a_handler_of_a_third_party_has_rules(tmp_path: Path) -> None:
         name = "stripes"
 
         @classmethod
-        def check(cls, subject: Checkable) -> Iterator[Finding]:
+        def check(cls, subject: CheckedNode) -> Iterator[Finding]:
             stripes = subject.attribute("stripes")
             if stripes is not None and is_declared(cls, subject.attributes):
                 yield report(rule, stripes, "is no colour", 'write "red"')
@@ -1290,7 +1290,7 @@ def test_rules_of_a_third_party_that_fail(tmp_path: Path) -> None:
         name = "faulty"
 
         @classmethod
-        def check(cls, subject: Checkable) -> Iterator[Finding]:
+        def check(cls, subject: CheckedNode) -> Iterator[Finding]:
             raise ZeroDivisionError
 
         def interpret(self, array: Any) -> Any:

@@ -1,0 +1,193 @@
+"""A group or array as `check` of a handler and all rules see it: its metadata, and what is around it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
+from zarr_xgroup.conventions.declaring import (
+    Convention,
+    is_declared,
+    is_declared_of_store,
+    names_of_store,
+)
+from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.documents import Document, JsonObject
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.paths import join_path
+from zarr_xgroup.metadata.tree import Tree
+
+
+class CheckedStore:
+    """A store that is checked: all that is known of it.
+
+    Parameters
+    ----------
+    tree : Tree
+        What is known; number 0 is the store.
+    group : str
+        The path of the group that is checked, with all below it.
+    assumed : collection of str
+        The conventions that are assumed of all arrays.
+
+    Attributes
+    ----------
+    memo : Memo
+        What functions gave before.
+    failed : set of handler classes
+        Third parties' handlers whose rules raised something: they are not asked again.
+    """
+
+    def __init__(self, tree: Tree, group: str, assumed: Collection[str] = ()) -> None:
+        self.tree = tree
+        self.assumed = assumed
+        self.memo = Memo(tree)
+        self.failed: set[type[Convention]] = set()
+        self._group = group
+        self._declared: dict[tuple[type[Convention], Node], bool] = {}
+        self._nodes: dict[str, CheckedNode | None] = {}
+
+    def node(self, path: str) -> CheckedNode | None:
+        """Return a node by its path, None where there is none that can be used."""
+        if path not in self._nodes:
+            node = Node(0, path)
+            document = self.tree.known(node)
+            self._nodes[path] = None if document is None else CheckedNode(self, node, document)
+        return self._nodes[path]
+
+    def nodes(self) -> Iterator[CheckedNode]:
+        """Yield the groups that are checked, parents first, each before its arrays."""
+        for node in self.tree.subtree(Node(0, self._group)):
+            group = self.node(node.path)
+            if group is not None:
+                yield group
+                yield from group.arrays
+
+    @cached_property
+    def by_name(self) -> Mapping[str, list[str]]:
+        """The absolute paths of what is checked, by the last segment."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for checked in self.nodes():
+            found[checked.node.name].append(str(checked.node))
+        return found
+
+    @cached_property
+    def declares_something(self) -> bool:
+        """Whether any node of what is checked, or a group above it, declares a convention.
+
+        So does a root that names NZ-1.0, and whoever assumes one.
+        """
+        root, top = self.node(""), self.node(self._group)
+        if self.assumed or (root is not None and names_of_store(root.attributes)):
+            return True
+        above = () if top is None else top.ancestors()
+        return any(CONVENTIONS_KEY in node.attributes for node in (*above, *self.nodes()))
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedNode:
+    """A group or array of the store that `zarr_xgroup.check` looks at.
+
+    Attributes
+    ----------
+    store : CheckedStore
+        The store.
+    node : Node
+        Its place; as text its absolute path.
+    document : Document
+        Its metadata, in the shape of a ``zarr.json``.
+    """
+
+    store: CheckedStore
+    node: Node
+    document: Document
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array, else it is a group."""
+        return bool(self.document.is_array)
+
+    @property
+    def attributes(self) -> JsonObject:
+        """Its attributes, not to be changed."""
+        return self.document.attributes
+
+    @property
+    def all_attributes(self) -> Fragment:
+        """Its attributes as one value, with the place."""
+        return Fragment(self.node, ("attributes",), self.attributes)
+
+    def attribute(self, key: str) -> Fragment | None:
+        """Return one of its attributes with its place, None where there is none or it is null."""
+        value = self.attributes.get(key)
+        return None if value is None else Fragment(self.node, ("attributes", key), value)
+
+    @cached_property
+    def dims(self) -> tuple[str | None, ...]:
+        """The names that an array's metadata give its dimensions."""
+        return declared_dimensions(self.document)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of an array."""
+        return tuple(self.document["shape"])
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of those of an array's dimensions that have a name."""
+        named = zip(self.dims, self.shape, strict=True)
+        return {name: size for name, size in named if name is not None}
+
+    @property
+    def group(self) -> CheckedNode | None:
+        """The group that it is in, None for the root."""
+        return self.store.node(self.node.group.path) if self.node.path else None
+
+    def ancestors(self) -> Iterator[CheckedNode]:
+        """Yield the groups that it is in, the nearest first."""
+        groups = (self.store.node(node.path) for node in self.node.ancestors())
+        return (group for group in groups if group is not None)
+
+    def members(self) -> Sequence[str]:
+        """Return the names of the groups and arrays directly in a group."""
+        return self.store.tree.names(self.node)
+
+    def member(self, path: str) -> CheckedNode | None:
+        """Return what is at a path below a group, None where there is nothing that can be read."""
+        return self.store.node(join_path(self.node.path, path))
+
+    @cached_property
+    def arrays(self) -> tuple[CheckedNode, ...]:
+        """The arrays directly in a group."""
+        documents = self.store.tree.arrays(self.node).items()
+        return tuple(
+            CheckedNode(self.store, self.node.child(name), document) for name, document in documents
+        )
+
+    def below(self) -> Iterator[CheckedNode]:
+        """Yield all groups and arrays below a group."""
+        for node in self.store.tree.subtree(self.node):
+            group = self.store.node(node.path)
+            if group is not None:
+                if node != self.node:
+                    yield group
+                yield from group.arrays
+
+    def is_declared(self, convention: type[Convention]) -> bool:
+        """Tell whether it or a group that it is in declares a convention, or the root for the store."""
+        known, passed = self.store._declared, []
+        for checked in chain((self,), self.ancestors()):
+            key = convention, checked.node
+            found = known[key] if key in known else is_declared(convention, checked.attributes)
+            if found or key in known:
+                break
+            passed.append(key)
+        else:
+            root = self.store.node("")
+            found = root is not None and is_declared_of_store(convention, root.attributes)
+        known.update(dict.fromkeys(passed, found))
+        return found
