@@ -37,6 +37,7 @@ from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import ALONG, CRS_KEYS, Crs, cf_length, is_geographic
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
     Attribute,
     ByName,
     Items,
@@ -158,20 +159,19 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     external: Annotated[Part | None, ReferenceTo()] = None
 
     @classmethod
-    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
-        """Return a member; ``external`` is spelled ``{"ref": {"external": ...}}``, too."""
-        inner = fragment.get(WRAPPED) if key == "external" else None
-        return fragment.get(key) or (None if inner is None else inner.get(key))
-
-    @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down that there is not exactly one way, and an external one that is misspelt."""
-        given = [way for way in cls.ways if cls.member(fragment, way) is not None]
-        external = cls.member(fragment, "external")
-        if external is not None and fragment.get(WRAPPED) is not None:
+        """Take down that there is not exactly one way; ``{"ref": {"external": ...}}`` is one, too."""
+        given = [way for way in cls.ways if fragment.get(way) is not None]
+        wrapped = fragment.get(WRAPPED)
+        external = None if wrapped is None else wrapped.get("external")
+        if external is not None and "external" not in given:
             text = _("is read as {key!r}, which belongs around it").format(key="external")
             place, remedy = fragment.place(WRAPPED), write("external", {WRAPPED: external.value})
             reader.report(SPELLING, place, text, remedy, severity="warning", value_kept=True)
+            given.append("external")
+            reference = ReferenceTo().read(external, Member("external"), reader)
+            if reference is not UNUSABLE:
+                found["external"] = reference
         spelt = () if given else cls.misspelt(fragment.value).values()
         if len(given) == 1 or any(way in spelt for way in cls.ways):
             return

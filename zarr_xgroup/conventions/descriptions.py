@@ -429,9 +429,10 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         found: dict[str, Any] = {}
         absent: list[tuple[str, Member]] = []
         for name, (kind, member) in fields.items():
-            value = cls.member(fragment, member.key)
+            value = members.get(member.key)
             if value is not None:
-                meaning = kind.read(value, member, reader)
+                written = Fragment(fragment.node, (*fragment.keys, member.key), value)
+                meaning = kind.read(written, member, reader)
                 if meaning is not UNUSABLE:
                     found[name] = meaning
             elif member.required or member.key in members:
@@ -441,19 +442,16 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             reader.misspelt(fragment.place(key), meant)
         cls.look_further(fragment, found, reader)
         for name, member in absent:
+            if name in found:
+                continue  # written in another way, or null means something
             place = fragment.place(member.key)
             if member.required and not any(fragment.get(key) for key in member.unless):
                 if member.key not in spelt.values():
                     rule, remedy = cls.required or cls.form, member.remedy
                     reader.report(rule, place, _("is missing"), remedy, severity=member.severity)
-            elif member.key in members and name not in found:
+            elif member.key in members:
                 reader.null(place, member.rule)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
-
-    @classmethod
-    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
-        """Return a member, wherever real stores write it; None where there is none, or it is null."""
-        return fragment.get(key)
 
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
@@ -464,7 +462,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         fragment : Fragment
             The object.
         found : dict of str to object
-            What its members mean, by field; may be changed. A member that is null means something if it is in it.
+            What its members mean, by field; may be changed. What is in it is neither missing, nor meaningless if null.
         reader : Reader
             Has what is wrong with single members, and is told all else.
         """

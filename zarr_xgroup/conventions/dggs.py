@@ -21,6 +21,7 @@ from zarr_xgroup.conventions.array import (
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
     Attribute,
     Member,
     Model,
@@ -118,9 +119,14 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def member(cls, fragment: Fragment, key: str) -> Fragment | None:
-        """Return a member; before summer 2026 the axes were ``semimajor_axis`` and ``semiminor_axis``."""
-        return fragment.get(key) or fragment.get(key.replace("semi_", "semi"))
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Read ``semimajor_axis`` and ``semiminor_axis``, as the axes were called before summer 2026."""
+        for key in ("semi_major_axis", "semi_minor_axis"):
+            kind, member = fields_of(cls)[key]
+            older = fragment.get(key.replace("semi_", "semi"))
+            value = UNUSABLE if older is None else kind.read(older, member, reader)
+            if fragment.get(key) is None and value is not UNUSABLE:
+                found[key] = value
 
     @property
     def attributes(self) -> dict[str, Any]:
