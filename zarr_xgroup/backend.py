@@ -100,6 +100,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             Those of xarray, and these:
             group : str, optional
                 The group to open, relative to the path, URL or group that is given. Default: that itself.
+                For a tree or a dict of groups also a pattern as of `xarray.DataTree.match`, such as
+                ``"*/r10m"``: these groups are opened, and the groups that they are in are there, empty.
             consolidated : bool, optional
                 Whether to use consolidated metadata. Default: if there is some.
             storage_options : dict, optional
@@ -157,14 +159,14 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         Returns
         -------
         dict of str to xarray.Dataset
-            By path as engine zarr gives it: absolute for the whole store, relative to
-            `group` (itself ``"."``) where one is asked for.
+            By path as engine zarr gives it: absolute for the whole store and for a pattern, relative
+            to `group` (itself ``"."``) where one is asked for.
         """
         with _opening(filename_or_obj, options) as opening:
             datasets = opening.datasets()
         for dataset in datasets.values():
             dataset.encoding.update(_redacted_source(filename_or_obj))
-        if not options.get("group"):
+        if not options.get("group") or opening.pattern is not None:
             return datasets
         return {path.strip("/") or ".": dataset for path, dataset in datasets.items()}
 

@@ -14,10 +14,11 @@ from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.datasets.attributes import settle
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.undeclared import lacks, undeclared
+from zarr_xgroup.datasets.undeclared import lacks
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.storage.library import groups_instead
 
@@ -28,6 +29,7 @@ class Opening:
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
         self._library = planning.library
+        self.pattern = planning.library.pattern
         self.findings: list[Finding] = []
         self.warnings: list[XGroupWarning] = []
 
@@ -40,6 +42,12 @@ class Opening:
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
         datasets, _identities = self._built()
+        if self.pattern is not None:
+            group, closer = Node(0, self._planning.group), self._library.closer
+            for path in datasets:
+                if not self._planning.asks_for(group.child(path.strip("/"))):
+                    datasets[path] = xr.Dataset()
+                    datasets[path].set_close(closer)
         return datasets
 
     def tree(self) -> xr.DataTree:
@@ -56,7 +64,12 @@ class Opening:
                 children[parent or "/"][name] = node
         for parent, named in children.items():  # parents first: what is below is not checked again
             nodes[parent].children = named
-        return nodes["/"]
+        if self.pattern is None:
+            return nodes["/"]
+        matching = nodes["/"].match(self.pattern.text)  # with what they inherit
+        for node in matching.subtree:
+            node.set_close(self._library.closer)
+        return matching
 
     def _built(
         self, *, is_group: bool = False, is_tree: bool = False
@@ -74,7 +87,7 @@ class Opening:
             plans = deque(planning.plan_tree(with_indexes=with_indexes, is_tree=is_tree))
         above = (tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
-        found = undeclared(plans, tree, assumed=planning.assumed, is_tree=is_tree)
+        found = planning.undeclared(plans, is_tree=is_tree)
         lacking = list(lacks(found, planning.taken))
 
         builder = Builder(plans, planning, with_indexes=with_indexes)
@@ -85,7 +98,8 @@ class Opening:
             path = f"/{plan.node.path[len(planning.group) :].lstrip('/')}"
             datasets[path], findings = builder.dataset(plan)
             datasets[path].set_close(self._library.closer)
-            self.findings += [*plan.findings, *findings]
+            if planning.asks_for(plan.node):
+                self.findings += [*plan.findings, *findings]
             identities[path] = {
                 planned.name: planned.identity for planned in plan.variables if planned.identity
             }

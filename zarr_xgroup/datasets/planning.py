@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import (
+    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -27,9 +28,10 @@ from zarr_xgroup.datasets.pyramids import (
     no_pyramid,
     pyramid_of,
 )
-from zarr_xgroup.datasets.undeclared import undeclared
+from zarr_xgroup.datasets.undeclared import Undeclared, undeclared
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import (
     DecodingOptions,
@@ -71,7 +73,7 @@ class Planning:
         """Return the plan of the group asked for; `with_indexes` if xarray will build some."""
         group = self.group
         if self.resolution is None:
-            self.library.read_group(group)
+            self._read_group()
         else:
             group = self._choose(self.pyramid(), self.resolution).group.path
         readings = self._interpreted([Node(0, group)])
@@ -83,20 +85,46 @@ class Planning:
         `is_tree` if groups will have the coordinates of those above them, and their times be decoded
         by what all that refer to them say: a group that is opened by itself cannot know that.
         """
-        self.library.read_tree(self.group)
-        group = Node(0, self.group)
-        if self.resolution is not None:
-            readings = self._interpreted(self.tree.subtree(group), is_tree=is_tree)
-            self._choose_in_tree(readings, self.resolution)
-        groups = self.tree.subtree(group, self._passed_over)
+        group, pattern = Node(0, self.group), self.library.pattern
+        groups: Iterable[Node]
+        if pattern is None:
+            self.library.read_tree(self.group)
+            if self.resolution is not None:
+                readings = self._interpreted(self.tree.subtree(group), is_tree=is_tree)
+                self._choose_in_tree(readings, self.resolution)
+            groups = self.tree.subtree(group, self._passed_over)
+        elif self.resolution is None:
+            groups = self.library.read_matching(pattern)
+        else:
+            text = _("resolution needs the group of one pyramid, got group={group!r}")
+            raise ValueError(text.format(group=pattern.text))
         readings = self._interpreted(groups, is_tree=is_tree)
         if is_tree:
             readings = with_times(readings)
         return plan_groups(readings, self.maker, with_indexes=with_indexes)
 
+    def asks_for(self, group: Node) -> bool:
+        """Tell whether a group is asked for: of those of a pattern, only what matches it."""
+        return self.library.pattern is None or self.library.pattern.matches(group.path)
+
+    def undeclared(self, plans: Collection[GroupPlan], *, is_tree: bool) -> Iterator[Undeclared]:
+        """Yield what lacks a principal convention in the groups asked for."""
+        found = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
+        return (array for array in found if self.asks_for(array.node.group))
+
+    def _read_group(self) -> None:
+        """Read the one group asked for, or raise XGroupGroupError where a pattern asks for several."""
+        if self.library.pattern is not None:
+            text = _(
+                "There is no group {group!r} in {store}; patterns are for open_datatree and open_groups"
+            )
+            name, asked = self.tree.stores[0].name, self.library.pattern.text
+            raise XGroupGroupError(text.format(group=asked, store=name))
+        self.library.read_group(self.group)
+
     def pyramid(self) -> Pyramid:
         """Return the pyramid that the group asked for is, or raise XGroupGroupError if it is none."""
-        self.library.read_group(self.group)
+        self._read_group()
         group, tree = Node(0, self.group), self.tree
         layout = layout_at(group, tree, self.assumed)
         nodes = [] if layout is None else [group.child(asset) for asset in layout.items]

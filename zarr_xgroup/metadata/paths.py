@@ -2,8 +2,11 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator
-from itertools import accumulate
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import accumulate, islice
+from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from zarr_xgroup.errors import XGroupPathError
@@ -16,6 +19,8 @@ _ORDINARY = re.compile(r"[a-zA-Z0-9_][\w.\-]*(?:/[a-zA-Z0-9_][\w.\-]*)*", re.ASC
 _ORDINARY_LINES = re.compile(r"(?:[a-zA-Z0-9_][\w.\-]*[/\n])*+", re.ASCII)
 #: How often a name may have been percent-encoded.
 _MOST_ENCODED = 8
+#: How many groups are compared with a pattern that none matches.
+_MOST_COMPARED = 1000
 
 
 def normalize_path(path: str | None, *, is_served: bool = True) -> str:
@@ -140,3 +145,43 @@ def relative_path(base: str, path: str) -> str | None:
         elif segment != ".":
             segments.append(segment)
     return "/".join(segments)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Which of the groups below one are asked for, in the syntax of `xarray.DataTree.match`.
+
+    Attributes
+    ----------
+    top : str
+        The path of the group that paths are relative to.
+    text : str
+        A pattern of `PurePosixPath.match`: with a slash in front, of the whole path from `top` on, else of its end.
+    """
+
+    top: str
+    text: str
+
+    def matches(self, path: str) -> bool:
+        """Tell whether the group at a path is asked for."""
+        return self._from_top(path).match(self.text)
+
+    def leads_to(self, path: str) -> bool:
+        """Tell whether what is asked for can be at a path or below it."""
+        whole = self._from_top(path)
+        parts = PurePosixPath(self.text).parts[: len(whole.parts)]
+        if not self.text.startswith("/"):
+            return True
+        return len(parts) == len(whole.parts) and whole.match(str(PurePosixPath(*parts)))
+
+    def nearest(self, paths: Iterable[str]) -> list[str]:
+        """Return those of some groups whose absolute paths end most like this, at most eight."""
+        parts = len(PurePosixPath(self.text).parts)
+        ends: dict[str, str] = {}
+        for path in islice(paths, _MOST_COMPARED):
+            end = PurePosixPath(*self._from_top(path).parts[-parts:])
+            ends.setdefault(str(end), f"/{path}")
+        return [ends[end] for end in get_close_matches(self.text, ends, n=8, cutoff=0)]
+
+    def _from_top(self, path: str) -> PurePosixPath:
+        return PurePosixPath("/", path[len(self.top) :].lstrip("/"))

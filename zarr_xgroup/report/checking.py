@@ -10,8 +10,9 @@ from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.undeclared import forgotten, undeclared
+from zarr_xgroup.datasets.undeclared import forgotten
 from zarr_xgroup.findings import Finding, group_findings, wording
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
@@ -133,15 +134,23 @@ def _mistakes(
 ) -> Iterator[Finding]:
     """Yield all that is wrong, maybe the same in several places."""
     library, tree = planned.library, planned.library.tree
-    of_nodes = (mistake for subject in checked.nodes() for mistake in mistakes_of(subject))
+    of_nodes = (
+        mistake
+        for node in checked.nodes()
+        if planned.asks_for(node.node.group if node.is_array else node.node)
+        for mistake in mistakes_of(node)
+    )
     found = group_findings(of_nodes, by=_words)
-    lost = references.check(found_references(plans, tree), found, checked)
+    asked_for = [plan for plan in plans if planned.asks_for(plan.node)]
+    lost = references.check(found_references(asked_for, tree), found, checked)
     found = group_findings([*found, *lost], by=_words)
     yield from found
-    lacking = undeclared(plans, tree, assumed=planned.assumed, is_tree=True)
-    of_plans = chain.from_iterable(plan.findings for plan in plans)
+    lacking = planned.undeclared(plans, is_tree=True)
+    of_plans = chain.from_iterable(plan.findings for plan in asked_for)
     findings = chain(library.findings, of_plans, forgotten(lacking, tree))
     yield from stores.found_by_open(findings, found, checked)
     if tree.stores[0].consolidated_at is not None:
         own = library.read_beside_consolidated(planned.group)
-        yield from stores.consolidated(tree, own, planned.group)
+        known = (it for store in (0, own) for it in tree.subtree(Node(store, planned.group)))
+        groups = [group.path for group in known if planned.asks_for(group)]
+        yield from stores.consolidated(tree, own, groups)

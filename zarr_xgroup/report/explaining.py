@@ -24,7 +24,7 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
-from zarr_xgroup.datasets.undeclared import lacks, undeclared, without_coordinate
+from zarr_xgroup.datasets.undeclared import lacks, without_coordinate
 from zarr_xgroup.findings import Place, by_cause
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
@@ -157,6 +157,7 @@ class _Explaining:
     def __init__(self, planned: Planning) -> None:
         self._planned, self._tree = planned, planned.library.tree
         self._plans = {plan.node: plan for plan in planned.plan_tree(with_indexes=True)}
+        self._asked_for = [plan for plan in self._plans.values() if planned.asks_for(plan.node)]
         self._readings = {node: plan.reading for node, plan in self._plans.items()}
         self._declares: dict[tuple[type[ConventionHandler], Node], bool] = {}
 
@@ -168,11 +169,13 @@ class _Explaining:
             self._tree.stores[0].zarr_format,
             self._tree.is_consolidated(Node(0, self._planned.group)),
             groups=tuple(map(self._group, self._plans.values())),
-            references=tuple(found_references(self._plans.values(), self._tree)),
+            references=tuple(found_references(self._asked_for, self._tree)),
             problems=tuple(self._problems()),
         )
 
     def _group(self, plan: GroupPlan) -> FoundGroup:
+        if not self._planned.asks_for(plan.node):
+            return FoundGroup(str(plan.node), (), (), ())
         dropped, assumed = self._planned.dropped, self._planned.assumed
         variables = {it.name: it for it in plan.variables if it.name not in dropped}
         # To xarray, what is called as a dimension is a coordinate, however many dimensions it has.
@@ -284,9 +287,9 @@ class _Explaining:
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
-        planned, plans = self._planned, list(self._plans.values())
+        planned = self._planned
         findings = [*planned.library.findings, *planned.findings]
-        for plan in plans:
+        for plan in self._asked_for:
             findings.extend(plan.findings)
             for variable in plan.variables:
                 # An open tells what keeps times from being decoded when it tries it.
@@ -294,7 +297,7 @@ class _Explaining:
                 times = {key: value for key, value in times.items() if value is not None}
                 if reason := why_no_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
-        bare = undeclared(plans, self._tree, assumed=planned.assumed, is_tree=True)
+        bare = planned.undeclared(self._plans.values(), is_tree=True)
         findings.extend(lacks(bare, planned.taken))
         for finding in by_cause(findings):
             kind = "" if finding.topic is None else finding.topic.value

@@ -15,12 +15,12 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 import zarr
 from zarr.abc.store import Store
 
-from zarr_xgroup.errors import XGroupStoreError
+from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupStoreError, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import normalize_path
+from zarr_xgroup.metadata.paths import Pattern, join_path, normalize_path
 from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
 from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.failures import (
@@ -61,11 +61,14 @@ class Library:
         What is known of the stores; number 0 is the one that is opened.
     stores : list of OpenStore
         The stores themselves, by number.
+    pattern : Pattern or None
+        Which groups below the one that is opened are asked for; None for all.
     """
 
     def __init__(self, options: ForeignOptions) -> None:
         self.tree = Tree()
         self.stores: list[OpenStore] = []
+        self.pattern: Pattern | None = None
         self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
 
     @classmethod
@@ -84,7 +87,7 @@ class Library:
         library : Library
             Of the whole store, whichever group was asked for.
         group : str
-            The group's normalized path in it.
+            The group's normalized path in it; where a pattern was given, that of the group it begins at.
 
         Raises
         ------
@@ -158,6 +161,32 @@ class Library:
         self.read_group(group, is_tree=True)
         wait(self.stores[0].read_below(Node(0, group)))
 
+    def read_matching(self, pattern: Pattern) -> list[Node]:
+        """Read all groups that match a pattern and those that they are in, and return them, parents first.
+
+        Raises
+        ------
+        XGroupStoreError
+            If the members of the group that it begins at cannot be listed.
+        """
+        store, top = self.stores[0], Node(0, pattern.top)
+        self.read_group(pattern.top)
+        found = wait(store.find_groups(top, pattern))
+        matching = [group for group in found if pattern.matches(group.path)]
+        if not matching:
+            known = [*found[1:], *map(top.child, self.tree.groups(top))]
+            nearest = pattern.nearest(dict.fromkeys(group.path for group in known))
+            message = _("No group of {store} matches {pattern!r}; the nearest are: {names}").format(
+                store=store.known.name, pattern=pattern.text, names=", ".join(nearest) or "-"
+            )
+            warning = XGroupEmptyGroupWarning(message)
+            warning.paths = tuple(nearest)
+            warn_user(warning)
+        wanted = {top, *matching, *(above for group in matching for above in group.ancestors())}
+        groups = [group for group in found if group in wanted]
+        wait(store.read_members(groups, with_parents=False))
+        return groups
+
     def read_beside_consolidated(self, group: str) -> int:
         """Return the number under which the tree has what nodes' own documents say of a consolidated group.
 
@@ -166,11 +195,19 @@ class Library:
         store, known = self.stores[0].store, self.tree.stores[0]
         itself = known_store(store, known.name, known.zarr_format)
         beside = self.add(store, itself, ignores_consolidated=True)
-        nodes = [beside.node(node.path) for node in self.tree.nodes_below(Node(0, group))]
         top = beside.node(group)
-        wait(beside.read_documents(nodes + [top] * (group != known.consolidated_at)))
-        wait(beside.read_members([top]))
-        wait(beside.read_below(top))
+        if self.pattern is None:
+            nodes = [beside.node(node.path) for node in self.tree.nodes_below(Node(0, group))]
+            wait(beside.read_documents(nodes + [top] * (group != known.consolidated_at)))
+            wait(beside.read_members([top]))
+            wait(beside.read_below(top))
+        else:
+            subtree = self.tree.subtree(Node(0, group))
+            wait(
+                beside.read_members(
+                    beside.node(it.path) for it in subtree if self.pattern.matches(it.path)
+                )
+            )
         return beside.number
 
     def read_values(
@@ -318,13 +355,23 @@ def _close(stores: Iterable[Store]) -> None:
 async def _open(library: Library, store_like: Any, options: StoreOptions) -> str:
     """Open the store of a library, and return the path of the group asked for."""
     # As zarr has it: a backslash in the path of a group is a slash.
-    asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
-    start = await find_start(store_like, asked, options)
+    given = (options.get("group") or "").replace("\\", "/")
+    asked = normalize_path(given, is_served=False)
+    is_pattern = not set("*?[").isdisjoint(asked)
+    start = await find_start(store_like, "" if is_pattern else asked, options)
     try:
         opened = _learn_start(library, start, options)
         await _check_start(opened, start)
         if start.listing is not None and not opened.tree.is_listed(opened.node(start.group)):
             opened.keep_listing(opened.node(start.group), await start.listing)
+        if is_pattern:
+            called_so = opened.node(join_path(start.group, asked))
+            await opened.read_documents([called_so])
+            document = opened.tree.known(called_so)
+            if document is not None and not document.is_array:
+                return called_so.path
+            begins_at_top = given.startswith("/")
+            library.pattern = Pattern(start.group, f"/{asked}" if begins_at_top else asked)
     except BaseException:
         start.give_up()
         raise

@@ -12,7 +12,7 @@ import zarr
 from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Place, Topic, report
+from zarr_xgroup.findings import Finding, Place, Topic, left_out, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     GROUP_KEYS,
@@ -25,7 +25,7 @@ from zarr_xgroup.metadata.documents import (
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import is_below, is_node_path
+from zarr_xgroup.metadata.paths import Pattern, is_below, is_node_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
@@ -167,13 +167,7 @@ class OpenStore:
         Those of the groups that these are in are read along, unless they are known.
         """
         groups = list(dict.fromkeys(groups))
-        unlisted = [group for group in groups if not self.tree.is_listed(group)]
-        asked = [group for group in unlisted if group not in self.listings]
-        names_of = self._reader().names
-        listed = await gather(lambda group: names_of(group.path), asked)
-        for group, found in zip(asked, listed, strict=True):
-            self.keep_listing(group, found)
-        listings = {group: self.listings.pop(group) for group in unlisted}
+        listings = {group: self.listings.pop(group) for group in await self._list(groups)}
         others = GROUP_KEYS[self.known.zarr_format]
         children = [
             group.child(name)
@@ -186,6 +180,43 @@ class OpenStore:
         await self.read_documents([*children, *parents], children if is_tree else ())
         for group, names in listings.items():
             self._learn_listing(group, names)
+
+    async def _list(self, groups: Iterable[Node]) -> list[Node]:
+        """List groups whose members are not known, and return these."""
+        unlisted = [group for group in groups if not self.tree.is_listed(group)]
+        asked = [group for group in unlisted if group not in self.listings]
+        names_of = self._reader().names
+        listed = await gather(lambda group: names_of(group.path), asked)
+        for group, found in zip(asked, listed, strict=True):
+            self.keep_listing(group, found)
+        return unlisted
+
+    async def find_groups(self, top: Node, pattern: Pattern) -> list[Node]:
+        """Return a group and all below it in which something that matches can be, parents first.
+
+        These are listed; documents are read of what the pattern leads to.
+        """
+        found, level = [], [top]
+        while level:
+            found += level
+            unlisted = set(await self._list(level))
+            children: list[Node] = []
+            for group in level:
+                names = self.listings[group] if group in unlisted else self.tree.names(group)
+                if isinstance(names, XGroupStoreError):
+                    self._report(group, names.text, names)
+                    continue
+                nodes = map(group.child, sorted({*names} - GROUP_KEYS[self.known.zarr_format]))
+                children += [node for node in nodes if pattern.leads_to(node.path)]
+            await self.read_documents(children, children)
+            level = []
+            for child in children:
+                document, problem = self.tree.known(child), self.tree.problems.get(child)
+                if document is not None and not document.is_array:
+                    level.append(child)
+                elif document is None and problem is not None:  # it may be a group
+                    self.findings.append(left_out(child, problem))
+        return found
 
     async def read_below(self, group: Node) -> None:
         """Read all that is below a group whose members are known, level by level."""

@@ -103,7 +103,7 @@ def _remedy(finding: Finding) -> str:
     return "write it as the convention has it"
 
 
-def consolidated(tree: Tree, own: int, group: str) -> Iterator[Finding]:
+def consolidated(tree: Tree, own: int, groups: Iterable[str]) -> Iterator[Finding]:
     """Yield nodes that consolidated metadata lack, or say something else of than their documents.
 
     Parameters
@@ -112,14 +112,15 @@ def consolidated(tree: Tree, own: int, group: str) -> Iterator[Finding]:
         What is known from consolidated metadata, of the store with the number 0.
     own : int
         The number under which it has what the nodes' own documents say, as far as they could be read.
-    group : str
-        The path of the group that is checked, with all below it.
+    groups : iterable of str
+        The paths of the groups that are checked.
     """
     at = tree.stores[0].consolidated_at
     path_of_store = f', path="{at}"' if at else ""
     remedy = f"consolidate again: `zarr.consolidate_metadata(store{path_of_store})`"
-    nodes = [*tree.nodes_below(Node(0, group)), *tree.nodes_below(Node(own, group))]
-    for path in dict.fromkeys([group, *(node.path for node in nodes)]):
+    nodes = [Node(store, group) for group in groups for store in (0, own)]
+    nodes += [node.child(name) for node in nodes for name in tree.names(node)]
+    for path in dict.fromkeys(node.path for node in nodes):
         node, itself = Node(0, path), Node(own, path)
         if path == at or itself in tree.problems:
             continue
