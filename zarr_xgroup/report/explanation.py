@@ -7,6 +7,7 @@ absolute paths, JSON pointers (RFC 6901), and for other stores their URI without
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -236,6 +237,26 @@ class Levels(tuple[FoundLevel, ...]):
         from zarr_xgroup.report.terminal import as_text, level_lines
 
         return as_text(level_lines(self))
+
+
+def level_table(levels: Sequence[FoundLevel]) -> list[list[str]]:
+    """Return levels as a table of texts: the heads of its columns, and a row for each."""
+
+    def pair(numbers: Sequence[float] | None) -> str:
+        """Return two numbers, or the one that both are if they are lengths; "?" if not known."""
+        if not numbers:
+            return "?"
+        texts = [str(int(number)) if number == int(number) else str(number) for number in numbers]
+        is_one = isinstance(numbers[0], float) and len(set(texts)) == 1
+        return texts[0] if is_one else " x ".join(texts)
+
+    rows = [["level", "resolution", "rows x columns", "of a chunk", "factor"]]
+    for level in levels:
+        size = f"{pair(level.resolution)} {level.unit if level.resolution else ''}".strip()
+        if level.refinement is not None:
+            size = f"refinement level {level.refinement}"
+        rows.append([level.path, size, *map(pair, (level.shape, level.chunk, level.factor))])
+    return rows
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from zarr_xgroup.report.explanation import (
     FoundLevel,
     FoundProblem,
     FoundReference,
+    level_table,
 )
 from zarr_xgroup.report.folding import Folding
 
@@ -394,14 +395,15 @@ class _Tree:
             _html("{}{}", self._link(user), f" \u00d7 {count:,}" if count > 1 else "")
             for user, count in self._users[row].items()
         ]
+        links = (
+            _html('<a href="#p{}">{}</a>', f"{number}", _short(problems[number - 1].text))
+            for number in self._folding.numbers[path]
+        )
         facts = {
+            "Problems": _list(links),
             **facts,
             "References": _list(self._reference(it, path) for it in self._folding.references[path]),
             "Referred to by": _list(_first(users)),
-            "Problems": _list(
-                _html('<a href="#p{}">{}</a>', f"{number}", _short(problems[number - 1].text))
-                for number in self._folding.numbers[path]
-            ),
         }
         terms = [
             _html('<dt>{}</dt><dd class="{}">{}</dd>', term, term.split()[0].lower(), fact)
@@ -465,25 +467,14 @@ class _Tree:
         )
 
     def _levels(self, levels: Sequence[FoundLevel]) -> str:
-        """Return the levels of a pyramid as a table."""
-
-        def pair(numbers: Sequence[float] | None) -> str:
-            texts = [f"{number:.15g}" for number in numbers or ()]
-            is_one = len({*texts}) == 1 and isinstance((numbers or (0,))[0], float)
-            return texts[0] if is_one else " \u00d7 ".join(texts) or "?"
-
-        rows = []
-        for level in levels:
-            size = f"{pair(level.resolution)} {level.unit}" if level.resolution else "?"
-            if level.refinement is not None:
-                size = f"refinement level {level.refinement}"
-            cells = (size, *map(pair, (level.shape, level.chunk, level.factor)))
-            rows.append(
-                _html(f"<tr>{'<td>{}</td>' * 5}</tr>", self._link(Place(level.path)), *cells)
-            )
-        heads = ("level", "resolution", "rows x columns", "of a chunk", "factor")
-        head = _joined(_html('<th scope="col">{}</th>', name) for name in heads)
-        return _html("<table><tr>{}</tr>{}</table>", head, _joined(rows)) if rows else ""
+        """Return the levels of a pyramid as a table, "" if there are none."""
+        heads, *rows = level_table(levels)
+        lines = [_joined(_html('<th scope="col">{}</th>', head) for head in heads)]
+        for path, *cells in rows:
+            shown = (self._link(Place(path)), *cells)
+            lines.append(_joined(_html("<td>{}</td>", cell) for cell in shown))
+        table = _joined(_html("<tr>{}</tr>", line) for line in lines)
+        return _html("<table>{}</table>", table) if rows else ""
 
     def problems(self) -> str:
         """Return all problems, "" if there are none."""

@@ -31,6 +31,7 @@ from zarr_xgroup.report.explanation import (
     FoundGroup,
     FoundLevel,
     FoundProblem,
+    level_table,
 )
 from zarr_xgroup.report.folding import Folding
 
@@ -335,26 +336,10 @@ def _coordinate(coordinate: FoundCoordinate) -> Text:
 
 def level_lines(levels: Sequence[FoundLevel], group: str = "") -> Iterator[Text]:
     """Yield the lines of a table of levels, whose paths are shown as they lead from a group."""
-
-    def pair(numbers: Sequence[float] | None) -> str:
-        """Return two numbers, or the one that both are if they are lengths; "?" if not known."""
-        if not numbers:
-            return "?"
-        texts = [str(int(number)) if number == int(number) else str(number) for number in numbers]
-        is_one = isinstance(numbers[0], float) and len(set(texts)) == 1
-        return texts[0] if is_one else " x ".join(texts)
-
-    rows = [["level", "resolution", "rows x columns", "of a chunk", "factor"]]
-    for level in levels:
-        path = level.path
-        if group and path != group:
-            path = path.removeprefix(group).lstrip("/")
-        size = f"{pair(level.resolution)} {printable(level.unit) if level.resolution else ''}"
-        if level.refinement is not None:
-            size = f"refinement level {level.refinement}"
-        name = shortened(printable(path), _LONGEST_NAME)
-        numbers = map(pair, (level.shape, level.chunk, level.factor))
-        rows.append([name, size.strip(), *numbers])
+    rows = []
+    for path, *cells in level_table(levels):
+        inside = path.removeprefix(group).lstrip("/") if group and path != group else path
+        rows.append([shortened(printable(cell), _LONGEST_NAME) for cell in (inside, *cells)])
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         texts = (it + " " * (width - cell_len(it)) for it, width in zip(row, widths, strict=True))

@@ -345,8 +345,8 @@ def test_the_levels_of_a_group_are_a_table(opened: Callable[..., "Page"]) -> Non
     shown = opened("levels", text=page(Explanation("s.zarr", "/", 3, False, groups)))
     assert [line.split("\t") for line in shown.locator("table").inner_text().splitlines()] == [
         ["level", "resolution", "rows x columns", "of a chunk", "factor"],
-        ["/images/0", "10 m", "8 \u00d7 12", "4 \u00d7 4", "1"],
-        ["/images/1", "20 \u00d7 40.5 m", "4 \u00d7 3", "4 \u00d7 3", "2 \u00d7 4"],
+        ["/images/0", "10 m", "8 x 12", "4 x 4", "1"],
+        ["/images/1", "20 x 40.5 m", "4 x 3", "4 x 3", "2 x 4"],
         ["/images/</td>", "?", "?", "?", "?"],
         ["/images/3", "refinement level 4", "3072", "?", "?"],
     ]
