@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Attribute, Model
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError, XGroupStoreError
@@ -22,6 +21,7 @@ from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
 
 if TYPE_CHECKING:
+    from zarr_xgroup.conventions.crs import Crs
     from zarr_xgroup.variables.making import Maker
 
 T = TypeVar("T")

@@ -20,6 +20,7 @@ from zarr_xgroup.conventions.array import (
     parse_once,
     shape_of,
 )
+from zarr_xgroup.conventions.crs import ProjObject, crs_at
 from zarr_xgroup.conventions.descriptions import (
     Member,
     Model,
@@ -30,7 +31,6 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.multiscales import places_of
-from zarr_xgroup.conventions.proj_model import ProjObject, crs_at
 from zarr_xgroup.conventions.spatial import DIMENSIONS
 from zarr_xgroup.errors import Rule, XGroupReferenceError
 from zarr_xgroup.findings import Topic

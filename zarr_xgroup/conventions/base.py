@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     Convention,
     has_prefixed,
@@ -28,6 +27,8 @@ from zarr_xgroup.metadata.tree import Tree
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
+
+    from zarr_xgroup.conventions.crs import Crs
 
 __all__ = ["ConventionHandler", "failure_of", "gives_coordinates"]
 

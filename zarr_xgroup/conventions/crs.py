@@ -1,6 +1,14 @@
-"""Coordinate reference systems: what they are, and what coordinates follow from them.
+"""Coordinate reference systems: what they are, how metadata say them, and which one an array has.
 
-Texts are handed to pyproj, and what it answers is kept by text: stores say the same of many arrays.
+Texts are handed to pyproj, and what it answers is kept by text: stores say the same of many arrays. PROJ
+opens the files that a text names as soon as it understands it: of its own parameters (``+nadgrids=``,
+``+init=``), but also of WKT and PROJJSON, where a transformation to another datum is part of the CRS. With its
+network switched on it looks for them on a server, too. A store must not choose which files are opened on the
+reader's machine, so what names one is not handed over (`names_no_file`).
+
+Sources: proj convention (zarr-conventions/proj); CF 1.12, section 5.6; PROJ, "Cartographic projection",
+"Resource files"; OGC 18-010r7 (WKT 2), section 9; PROJJSON schema 0.7; the sources of PROJ (``io.cpp``), for what
+it takes from WKT 1.
 """
 
 from __future__ import annotations
@@ -8,15 +16,33 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import import_module
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, ClassVar, Self
 
-from zarr_xgroup.conventions.crs_texts import completed, names_no_file
-from zarr_xgroup.metadata.nodes import OBJECT
+from zarr_xgroup.conventions.array import ArrayView, once_per_array
+from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
+    Kind,
+    Member,
+    Model,
+    Reader,
+    got,
+    shown,
+    such_as,
+    write,
+)
+from zarr_xgroup.conventions.multiscales import places_of
+from zarr_xgroup.errors import Rule, rules_in
+from zarr_xgroup.findings import Topic
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import only_mapping
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment
+from zarr_xgroup.metadata.references import is_reference
 
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
 PROJJSON, WKT, CODE, EPSG = CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
@@ -87,7 +113,11 @@ class Crs:
     @property
     def variable_name(self) -> str:
         """A name for a variable that stands for it: its code, or what it is called."""
-        return _variable_name(self.text)
+        parsed, authority = _parsed(self.text), _authority(self.text)
+        if authority is not None:
+            return "_".join(authority)
+        name = self.text if parsed is None else parsed.name
+        return re.sub(r"\W+", "_", name)[:40].strip("_")
 
     def is_same(self, other: Crs) -> bool:
         """Tell whether two are known to be the same system, the order of its axes apart."""
@@ -160,6 +190,254 @@ def horizontal_unit(name: str) -> str:
     return "degree" if name.lower().startswith("degree") else cf_length(name)
 
 
+# What says a CRS: members of attributes, and of the proj objects of other conventions.
+
+DOCUMENT = "proj convention (zarr-conventions/proj)"
+
+OF_CODE = Rule("proj/code", DOCUMENT, CODE)
+OF_WKT = Rule("proj/wkt2", DOCUMENT, WKT)
+OF_PROJJSON = Rule("proj/projjson", DOCUMENT, PROJJSON)
+UNDERSTOOD = Rule("proj/understood", DOCUMENT, "Field details")
+AGREEING = Rule("proj/one-crs", DOCUMENT, "Field details")
+OBJECT_OF_PROJ = Rule("proj/object", DOCUMENT, "Field details")
+OF_EPSG = Rule("proj/epsg", DOCUMENT, CODE)
+
+RULES = rules_in(vars())
+
+#: An authority and a code.
+_CODE_OF_AUTHORITY = re.compile(r"[^:]+:[^:]+")
+#: How WKT of the first version begins (OGC 01-009); the second has other keywords (OGC 18-010).
+_WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
+
+_EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
+
+
+class _System(Kind):
+    """What says a CRS in one way; read as a `Crs` if pyproj understands it."""
+
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+        """Return the CRS."""
+        key, written, expected = member.key, value.value, ""
+        crs = next(crs_in({key: written}, (key,)), None)
+        is_understood = crs is not None and crs.is_understood
+        if key == PROJJSON and not isinstance(written, OBJECT):
+            expected = _("an object of PROJJSON")
+        elif key == WKT and (
+            not (isinstance(written, str) and written.strip()) or _WKT1.match(written)
+        ):
+            expected = _("WKT 2")
+        elif key == CODE and not _is_code(written):
+            expected = _("an authority and a code, such as 'EPSG:32633'")
+        if expected:
+            reader.report(
+                member,
+                value,
+                got(expected, written),
+                _remedy(key, written),
+                severity="warning" if is_understood else "error",
+                value_kept=crs is None or is_understood,
+            )
+        elif crs is not None and not is_understood:
+            _report_not_understood(value, _remedy(key, written), reader)
+        return crs if is_understood else UNUSABLE
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, str) and _CODE_OF_AUTHORITY.fullmatch(value) is not None
+
+
+def _code_meant(value: object) -> str:
+    """Return the code that a number or a text stands for, "" if it is none."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = f"EPSG:{value}"
+    elif isinstance(value, str) and value.strip().isdigit():
+        value = f"EPSG:{value.strip()}"
+    return str(value) if _is_code(value) and Crs(CODE, str(value)).is_understood else ""
+
+
+def _remedy(key: str, value: object) -> str:
+    """Return what to write in place of what is no CRS."""
+    if key == PROJJSON:
+        return _("write PROJJSON, as `pyproj.CRS(...).to_json_dict()` gives it")
+    if key != WKT and _is_code(value):
+        return _("write a code of the authority as PROJ lists it (`projinfo --list-crs`)")
+    if key != WKT:
+        return write(CODE, _code_meant(value) or "<authority>:<code>")
+    remedy = _("write WKT 2 (OGC 18-010), as `pyproj.CRS(...).to_wkt()` gives it")
+    code = Crs(WKT, value).code if isinstance(value, str) else None
+    if code is None or not Crs(CODE, code).is_same(Crs(WKT, str(value))):
+        return remedy
+    return _("{remedy}, or {other} in its place").format(remedy=remedy, other=write(CODE, code))
+
+
+def _report_not_understood(value: Fragment, remedy: str, reader: Reader) -> None:
+    text = _("is no CRS that pyproj understands: {text}").format(text=shown(value.value))
+    reader.report(UNDERSTOOD, value, text, remedy)
+
+
+def _report_other(place: Fragment, found: list[Crs], reader: Reader) -> None:
+    """Take down CRSs that are others than the first, which counts."""
+    for other in found[1:]:
+        if found[0].differs(other):
+            text = _("is another CRS than {key}, which counts").format(key=found[0].key)
+            remedy = _("leave one of {keys} out").format(keys=f"{found[0].key}, {other.key}")
+            reader.report(AGREEING, place.place(other.key), text, remedy, value_kept=True)
+
+
+class ProjMembers(Model, frozen=True, kw_only=True):
+    """The members of an object by which it says a CRS, as far as PROJ understands them.
+
+    Attributes
+    ----------
+    projjson, wkt2, code, epsg : Crs or None
+        The CRS, the most explicit way first. The last one is that of STAC.
+    """
+
+    form: ClassVar[Rule] = OBJECT_OF_PROJ
+    others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
+
+    projjson: Annotated[Crs | None, _System(), Member(key=PROJJSON, rule=OF_PROJJSON)] = None
+    wkt2: Annotated[Crs | None, _System(), Member(key=WKT, rule=OF_WKT, called=("wkt", "wkt2"))] = (
+        None
+    )
+    code: Annotated[Crs | None, _System(), Member(key=CODE, rule=OF_CODE, called=("code",))] = None
+    epsg: Annotated[Crs | None, _System(), Member(key=EPSG, rule=OF_EPSG, called=("epsg",))] = None
+
+    @classmethod
+    def read(cls, fragment: Fragment) -> Self:
+        """Read an object, of which other members are passed over."""
+        members = {key: fragment.value[key] for key in CRS_KEYS if key in fragment.value}
+        return super().read(Fragment(fragment.node, fragment.keys, members))
+
+    @classmethod
+    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Take down CRSs that differ, and the code of STAC where it stands alone."""
+        ways = [found[way] for way in ("projjson", "wkt2", "code", "epsg") if way in found]
+        _report_other(fragment, ways, reader)
+        if [key for key in fragment.value if fragment.get(key)] == [EPSG]:
+            text = _("{key!r} is not known in the convention").format(key=EPSG)
+            remedy = write(CODE, _code_meant(fragment.value[EPSG]) or "EPSG:<code>")
+            place = fragment.place(EPSG)
+            reader.report(OF_EPSG, place, text, remedy, severity="warning", value_kept=True)
+
+    @property
+    def systems(self) -> list[Crs]:
+        """The CRSs, the one that counts first."""
+        ways = (self.projjson, self.wkt2, self.code, self.epsg)
+        return [crs for crs in ways if crs is not None]
+
+
+@dataclass(frozen=True)
+class ProjObject(Kind):
+    """A proj object, or a reference to one; it stays a `Part`."""
+
+    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+        """Return the object with the way to it."""
+        if is_reference(value.value):
+            return value.part
+        if not isinstance(value.value, OBJECT):
+            code = _code_meant(value.value)
+            example = f'{{"{CODE}": "{code}"}}' if code else _EXAMPLE
+            expected = _("a proj object such as {example}").format(example=_EXAMPLE)
+            remedy = _("write {example}").format(example=example)
+            reader.report(OBJECT_OF_PROJ, value, got(expected, value.value), remedy)
+            return UNUSABLE
+        spelt = ProjMembers.misspelt(value.value)
+        for key, meant in spelt.items():
+            reader.misspelt(value.place(key), meant)
+        if not spelt and not any(key in value.value for key in CRS_KEYS):
+            text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
+            reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
+        # Who interprets it tells of CRSs that cannot be used.
+        wrong = ProjMembers.read(value).wrong
+        reader.wrong += [replace(finding, topic=None) for finding in wrong]
+        return value.part
+
+
+def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
+    """Return the CRS that an object gives under keys, by default those of `proj`, or None.
+
+    What contradicts itself is reported; what pyproj does not understand is reported and passed over.
+    """
+    if not isinstance(place.value, OBJECT) or not any(map(place.value.__contains__, keys)):
+        return None
+    if keys is CRS_KEYS:
+        members = ProjMembers.read(place)
+        found, wrong = members.systems, members.wrong
+    else:
+        reader, found = Reader(UNDERSTOOD, UNDERSTOOD), []
+        for crs in crs_in(place.value, keys):
+            if crs.is_understood:
+                found.append(crs)
+            else:
+                _report_not_understood(place.required(crs.key), "", reader)
+        _report_other(place, found, reader)
+        wrong = tuple(reader.wrong)
+    for finding in wrong:
+        if finding.rule is AGREEING:
+            choice = replace(finding.at(place.node), topic=Topic.CHOICE)
+            array.findings.append(replace(choice, arrays=(str(array.node),)))
+        else:
+            lost = _("the CRS of {key!r}").format(key=finding.place.keys[-1])
+            array.report_wrong(place.node, [finding], lost)
+    return found[0] if found else None
+
+
+# The CRS of an array.
+
+#: What tools expect the variable of a CRS to be called.
+SPATIAL_REF = "spatial_ref"
+
+#: Attributes by which a variable says a CRS.
+CRS_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
+
+
+@once_per_array
+def crs_of(array: ArrayView) -> Crs | None:
+    """Return the CRS of an array.
+
+    That of its grid mapping variable, for what the data carry themselves stands. Else from ``proj:*`` of the
+    first place that has them (`places_of`), else what other conventions say (`ConventionHandler.crs`).
+    That of a geolocation is the CRS of its arrays, not of the grid.
+    """
+    mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
+    own = None if mapping is None else crs_of_grid_mapping(mapping.value)
+    places = places_of(array)
+    # What a group says is of its grids, not of their axes.
+    written = places.own if len(array.dims) < 2 else (*places.own, *places.around)
+    declared = next(filter(None, (crs_at(array, place) for place in written)), None)
+    declared = declared or array.crs_of(array)
+    if own is None:
+        return declared
+    # Only a check tells what is wrong with what does not count.
+    array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
+    array.overruled_crs = declared
+    return own
+
+
+def own_grid_mapping(array: ArrayView) -> Fragment | None:
+    """Return the attributes of the grid mapping variable in the array's group, None without one.
+
+    The array names it by ``grid_mapping``; else it is ``spatial_ref``.
+    """
+    is_named = isinstance(array.attributes.get("grid_mapping"), str)
+    name = only_mapping(array.attributes) if is_named else SPATIAL_REF
+    document = None if name is None else array.sibling(name)
+    if name is None or document is None or document.get("shape") != []:
+        return None
+    return Fragment(array.node.group.child(name), ("attributes",), document.attributes)
+
+
+def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
+    """Return the CRS that the attributes of a grid mapping variable say, if it is understood."""
+    texts = ((key, attributes.get(key)) for key in ("crs_wkt", "spatial_ref"))
+    systems = (Crs(key, text) for key, text in texts if isinstance(text, str))
+    return next((crs for crs in systems if crs.is_understood), None)
+
+
+# What pyproj makes of texts.
+
+
 @cache
 def _pyproj() -> Any:
     # Imported when a CRS is first met: that takes some 45 ms, which opens without one do not need.
@@ -186,15 +464,6 @@ def _authority(text: str) -> tuple[str, str] | None:
     # Kept, as PROJ compares a system that it does not know with all that it knows.
     parsed = _parsed(text)
     return None if parsed is None else parsed.to_authority()
-
-
-@lru_cache(_KEPT)
-def _variable_name(text: str) -> str:
-    parsed, authority = _parsed(text), _authority(text)
-    if authority is not None:
-        return "_".join(authority)
-    name = text if parsed is None else parsed.name
-    return re.sub(r"\W+", "_", name)[:40].strip("_")
 
 
 @lru_cache(_KEPT)
@@ -227,48 +496,32 @@ def _without_formalities(text: str) -> Any:
     parsed, pyproj = _parsed(text), _pyproj()
     try:
         described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
-        return pyproj.CRS.from_json_dict(_without_order(described))
-    except (
-        pyproj.exceptions.CRSError,
-        ValueError,
-    ):  # what PROJ writes may be no JSON, or not be read
-        return parsed
-
-
-def _without_order(described: dict[str, Any]) -> dict[str, Any]:
-    """Return PROJJSON, which is changed, without codes and with axes along X, Y, others."""
-    for part in (described, *described.get("components", ())):
-        part.pop("id", None)
-        axes = part.get("coordinate_system", {}).get("axis", [])
-        axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
-    return described
+        for part in (described, *described.get("components", ())):
+            part.pop("id", None)
+            axes = part.get("coordinate_system", {}).get("axis", [])
+            axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
+        return pyproj.CRS.from_json_dict(described)
+    except (pyproj.exceptions.CRSError, ValueError):
+        return parsed  # what PROJ writes may be no JSON, or not be read
 
 
 @lru_cache(_KEPT)
 def _likeness(text: str) -> Hashable:
-    """Return what all systems have in common that are compared as the same."""
+    """Return the numbers that a system is made of, in units of SI, as far as these are exact."""
     if _parsed(text) is None:
         return text
-    system = _without_formalities(text)
-    return frozenset(
-        number for part in system.sub_crs_list or [system] for number in _numbers(part)
-    )
-
-
-def _numbers(system: Any) -> Iterator[str]:
-    """Yield the numbers that say what a system is, in units of SI, as far as these are exact.
-
-    Not 0 and 1, which one method of projection has as a parameter and another one does not. Angles
-    may be a turn apart.
-    """
-    operation, ellipsoid = system.coordinate_operation, system.ellipsoid
-    found = [axis.unit_conversion_factor for axis in system.axis_info]
-    if operation is not None:
-        found += [it.value * it.unit_conversion_factor for it in operation.params]
-    if ellipsoid is not None:
-        found += [ellipsoid.semi_major_metre, ellipsoid.inverse_flattening]
-    turned = (number % math.tau if abs(number) < math.tau else number for number in found)
-    return (f"{number:.8g}" for number in turned if number not in (0, 1))
+    whole, found = _without_formalities(text), set()
+    for system in whole.sub_crs_list or [whole]:
+        operation, ellipsoid = system.coordinate_operation, system.ellipsoid
+        numbers = [axis.unit_conversion_factor for axis in system.axis_info]
+        if operation is not None:
+            numbers += [it.value * it.unit_conversion_factor for it in operation.params]
+        if ellipsoid is not None:
+            numbers += [ellipsoid.semi_major_metre, ellipsoid.inverse_flattening]
+        # Angles may be a turn apart. One method of projection has 0 and 1 as a parameter, another one does not.
+        turned = (number % math.tau if abs(number) < math.tau else number for number in numbers)
+        found |= {f"{number:.8g}" for number in turned if number not in (0, 1)}
+    return frozenset(found)
 
 
 @lru_cache(_KEPT)
@@ -278,70 +531,145 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
         return MappingProxyType({})
     try:
         attributes: dict[str, Any] = parsed.to_cf()
-    except (
-        KeyError,
-        ValueError,
-        TypeError,
-        _pyproj().exceptions.CRSError,
-    ):  # a parameter is missing
-        attributes = {"crs_wkt": parsed.to_wkt()}
+    except (KeyError, ValueError, TypeError, _pyproj().exceptions.CRSError):
+        attributes = {"crs_wkt": parsed.to_wkt()}  # a parameter is missing
     # What GDAL and older tools read.
     return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
 
 
 @lru_cache(_KEPT)
 def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
-    parsed = _parsed(text)
+    """Return what pyproj says of the axes along ``X`` and ``Y``, no more than that where these cannot be told apart."""
+    bare, parsed = {name: {"axis": name} for name in ("X", "Y")}, _parsed(text)
     # pyproj takes an axis of geocentric coordinates for a northing.
     if parsed is None or parsed.is_geocentric:
-        return {name: {"axis": name} for name in ("X", "Y")}
-    axes = _axes_by_direction(parsed)
-    are_known = completed(text) == text and _are_units_known(parsed)
-    for attributes in axes.values():
-        if not are_known:
-            attributes.pop("units", None)
-        elif "units" in attributes:
-            attributes["units"] = cf_length(attributes["units"])
-    return {name: axes.get(name, {"axis": name}) for name in ("X", "Y")}
-
-
-def _are_units_known(parsed: Any) -> bool:
-    """Tell whether pyproj knows the units of horizontal axes: it says degrees of any geographic ones."""
-    units = {axis.unit_name for axis in parsed.axis_info if axis.direction in ALONG}
-    return not parsed.is_geographic or units <= {"degree"}
-
-
-def _axes_by_direction(parsed: Any) -> dict[str, dict[str, str]]:
-    """Return what pyproj says of the axes along ``X`` and ``Y``, nothing if they cannot be told apart.
-
-    It goes by their names, and takes those for ``Y`` that it does not know, ``AXIS["X",EAST]``, and
-    the height of a projected system, too. Horizontal axes are the first two.
-    """
+        return bare
     try:
-        said = [dict(axis) for axis in parsed.cs_to_cf()[:2] if axis.get("axis") in ("X", "Y")]
+        axes = [dict(axis) for axis in parsed.cs_to_cf()[:2] if axis.get("axis") in ("X", "Y")]
     except KeyError:  # they have no unit
-        return {}
-    meant = _directed(parsed.axis_info[:2])
-    if len(meant) == len(said):
-        said = [_as_x(it) if name == "X" else it for it, name in zip(said, meant, strict=True)]
-    axes = {axis["axis"]: axis for axis in said}
-    return axes if len(axes) == 2 else {}
+        return bare
+    # pyproj goes by the names of axes, and takes those for Y that it does not know, AXIS["X",EAST], and the height
+    # of a projected system, too. Horizontal axes are the first two. Towards a pole both run the same way, or as
+    # GDAL wrote it for years, in none that is known: AXIS["X",UNKNOWN]. Then their names count.
+    horizontal = parsed.axis_info[:2]
+    ways = [ALONG.get(it.direction, "") for it in horizontal], [it.name for it in horizontal]
+    along = next((names for names in ways if sorted(names) == ["X", "Y"]), [])
+    for axis, name in zip(axes, along, strict=False):
+        if name == "X" and len(axes) == len(along):
+            axis["axis"] = "X"
+            for key in ("standard_name", "long_name"):
+                text_of_x = axis[key].replace("latitude", "longitude")
+                axis[key] = text_of_x.replace("projection_y", "projection_x")
+    # It says degrees of any geographic system.
+    units = {axis.unit_name for axis in parsed.axis_info if axis.direction in ALONG}
+    are_known = completed(text) == text and (not parsed.is_geographic or units <= {"degree"})
+    for axis in axes:
+        unit = axis.pop("units", None)
+        if are_known and unit is not None:
+            axis["units"] = cf_length(unit)
+    found = {axis["axis"]: axis for axis in axes}
+    return found if len(found) == 2 else bare
 
 
-def _directed(axes: Sequence[Any]) -> list[str]:
-    """Return ``X`` and ``Y`` in the order of the axes along them, nothing if that is not known.
+# Texts that pyproj may be given, and what it needs besides.
 
-    Towards a pole both axes run the same way, or as GDAL wrote it for years, in none that is known:
-    ``AXIS["X",UNKNOWN]``. Then their names count.
+_WKT = re.compile(r"\s*[A-Z][A-Z0-9_]*\s*[\[(].*", re.DOTALL | re.IGNORECASE)
+#: Codes of an authority, of a horizontal system with a vertical one, also as URN or URL of OGC, and names.
+_NAME = re.compile(r"[\w\ .:()/-]+|\w+:\w+\+\w+")
+
+#: Where WKT names a file. Also ``null`` is looked for, on a server too.
+_FILE_IN_WKT = re.compile("PARAMETERFILE|PROJ4_GRIDS", re.IGNORECASE)
+#: Units of axes by the kind of coordinate system; in those that are left out, axes need none.
+_UNITS = {"Cartesian": "metre", "vertical": "metre", "ellipsoidal": "degree", "spherical": "degree"}
+_SPACES = " \t\n\r\f\v"
+#: What stands behind an equals sign, up to a space or to a quote that is not doubled.
+_VALUE = re.compile(r"""\A\s*((?:[^\s"]|"")*).*""", re.ASCII | re.DOTALL)
+#: A number, several or an angle; a name that says what a CRS was made of may go on after it.
+_NUMBER = re.compile(r"[-+.]?[0-9][-+.,0-9eEdrDR'\u00b0]*+[NSEWnsew]?[)\];:,.]*")
+_LONGEST = 200
+_WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+#: Parameters of PROJ whose value is a word that names no file.
+_WORDS = frozenset(
+    {"axis", "datum", "ellps", "o_proj", "pm", "proj", "sweep", "title", "type", "units", "vunits"}
+)
+#: Those that name files, which may be called as a number is.
+_FILES = frozenset(
+    {"catalog", "file", "geoidgrids", "grids", "init", "model", "xy_grids", "z_grids"}
+)
+
+
+def names_no_file(text: str) -> bool:
+    """Tell whether a text is WKT, PROJJSON, a code or a name, and names no file."""
+    if not text.lstrip().startswith("{"):
+        if _WKT.fullmatch(text):
+            return _FILE_IN_WKT.search(text) is None and _has_harmless_parameters(text)
+        return _NAME.fullmatch(text.strip()) is not None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    # pyproj takes an object with one of these for parameters of PROJ.
+    if {"proj", "init"} & set(value):
+        return False
+    for part in _parts(value):
+        if isinstance(part, str) and not _has_harmless_parameters(part):
+            return False
+        if isinstance(part, Mapping) and isinstance(part.get("value"), str):
+            return False  # a parameter that is a file
+    return True
+
+
+def _has_harmless_parameters(text: str) -> bool:
+    """Tell whether the parameters of PROJ within a text are numbers, or words that are no files.
+
+    They stand in the names of methods and in extensions of WKT 1.
     """
-    ways = ([ALONG.get(it.direction, "") for it in axes], [it.name for it in axes])
-    return next((names for names in ways if sorted(names) == ["X", "Y"]), [])
+    pieces = text.split("=")
+    if any(not re.search(r'[\s"]', piece, re.ASCII) for piece in pieces[1:-1]):
+        return False  # one within the other
+    for before, after in pairwise(pieces):
+        key = re.split(r'[\s"]', before.rstrip(_SPACES), flags=re.ASCII)[-1].lstrip("+").lower()
+        value = _VALUE.sub(r"\1", after)
+        if key == "nadgrids":
+            is_harmless = value == "@null"  # that of the Mercator projection of web maps
+        elif len(value) > _LONGEST:
+            is_harmless = False
+        elif _NUMBER.fullmatch(value):
+            is_harmless = key not in _FILES
+        else:
+            is_harmless = key in _WORDS and _WORD.fullmatch(value) is not None
+        if not is_harmless:
+            return False
+    return True
 
 
-def _as_x(said: Mapping[str, str]) -> dict[str, str]:
-    """Return what pyproj says of an axis as it would if it took that for the one along ``X``."""
-    names = {
-        key: said[key].replace("latitude", "longitude").replace("projection_y", "projection_x")
-        for key in ("standard_name", "long_name")
-    }
-    return {**said, **names, "axis": "X"}
+def completed(text: str) -> str:
+    """Return PROJJSON with a unit for each axis, and any other text as it is.
+
+    Its schema has units optional. PROJ reads what has none, but not what it then writes of it:
+    neither WKT nor parts of the CRS. Lengths are metres, and angles degrees.
+    """
+    if not text.lstrip().startswith("{"):
+        return text
+    value, is_whole = json.loads(text), True
+    for system in _parts(value):
+        if not isinstance(system, Mapping):
+            continue
+        unit, axes = _UNITS.get(str(system.get("subtype"))), system.get("axis")
+        for axis in axes if unit and isinstance(axes, list) else ():
+            if isinstance(axis, dict) and "unit" not in axis:
+                is_whole = False
+                axis["unit"] = "metre" if axis.get("direction") in ("up", "down") else unit
+    return text if is_whole else json.dumps(value, sort_keys=True)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield a JSON value and all that is in it, keys too."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        yield part
+        if isinstance(part, Mapping):
+            pending += [*part, *part.values()]
+        elif isinstance(part, list):
+            pending += part

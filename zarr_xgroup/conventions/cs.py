@@ -34,7 +34,15 @@ from zarr_xgroup.conventions.axes import (
 )
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.crs import ALONG, CRS_KEYS, Crs, cf_length, is_geographic
+from zarr_xgroup.conventions.crs import (
+    ALONG,
+    CRS_KEYS,
+    Crs,
+    ProjObject,
+    cf_length,
+    crs_at,
+    is_geographic,
+)
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
@@ -55,7 +63,6 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.proj_model import ProjObject, crs_at
 from zarr_xgroup.conventions.units import (
     CALENDAR,
     CALENDARS,

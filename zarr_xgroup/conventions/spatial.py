@@ -30,7 +30,7 @@ from zarr_xgroup.conventions.affine import (
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.crs import horizontal_unit
+from zarr_xgroup.conventions.crs import crs_of, horizontal_unit, own_grid_mapping
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import Attribute, Parsed, shown, write
 from zarr_xgroup.conventions.model import Interpretation
@@ -44,7 +44,6 @@ from zarr_xgroup.conventions.multiscales import (
     level_of,
     places_of,
 )
-from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, rules_in
 from zarr_xgroup.findings import Finding, Topic, report

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from zarr_xgroup.conventions.crs import Crs, likeness
+from zarr_xgroup.conventions.crs import (
+    CRS_ATTRIBUTES,
+    SPATIAL_REF,
+    Crs,
+    crs_of_grid_mapping,
+    likeness,
+)
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
-from zarr_xgroup.conventions.proj import CRS_ATTRIBUTES, SPATIAL_REF, crs_of_grid_mapping
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Topic, report

@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from zarr_xgroup.conventions.crs import horizontal_unit
+from zarr_xgroup.conventions.crs import UNDERSTOOD, horizontal_unit
 from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout, asset_path
-from zarr_xgroup.conventions.proj_model import UNDERSTOOD
 from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError

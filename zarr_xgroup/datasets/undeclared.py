@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any
 
 from zarr_xgroup.conventions.base import Surroundings, failure_of
+from zarr_xgroup.conventions.crs import SPATIAL_REF
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
-from zarr_xgroup.conventions.proj import SPATIAL_REF
 from zarr_xgroup.conventions.registry import (
     Handler,
     declared_principal,

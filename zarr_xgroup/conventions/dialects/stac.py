@@ -27,11 +27,11 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import horizontal_dims
 from zarr_xgroup.conventions.base import Surroundings
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.crs import CRS_KEYS
+from zarr_xgroup.conventions.crs import CRS_KEYS, crs_of
 from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import places_of
-from zarr_xgroup.conventions.proj import ProjHandler, crs_of
+from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.values import finite_numbers, is_finite
 from zarr_xgroup.errors import Rule, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, report

@@ -21,8 +21,8 @@ from zarr_xgroup.conventions.crs import (
     crs_in,
     is_geographic,
     likeness,
+    names_no_file,
 )
-from zarr_xgroup.conventions.crs_texts import names_no_file
 from zarr_xgroup.tests.builders import (
     Array,
     Group,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zarr_xgroup.conventions.crs_texts import names_no_file
+from zarr_xgroup.conventions.crs import names_no_file
 
 
 def projjson(method: str, **parameter: object) -> str:

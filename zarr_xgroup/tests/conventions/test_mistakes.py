@@ -12,9 +12,9 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupResolutionWarning, check, explain
+from zarr_xgroup.conventions.crs import ProjMembers
 from zarr_xgroup.conventions.cs import Axis, CoordinateSet, Cs, System, Time
 from zarr_xgroup.conventions.descriptions import Model, misspelt
-from zarr_xgroup.conventions.proj_model import ProjMembers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.units import Ucum
 from zarr_xgroup.metadata.nodes import Fragment, Node
