@@ -80,7 +80,7 @@ class ArrayReading:
     @property
     def has_principal(self) -> bool:
         """Whether it follows a principal convention."""
-        return any(cls.tier == "principal" for cls in self.conventions)
+        return any(handler.tier == "principal" for handler in self.conventions)
 
     @property
     def references(self) -> tuple[Followed, ...]:
@@ -228,10 +228,10 @@ class TextsAround:
 def _reading_of(interpreter: Interpreter, node: Node) -> GroupReading:
     """Return the reading of a group: that of another one where the same is written, if it holds here."""
     group = _Group(interpreter, node)
-    first, but_for = interpreter.memo(_Group.first, group, by=group.contents())
+    first, others = interpreter.memo(_Group.reading_to_share, group, by=group.contents())
     if first.node == node:
         return first
-    if but_for is None or node in but_for or group.findings:
+    if others is None or node in others or group.findings:
         return group.reading()
     return group.like(first)
 
@@ -272,10 +272,10 @@ class _Group:
         )
         return replace(other, node=self.node, arrays=tuple(arrays))
 
-    def first(self) -> tuple[GroupReading, frozenset[Node] | None]:
-        """Return the reading of the group, and for which other groups where the same is written it does not hold.
+    def reading_to_share(self) -> tuple[GroupReading, frozenset[Node] | None]:
+        """Return the reading of the group, and the groups for which it does not hold though they say the same.
 
-        None for all: it follows from where the group is.
+        It holds for none of these if it follows from where the group is: None.
         """
         reading = self.reading()
         interpreter, led_to = self._interpreter, set[Node]()
@@ -285,20 +285,19 @@ class _Group:
             answer = self._given[array.node.name]
             if not array.inherited.is_own or answer.interpretation.findings:
                 return reading, None
-            if array.conventions and self._follows_from_place(array, answer):
+            if array.conventions and (
+                answer.is_of_one
+                or any(handler.follows_names for handler in array.conventions)
+                or self._around.is_relative
+                or any(
+                    key in REFERRING or _RELATIVE.search(text)
+                    for key, text in texts_of(array.document.attributes)
+                )
+            ):
                 return reading, None
             led_to |= answer.led_to
         groups = frozenset(node.group for node in led_to)
         return reading, None if self.node in groups else groups
-
-    def _follows_from_place(self, array: ArrayReading, answer: Answer) -> bool:
-        """Tell whether what the conventions say of an array may be something else in another group."""
-        if answer.is_of_one or any(cls.follows_names for cls in array.conventions):
-            return True
-        texts = texts_of(array.document.attributes)
-        return self._around.is_relative or any(
-            key in REFERRING or _RELATIVE.search(text) for key, text in texts
-        )
 
     def reading(self) -> GroupReading:
         """Return what is known of the group."""
@@ -306,7 +305,7 @@ class _Group:
         bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
         for name in [name for name in self.documents if name in interpreter.dropped]:
             bounds_of_dropped |= _times_of_bounds(self.documents.pop(name).attributes)
-        self._leave_out_unusable()
+        self._inherit_dimensions()
         assigned = self._assigned()
         templates = {}
         for name in list(self.documents):
@@ -338,7 +337,8 @@ class _Group:
         """Return what the conventions say of an array: asked once for all that say the same."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
         texts, encoded = texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
-        is_itself = (
+        # Its name counts only where something may be said of the array by it.
+        name_counts = (
             interpreter.handlers.may_look_anywhere
             or name in dims
             or name in interpreter.handlers.arrays
@@ -346,7 +346,7 @@ class _Group:
             or any(_mentions(text, encoded) for _key, text in texts)
         )
         key = (
-            name if is_itself else "",
+            name if name_counts else "",
             *(document.text_without_attributes(), dims, tuple(known["dim_names"]), texts),
         )
         if key in self._reads:
@@ -356,9 +356,10 @@ class _Group:
                 return answer
         before = len(self._tree.lacking)
         answer = interpreter.handlers.ask(interpreter.view(node, dims, **known))
-        is_whole = len(self._tree.lacking) == before  # else no answer for the group counts
-        is_told = bool(answer.interpretation.findings) and is_whole
-        if not (answer.is_of_one or is_told or node in answer.led_to):
+        # What was found wrong is of this array alone. While documents are lacking no answer of the group is kept.
+        is_whole = len(self._tree.lacking) == before
+        has_findings = bool(answer.interpretation.findings) and is_whole
+        if not (answer.is_of_one or has_findings or node in answer.led_to):
             self._reads[key] = answer.reads
             self._answers[key, tuple(map(document.attributes.text, answer.reads))] = answer
         return answer
@@ -367,8 +368,8 @@ class _Group:
         self.findings.append(left_out(self.node.child(name), error))
         del self.documents[name]
 
-    def _leave_out_unusable(self) -> None:
-        """Leave out arrays that cannot be opened: they have no say in what dimensions are called."""
+    def _inherit_dimensions(self) -> None:
+        """Find what arrays inherit; leave those out that cannot be opened: they have no say in names of dimensions."""
         for name, document in list(self.documents.items()):
             node = self.node.child(name)
             try:
@@ -393,7 +394,7 @@ class _Group:
         self.findings.extend(
             finding
             for name, finding in assigned.findings.items()
-            # Without its attributes a v2 array has no names either, and that was told.
+            # Without its attributes a v2 array has no names either, and that was reported.
             if self.node.child(name) not in self._tree.problems
         )
         return assigned
