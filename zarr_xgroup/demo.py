@@ -59,31 +59,26 @@ def opened(group: str, engine: str) -> Any:
 
 
 def _cell(given: Any) -> Text:
-    """Return a line for each variable of a Dataset, or for each group of a tree; or an error in red."""
+    """Return a line for each variable of a Dataset, or for each group of a tree; or an error in red.
+
+    Coordinates come first and have a star. Names are sorted, since engine zarr gives variables in the
+    order in which they happened to be read.
+    """
     if isinstance(given, Exception):
         # The cause says more; and str(error) of a KeyError is the repr of its message.
         error = given.__cause__ or given
         return literal(f"{type(error).__name__}: {(error.args or ('',))[0]}", "red")
-    if isinstance(given, xr.Dataset):
-        lines = [f"{mark} {name} {_sizes(given[name])}" for mark, name in _variables(given)]
-    else:
+    nodes = {"": given}
+    if isinstance(given, xr.DataTree):
         nodes = {node.path: node.to_dataset(inherit=False) for node in given.subtree}
-        each = {path: _variables(dataset) for path, dataset in nodes.items()}
-        lines = [
-            f"{path}: {', '.join(f'{mark}{name}'.strip() for mark, name in variables)}"
-            for path, variables in each.items()
-        ]
+    lines = []
+    for path, dataset in nodes.items():
+        variables = [("*", name) for name in sorted(dataset.coords, key=str)]
+        variables += [("", name) for name in sorted(dataset.data_vars, key=str)]
+        if path:
+            lines.append(f"{path}: {', '.join(f'{star}{name}' for star, name in variables)}")
+            continue
+        for star, name in variables:
+            sizes = ", ".join(f"{dim}: {size}" for dim, size in dataset[name].sizes.items())
+            lines.append(f"{star:1} {name} ({sizes})")
     return Text("\n").join(literal(line, "green") for line in lines)
-
-
-def _variables(dataset: xr.Dataset) -> list[tuple[str, Any]]:
-    """Return the names of variables, coordinates first and with a star.
-
-    They are sorted, since engine zarr gives them in the order in which they happened to be read.
-    """
-    arrays = [(" ", name) for name in sorted(dataset.data_vars, key=str)]
-    return [*(("*", name) for name in sorted(dataset.coords, key=str)), *arrays]
-
-
-def _sizes(variable: xr.DataArray) -> str:
-    return f"({', '.join(f'{dim}: {size}' for dim, size in variable.sizes.items())})"

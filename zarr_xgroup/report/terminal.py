@@ -47,7 +47,8 @@ _DEEPEST = 6
 _MOST_ROWS = 100
 #: How many names of things that are alike are shown, and how many letters of each.
 _MOST_NAMES, _LONGEST_NAME = 4, 100
-#: How many problems, mistakes, levels, and places of one mistake are shown, and how many letters of a problem.
+#: How many problems, mistakes, lines below a label, and places of one mistake are shown, and how many
+#: letters of a problem.
 _MOST_TOLD, _MOST_PLACES, _LONGEST_PROBLEM = 20, 3, 1000
 
 _KIND_STYLES: Mapping[str, str] = {
@@ -233,12 +234,8 @@ class _StoreTree:
         if others:
             text = f" and {len(others)} {'group' if len(others) == 1 else 'groups'} like it: "
             label += literal(text, "dim") + _names(others)
-        details = [*self._references_and_problems(group.path, ())]
-        levels = group.levels if self._is_whole else group.levels[:_MOST_TOLD]
-        details += level_lines(levels, group.path) if levels else ()
-        if more := len(group.levels) - len(levels):
-            details.append(_more(more, "level", self._hint))
-        return Wrapped(label, *details)
+        levels = level_lines(group.levels, group.path) if group.levels else ()
+        return self._with_details(label, [*levels, *self._about(group.path, ())])
 
     def _array(
         self, alike: Sequence[FoundArray], known: Mapping[str, FoundCoordinate], above: set[str]
@@ -269,14 +266,19 @@ class _StoreTree:
             else:
                 details.append(_coordinate(coordinate))
         for text, names in (("of the group", own), ("as above", again)):
-            details += [literal(f"coordinates {text}: {', '.join(names)}", "dim")] if names else []
+            details += [literal(f"coordinates {text}: {listed(names)}", "dim")] if names else []
         if array.missing:
-            details.append(literal(f"no coordinate along {', '.join(array.missing)}", "yellow"))
-        origins = [coordinate.origin for coordinate in coordinates]
-        details += self._references_and_problems(array.path, origins)
+            details.append(literal(f"no coordinate along {listed(array.missing)}", "yellow"))
+        details += self._about(array.path, [coordinate.origin for coordinate in coordinates])
+        return self._with_details(label, details)
+
+    def _with_details(self, label: Text, details: list[Text]) -> Wrapped:
+        """Return a label with details below it: of many the first, and the last, which leads to problems."""
+        if (hidden := len(details) - _MOST_TOLD) > 0 and not self._is_whole:
+            details[_MOST_TOLD - 1 : -1] = [_more(hidden, "line", self._hint)]
         return Wrapped(label, *details)
 
-    def _references_and_problems(self, path: str, origins: Sequence[object]) -> Iterator[Text]:
+    def _about(self, path: str, origins: Sequence[object]) -> Iterator[Text]:
         """Yield the references of a node, and where its problems are told.
 
         Not references that lead straight to where a coordinate is stored.
