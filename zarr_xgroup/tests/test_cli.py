@@ -242,58 +242,45 @@ def test_json_is_printed_in_letters_of_ascii(
     assert json.loads(printed)["mistakes"][0]["rule"]["section"] == "\x1b[2J\u202e\ud800é"
 
 
-def test_workflow_commands_name_the_file_and_escape_the_rest(store: str) -> None:
+def test_workflow_commands_escape_what_they_say() -> None:
     odd = Place("/a,b:c%\nd")
-    mistakes = (
-        MISTAKE,
-        Finding(RULE, odd, "100 %\n::stop-commands::x", "", "warning", (odd, AXES)),
-    )
-    assert list(workflow_commands(store, mistakes)) == [
+    text = "100 %\n::stop-commands::x"
+    mistakes = (MISTAKE, Finding(RULE, odd, text, "", "warning", (odd, AXES)))
+    title = "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
+    assert list(workflow_commands("a.zarr", mistakes)) == [
         (
-            f"::error file={store}/sea/sst/zarr.json,"
-            "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
-            "::/sea/sst#/attributes/cs/crs/0/axes: two axes are called 'X'. "
-            "Instead: one of 'X', 'Y', 'Z', 'T' for each"
+            f"::error file=a.zarr/sea/sst,{title}::/sea/sst#/attributes/cs/crs/0/axes: "
+            "two axes are called 'X'. Instead: one of 'X', 'Y', 'Z', 'T' for each"
         ),
         (
-            f"::warning file={store}/a%2Cb%3Ac%25\\nd,"
-            "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
+            f"::warning file=a.zarr/a%2Cb%3Ac%25\\nd,{title}"
             "::/a,b:c%25\\nd: 100 %25\\n::stop-commands::x. Instead:  (and 1 more)"
         ),
     ]
 
 
 @pytest.mark.parametrize(
-    ("pointer", "name"), [("/attributes/cs", ".zattrs"), ("/dimension_names", ".zarray")]
+    ("name", "place", "file"),
+    [
+        ("ocean.zarr", AXES, "ocean.zarr/sea/sst/zarr.json"),
+        ("ocean.zarr", Place(f"/{'long' * 100}"), f"ocean.zarr/{'long' * 100}"),
+        ("two.zarr", Place("/a", "/attributes/cs"), "two.zarr/a/.zattrs"),
+        ("two.zarr", Place("/a", "/dimension_names"), "two.zarr/a/.zarray"),
+        ("all.zip", AXES, "all.zip"),
+        ("s3://b/a.zarr/", AXES, "s3%3A//b/a.zarr/sea/sst"),
+        ("ocean.zarr", Place("/x", "", "http://h/b.zarr"), "http%3A//h/b.zarr/x"),
+    ],
 )
-def test_workflow_commands_name_files_of_format_2(tmp_path: Path, pointer: str, name: str) -> None:
-    contents = build(Group({"a": Array([1.0], ("x",), {"b": 1})}), zarr_format=2)
-    store = str(write_local(contents, tmp_path / "two.zarr"))
-    mistake = Finding(RULE, Place("/a", pointer), "", "")
-    (line,) = workflow_commands(store, [mistake])
-    assert line.startswith(f"::error file={store}/a/{name},")
-
-
-def test_workflow_commands_name_an_archive_as_a_whole(tmp_path: Path) -> None:
-    archive = str(write_zip(build(Group()), tmp_path / "all.zip"))
-    (line,) = workflow_commands(archive, [MISTAKE])
-    assert line.startswith(f"::error file={archive},")
-
-
-def test_workflow_commands_name_nodes_that_no_file_can_be_called(store: str) -> None:
-    mistake = Finding(RULE, Place(f"/{'long' * 100}"), "", "")
-    (line,) = workflow_commands(store, [mistake])
-    assert line.startswith(f"::error file={store}/longlong")
-
-
-def test_workflow_commands_of_other_stores_name_the_node() -> None:
-    elsewhere = Finding(RULE, Place("/x", "", "http://h/b.zarr"), "", "")
-    for store, mistake, file in (
-        ("s3://b/a.zarr/", MISTAKE, "s3%3A//b/a.zarr/sea/sst"),
-        ("a.zarr", elsewhere, "http%3A//h/b.zarr/x"),
-    ):
-        (line,) = workflow_commands(store, [mistake])
-        assert line.startswith(f"::error file={file},")
+@pytest.mark.usefixtures("store")
+def test_workflow_commands_name_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, place: Place, file: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    two = build(Group({"a": Array([1.0], ("x",), {"b": 1})}), zarr_format=2)
+    write_local(two, tmp_path / "two.zarr")
+    write_zip(build(Group()), tmp_path / "all.zip")
+    (line,) = workflow_commands(name, [Finding(RULE, place, "", "")])
+    assert line.startswith(f"::error file={file},")
 
 
 # How it ends.
@@ -382,73 +369,66 @@ def test_what_the_encoding_has_not_is_shown_as_escapes(
 # How far it is.
 
 
-@pytest.fixture
-def in_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def explained(
+    monkeypatch: pytest.MonkeyPatch, store: str, **terminals: bool
+) -> tuple[int, str, str]:
+    """Return the status, what is printed, and what is told meanwhile."""
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    streams = [Stream(terminal=terminals.get(name, True)) for name in ("out", "err")]
+    monkeypatch.setattr(sys, "stdout", streams[0])
+    monkeypatch.setattr(sys, "stderr", streams[1])
+    status = cli.main(["explain", store])
+    return status, streams[0].text, streams[1].text
 
 
-def explained(monkeypatch: pytest.MonkeyPatch, store: str, **terminals: bool) -> tuple[str, str]:
-    """Return what is printed, and what is told meanwhile."""
-    out = Stream(terminal=terminals.get("out", True))
-    err = Stream(terminal=terminals.get("err", True))
-    monkeypatch.setattr(sys, "stdout", out)
-    monkeypatch.setattr(sys, "stderr", err)
-    assert cli.main(["explain", store]) == 0
-    return out.text, err.text
-
-
-@pytest.mark.usefixtures("in_terminal")
 def test_how_far_reading_is_shows_after_a_second(
     monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(cli, "_PATIENCE", -1.0)
-    printed, told = explained(monkeypatch, store)
+    status, printed, told = explained(monkeypatch, store)
+    assert status == 0
     assert "Reading metadata" in told
     assert re.search(r"(\d+)/\1", told)
     assert told.endswith("\x1b[2K")  # it is gone
     assert "Reading metadata" not in printed
 
 
-@pytest.mark.usefixtures("in_terminal")
-def test_nothing_is_shown_of_what_takes_less_than_a_second(
-    monkeypatch: pytest.MonkeyPatch, store: str
-) -> None:
-    monkeypatch.setattr(cli, "_PATIENCE", 600)
-    printed, told = explained(monkeypatch, store)
-    assert "Reading" not in told
-    assert "sst" in printed
-
-
-@pytest.mark.usefixtures("in_terminal")
 @pytest.mark.parametrize(
-    "terminals", [{"out": False}, {"err": False}, {"out": False, "err": False}]
+    ("patience", "no_color", "terminals"),
+    [
+        (600, "", {}),
+        (-1.0, "1", {}),
+        (-1.0, "", {"out": False}),
+        (-1.0, "", {"err": False}),
+        (-1.0, "", {"out": False, "err": False}),
+    ],
 )
-def test_nothing_is_shown_where_there_is_no_terminal(
-    monkeypatch: pytest.MonkeyPatch, store: str, terminals: dict[str, bool]
+def test_nothing_is_shown_of_what_is_quick_or_where_nobody_looks(
+    monkeypatch: pytest.MonkeyPatch,
+    store: str,
+    patience: float,
+    no_color: str,
+    terminals: dict[str, bool],
 ) -> None:
-    monkeypatch.setattr(cli, "_PATIENCE", -1.0)
-    assert explained(monkeypatch, store, **terminals)[1] == ""
+    monkeypatch.setattr(cli, "_PATIENCE", patience)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    status, printed, told = explained(monkeypatch, store, **terminals)
+    assert status == 0
+    assert "sst" in printed
+    assert "Reading" not in told
+    assert told == "" or not (terminals or no_color)
 
 
-@pytest.mark.usefixtures("in_terminal")
-def test_nothing_is_shown_without_colours(monkeypatch: pytest.MonkeyPatch, store: str) -> None:
-    monkeypatch.setattr(cli, "_PATIENCE", -1.0)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert explained(monkeypatch, store)[1] == ""
-
-
-@pytest.mark.usefixtures("in_terminal")
 def test_what_is_shown_goes_when_reading_fails(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    err = Stream(terminal=True)
-    monkeypatch.setattr(sys, "stdout", Stream(terminal=True))
-    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr(cli, "_PATIENCE", -1.0)
-    assert cli.main(["explain", str(tmp_path / "no.zarr")]) == 2
-    shown, _message, _reason = err.text.partition("xgroup: ")
+    status, _printed, told = explained(monkeypatch, str(tmp_path / "no.zarr"))
+    assert status == 2
+    shown, _message, _reason = told.partition("xgroup: ")
     assert shown.rfind("\x1b[?25h") >= shown.rfind("\x1b[?25l")  # the cursor is back
     assert not shown or "\x1b[2K" in shown.rpartition("Reading")[2]  # and the bar is gone
 
