@@ -177,11 +177,8 @@ def _add_options_of_an_open(parser: argparse.ArgumentParser) -> None:
         return name
 
     parser.add_argument("store", metavar="STORE", help="a path, a URL, or a chain of URLs")
-    parser.add_argument(
-        "--group",
-        metavar="PATH",
-        help="only this group, with all groups in it, or those that a pattern matches: '*/r10m'",
-    )
+    text = "only this group, with all groups in it, or those that match a pattern ('*/r10m')"
+    parser.add_argument("--group", metavar="PATH", help=text)
     parser.add_argument(
         "-o",
         "--option",

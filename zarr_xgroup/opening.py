@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from pathlib import PurePosixPath
 from typing import Any
 
 import xarray as xr
@@ -18,7 +19,6 @@ from zarr_xgroup.datasets.undeclared import lacks
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.storage.library import groups_instead
 
@@ -43,11 +43,10 @@ class Opening:
         """Return the group and all below it, by path from the group (itself "/")."""
         datasets, _identities = self._built()
         if self.pattern is not None:
-            group, closer = Node(0, self._planning.group), self._library.closer
             for path in datasets:
-                if not self._planning.asks_for(group.child(path.strip("/"))):
+                if not PurePosixPath(path).match(self.pattern.text):
                     datasets[path] = xr.Dataset()
-                    datasets[path].set_close(closer)
+                    datasets[path].set_close(self._library.closer)
         return datasets
 
     def tree(self) -> xr.DataTree:

@@ -73,7 +73,7 @@ class Planning:
         """Return the plan of the group asked for; `with_indexes` if xarray will build some."""
         group = self.group
         if self.resolution is None:
-            self._read_group()
+            self.library.read_group(group)
         else:
             group = self._choose(self.pyramid(), self.resolution).group.path
         readings = self._interpreted([Node(0, group)])
@@ -112,19 +112,9 @@ class Planning:
         found = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
         return (array for array in found if self.asks_for(array.node.group))
 
-    def _read_group(self) -> None:
-        """Read the one group asked for, or raise XGroupGroupError where a pattern asks for several."""
-        if self.library.pattern is not None:
-            text = _(
-                "There is no group {group!r} in {store}; patterns are for open_datatree and open_groups"
-            )
-            name, asked = self.tree.stores[0].name, self.library.pattern.text
-            raise XGroupGroupError(text.format(group=asked, store=name))
-        self.library.read_group(self.group)
-
     def pyramid(self) -> Pyramid:
         """Return the pyramid that the group asked for is, or raise XGroupGroupError if it is none."""
-        self._read_group()
+        self.library.read_group(self.group)
         group, tree = Node(0, self.group), self.tree
         layout = layout_at(group, tree, self.assumed)
         nodes = [] if layout is None else [group.child(asset) for asset in layout.items]

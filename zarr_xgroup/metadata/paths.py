@@ -2,10 +2,9 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -19,8 +18,6 @@ _ORDINARY = re.compile(r"[a-zA-Z0-9_][\w.\-]*(?:/[a-zA-Z0-9_][\w.\-]*)*", re.ASC
 _ORDINARY_LINES = re.compile(r"(?:[a-zA-Z0-9_][\w.\-]*[/\n])*+", re.ASCII)
 #: How often a name may have been percent-encoded.
 _MOST_ENCODED = 8
-#: How many groups are compared with a pattern that none matches.
-_MOST_COMPARED = 1000
 
 
 def normalize_path(path: str | None, *, is_served: bool = True) -> str:
@@ -169,19 +166,8 @@ class Pattern:
     def leads_to(self, path: str) -> bool:
         """Tell whether what is asked for can be at a path or below it."""
         whole = self._from_top(path)
-        parts = PurePosixPath(self.text).parts[: len(whole.parts)]
-        if not self.text.startswith("/"):
-            return True
-        return len(parts) == len(whole.parts) and whole.match(str(PurePosixPath(*parts)))
-
-    def nearest(self, paths: Iterable[str]) -> list[str]:
-        """Return those of some groups whose absolute paths end most like this, at most eight."""
-        parts = len(PurePosixPath(self.text).parts)
-        ends: dict[str, str] = {}
-        for path in islice(paths, _MOST_COMPARED):
-            end = PurePosixPath(*self._from_top(path).parts[-parts:])
-            ends.setdefault(str(end), f"/{path}")
-        return [ends[end] for end in get_close_matches(self.text, ends, n=8, cutoff=0)]
+        first = PurePosixPath(*PurePosixPath(self.text).parts[: len(whole.parts)])
+        return not first.is_absolute() or whole.match(str(first))
 
     def _from_top(self, path: str) -> PurePosixPath:
         return PurePosixPath("/", path[len(self.top) :].lstrip("/"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from functools import partial
 from itertools import islice
 from typing import Any, Literal, Self, TypeAlias, TypeVar
@@ -45,6 +46,8 @@ Part: TypeAlias = Literal["all", "ends"]
 #: the members are read to find these.
 _MOST_NEAR = 8
 _MOST_LOOKED_AT = 100
+#: How many groups are compared with a pattern that none matches.
+_MOST_COMPARED = 1000
 
 
 class Library:
@@ -146,6 +149,8 @@ class Library:
             If the group's members cannot be listed.
         """
         node = Node(0, group)
+        if self.pattern is not None and not is_tree:  # which asks for several
+            check_group(self.tree, join_path(group, self.pattern.text.strip("/")), [])
         wait(self.stores[0].read_members([node], is_tree=is_tree))
         if not self.tree.is_listed(node):
             raise self.tree.problems[node]
@@ -170,12 +175,13 @@ class Library:
             If the members of the group that it begins at cannot be listed.
         """
         store, top = self.stores[0], Node(0, pattern.top)
-        self.read_group(pattern.top)
+        self.read_group(pattern.top, is_tree=True)
         found = wait(store.find_groups(top, pattern))
         matching = [group for group in found if pattern.matches(group.path)]
         if not matching:
             known = [*found[1:], *map(top.child, self.tree.groups(top))]
-            nearest = pattern.nearest(dict.fromkeys(group.path for group in known))
+            paths = [str(group) for group in islice(dict.fromkeys(known), _MOST_COMPARED)]
+            nearest = get_close_matches(pattern.text, paths, n=_MOST_NEAR, cutoff=0)
             message = _("No group of {store} matches {pattern!r}; the nearest are: {names}").format(
                 store=store.known.name, pattern=pattern.text, names=", ".join(nearest) or "-"
             )
