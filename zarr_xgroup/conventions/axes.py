@@ -111,13 +111,7 @@ def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
 
 
 def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:
-    """Return an object, or what a reference in its place leads to, with the node that it is written in.
-
-    Raises
-    ------
-    XGroupError
-        If the reference leads to no object.
-    """
+    """Return an object, or what a reference in its place leads to, with its node, or raise XGroupError."""
     if not isinstance(item, Part):
         return node, item
     fragment = array.resolver.fragment(item.at(node))
@@ -165,7 +159,8 @@ class Geolocation(Model, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down that there are no arrays at all."""
-        if not (any(it.topic for it in reader.wrong) or any(map(fragment.get, KINDS_OF_ARRAYS))):
+        is_lost = any(finding.topic for finding in reader.wrong)  # one that is misspelt
+        if not is_lost and not any(map(fragment.get, KINDS_OF_ARRAYS)):
             reason = _("has neither 'geodetic' nor 'planar'")
             reader.report(reader.form, fragment, reason, such_as(EXAMPLE))
 
@@ -182,18 +177,9 @@ def geolocation_coordinates(
     written: Geolocation | Part,
     identity: Fragment | None = None,
 ) -> Iterator[Coordinate]:
-    """Yield the arrays that a geolocation object names, as coordinates of an array.
+    """Yield the arrays that a geolocation object, or one that is referred to, names, as coordinates of an array.
 
-    Parameters
-    ----------
-    array : ArrayView
-        The array.
-    node : Node
-        Where it is written.
-    written : Geolocation or Part
-        The object, or what refers to it.
-    identity : Fragment, optional
-        The ``id`` of the CRS of ``cs`` that the geolocation is part of, which overrides its own.
+    `identity` is the ``id`` of the CRS of ``cs`` that the object is part of, which overrides its own.
     """
     found = array.try_reporting(dereferenced, array, node, written, Geolocation)
     if found is None:
@@ -214,7 +200,8 @@ def geolocation_coordinates(
         # The `id` of a CRS of `cs` counts, unless it cannot be that of longitudes and latitudes.
         own = (part.at(node) for part in (arrays.crs, arrays.id) if part is not None)
         systems = (crs_at(array, place) for place in (identity, *own) if place is not None)
-        crs = next((it for it in systems if it and (kind == PLANAR or it.is_geographic)), None)
+        is_planar = kind == PLANAR
+        crs = next((crs for crs in systems if crs and (is_planar or crs.is_geographic)), None)
         for axis, name in (("x", "longitude"), ("y", "latitude")):
             reference: Part | None = getattr(arrays, axis)
             if reference is None:

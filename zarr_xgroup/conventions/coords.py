@@ -93,23 +93,7 @@ _BOUND = Parsed(_bound)
 
 
 class Descriptor(Model, frozen=True, kw_only=True):
-    """Where the values of a coordinate are.
-
-    Attributes
-    ----------
-    type : str
-        How they are given.
-    path : str
-        The array that has them.
-    values : numpy.ndarray or None
-        The values.
-    start, end, step : float or str
-        The first value, what the last one does not go beyond, and what lies between two.
-    convention : str
-        Which other convention says them.
-    indexed_by : tuple of str or None
-        The dimensions of a coordinate that is not that of a dimension.
-    """
+    """Where the values of a coordinate are: how they are given is its type."""
 
     form: ClassVar[Rule] = DESCRIPTOR
 
@@ -145,17 +129,7 @@ _COORDS = Member(example=f'"coords": {_EXAMPLE}')
 
 
 class NewerDescription(Model, frozen=True, kw_only=True):
-    """What the newer draft says of an axis, or of another coordinate.
-
-    Attributes
-    ----------
-    axis, unit, description : str
-        Along which axis it is, its unit, and what it is in words.
-    coords : Descriptor or None
-        Where its values are.
-    indexed_by : tuple of str or None
-        The dimensions of a coordinate that is not that of a dimension.
-    """
+    """What the newer draft says of an axis, or of another coordinate, with its descriptor."""
 
     form: ClassVar[Rule] = FORM
 
@@ -220,8 +194,8 @@ class CoordsHandler(ConventionHandler):
             return True
         if not is_declared_by_group(cls, array):
             return False
-        names = {it.name for it in _described(array) if it.node != array.node}
-        return array.name not in names and bool(_wanted(array))
+        by_group = (described for described in _described(array) if described.node != array.node)
+        return array.name not in {described.name for described in by_group} and bool(_wanted(array))
 
     @classmethod
     def why_not(cls) -> str:
@@ -231,9 +205,12 @@ class CoordsHandler(ConventionHandler):
     @classmethod
     def shares_with(cls, array: ArrayView) -> frozenset[str]:
         """Return the conventions that say the values of coordinates which are described as theirs."""
-        descriptors = (described.descriptor for described in _wanted(array))
-        names = (it.convention for it in descriptors if it and it.type not in _OWN_TYPES)
-        return frozenset(map(_plain, filter(None, names))).difference((cls.name, *cls.aliases))
+        names = set()
+        for described in _wanted(array):
+            descriptor = described.descriptor
+            if descriptor is not None and descriptor.type not in _OWN_TYPES:
+                names.add(_plain(descriptor.convention))
+        return frozenset(names).difference(("", cls.name, *cls.aliases))
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates, the array's own descriptions first, and the CRS."""
@@ -262,25 +239,13 @@ def _plain(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Described:
-    """A coordinate as it is described.
-
-    Attributes
-    ----------
-    node : Node
-        The array or the group that describes it.
-    name : str
-        What it is called.
-    dims : tuple of str
-        Along what it lies, as it is written.
-    descriptor : Descriptor or None
-        Where its values are; None where that cannot be read.
-    newer : NewerDescription or None
-        What else the newer draft says of it.
-    """
+    """A coordinate as an array or its group describes it."""
 
     node: Node
     name: str
+    #: As they are written.
     dims: tuple[str, ...]
+    #: None where it cannot be read.
     descriptor: Descriptor | None
     newer: NewerDescription | None = None
 

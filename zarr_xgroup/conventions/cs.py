@@ -189,17 +189,7 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
 
 
 class Values(_ValuesModel, frozen=True, kw_only=True):
-    """Values: regular, explicit, or those of an array.
-
-    Attributes
-    ----------
-    regular : tuple of float or None
-        The first value, and the step.
-    explicit : numpy.ndarray or None
-        All of them.
-    external : Part or None
-        A reference to an array.
-    """
+    """Values: a first one and a step, a list of all, or those of an array that is referred to."""
 
     form: ClassVar[Rule] = VALUES
     ways: ClassVar[tuple[str, ...]] = ("regular", "explicit", "external")
@@ -322,8 +312,8 @@ class Time(_CsModel, frozen=True, kw_only=True):
         return {"units": units} | ({"calendar": self.calendar} if self.calendar else {})
 
 
-class Described(_CsModel, frozen=True, kw_only=True):
-    """What is said of positions along an axis."""
+class AxisMembers(_CsModel, frozen=True, kw_only=True):
+    """The members that an axis and its coordinate sets have in common."""
 
     direction: Annotated[
         str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION), Member(example='"direction": "east"')
@@ -348,7 +338,7 @@ class Described(_CsModel, frozen=True, kw_only=True):
             reader.report(FORM, unit, reason, remedy, severity="warning", value_kept=True)
 
 
-class CoordinateSet(Described, frozen=True, kw_only=True):
+class CoordinateSet(AxisMembers, frozen=True, kw_only=True):
     """One set of coordinates along an axis."""
 
     name: Annotated[str, Text(), _NAME] = ""
@@ -367,7 +357,7 @@ class CoordinateSet(Described, frozen=True, kw_only=True):
     ] = None
 
 
-class Axis(Described, frozen=True, kw_only=True):
+class Axis(AxisMembers, frozen=True, kw_only=True):
     """An axis of a CRS."""
 
     name: Annotated[str, Text(), Member(example='"name": "height"', severity="warning")] = ""
@@ -584,7 +574,8 @@ class CsHandler(ConventionHandler):
         """Return what is wrong with the CRSs that a group shares, whatever it declares."""
         shared = None if subject.is_array else subject.attribute(SHARED.key)
         systems = shared.value.values() if shared and isinstance(shared.value, OBJECT) else ()
-        if shared is None or not any(isinstance(it, OBJECT) and "axes" in it for it in systems):
+        have_axes = (isinstance(system, OBJECT) and "axes" in system for system in systems)
+        if shared is None or not any(have_axes):
             return ()  # that of others, unless the convention is declared
         return (finding.at(subject.node) for finding in SHARED.all_wrong(shared))
 
@@ -597,11 +588,9 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
     for name in () if axes.issuperset(array.dims) else declared_dimensions(array.document):
         if name is not None and array.dim_names.get(name, name) not in axes:
             is_there = array.sibling(name) is not None
-            values = (
-                f'{{"external": {{"node": "{name}"}}}}'
-                if is_there
-                else '{"regular": [first, step]}'
-            )
+            values = '{"regular": [first, step]}'
+            if is_there:
+                values = f'{{"external": {{"node": "{name}"}}}}'
             text = _("there is no axis for the dimension {name!r}").format(name=name)
             remedy = _("add to the axes of one of the CRSs {example}").format(
                 example=f'"{name}": {{"coordinates": [{{"values": {values}}}]}}'
@@ -615,21 +604,7 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
 
 @dataclass(frozen=True)
 class AxisOfArray:
-    """An axis of a CRS, as one array has it.
-
-    Attributes
-    ----------
-    array : ArrayView
-        The array.
-    node : Node
-        Where the axis is written.
-    name : str
-        What the axis is called in the array.
-    axis : Axis
-        What is written.
-    is_geographic : bool
-        Whether the CRS is known to be geographic.
-    """
+    """An axis of a CRS, as one array has it: where it is written, what it is called in the array."""
 
     array: ArrayView
     node: Node
@@ -692,8 +667,8 @@ def _name_of(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
     return own or f"{axis.name}_{number}"
 
 
-def _report_parts(axis: AxisOfArray, item: Described, node: Node) -> None:
-    """Report which members of an axis, or of one of its sets, cannot be used; not values, which are told with what needs them."""
+def _report_parts(axis: AxisOfArray, item: AxisMembers, node: Node) -> None:
+    """Report which members of an axis or a set cannot be used; values are reported where they are needed."""
     nested = (part.all_wrong() for part in (item.unit, item.time) if isinstance(part, Model))
     for wrong in (*item.wrong, *chain.from_iterable(nested)):
         key, *meant = (place.keys[len(item.keys)] for place in (wrong.place, *wrong.related))
@@ -702,7 +677,7 @@ def _report_parts(axis: AxisOfArray, item: Described, node: Node) -> None:
             axis.array.report_wrong(node, [wrong], lost)
 
 
-def _attributes(axis: AxisOfArray, item: Described) -> dict[str, Any]:
+def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
     """Return the attributes that an axis and one of its sets give a coordinate.
 
     CF attributes that follow from the abbreviation and the direction are added where none is written.
@@ -769,16 +744,7 @@ def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> C
 def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
     """Return what the values of a coordinate are read from, or raise XGroupError.
 
-    Parameters
-    ----------
-    axis : AxisOfArray
-        The axis that the values are along.
-    values : Values
-        What is written.
-    node : Node
-        Where it is written.
-    name : str
-        What the coordinate is called. If the group has it itself, that is used: there may be any number of values.
+    If the group has a coordinate of its name itself, that is used: then there may be any number of values.
     """
     array = axis.array
     if values.regular is not None:
@@ -807,7 +773,8 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
             return Literal(values.explicit, (axis.name,))
         return Literal(values.explicit[:1].reshape(()), ())
     if values.external is None:
-        raise next(it for it in values.wrong if it.topic is not None).at(node).as_error()
+        wrong = next(finding for finding in values.wrong if finding.topic is not None)
+        raise wrong.at(node).as_error()
     reference = values.external.at(node)
 
     def misfit(found: Node) -> str | None:

@@ -81,19 +81,7 @@ _POSITIVE = Parsed(_positive)
 
 
 class Ellipsoid(Model, frozen=True, kw_only=True):
-    """The shape of the Earth: a sphere, or an ellipsoid.
-
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    radius : float
-        That of a sphere, in metres.
-    semi_major_axis, semi_minor_axis : float
-        Its radii at the equator and at the poles, in metres.
-    inverse_flattening : float
-        The former by the difference of both.
-    """
+    """The shape of the Earth: a sphere, or an ellipsoid; lengths are in metres."""
 
     form: ClassVar[Rule] = FORM
     others: ClassVar[frozenset[str]] = frozenset({"semimajor_axis", "semiminor_axis"})
@@ -143,25 +131,7 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
 
 
 class Dggs(Model, frozen=True, kw_only=True):
-    """A discrete global grid system, and which of its cells there are.
-
-    Attributes
-    ----------
-    name : str
-        The system.
-    refinement_level : int or None
-        How fine the cells are; None where they differ.
-    indexing_scheme : str
-        How HEALPix counts them.
-    spatial_dimension : str
-        The dimension of cells.
-    coordinate : str
-        The array of their ids; all cells in order where there is none.
-    compression : str
-        How the ids are packed.
-    ellipsoid : Ellipsoid or None
-        The shape of the Earth.
-    """
+    """A discrete global grid system, and which of its cells there are: all in order without a `coordinate`."""
 
     form: ClassVar[Rule] = FORM
 

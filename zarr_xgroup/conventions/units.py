@@ -158,14 +158,9 @@ class Uom(Model, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class UnitOfMeasure(Kind):
-    """An object of `uom`, maybe in ``{"uom": ...}``; a string is taken for the unit, too.
+    """An object of `uom`, maybe in ``{"uom": ...}``; a string is taken for the unit, too."""
 
-    Attributes
-    ----------
-    or_text : bool
-        Whether a string is right.
-    """
-
+    #: Whether a string is right.
     or_text: bool = False
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
@@ -233,13 +228,7 @@ _OTHER_EPOCHS = re.compile(
 
 
 def cf_unit_of_time(unit: str) -> str:
-    """Return a unit of time in the plural that CF writers use.
-
-    Parameters
-    ----------
-    unit : str
-        Singular, plural, or abbreviated: ``day``, ``Days``, ``d``, ``ms``.
-    """
+    """Return a unit of time, such as ``day``, ``Days``, ``d``, ``ms``, in the plural that CF writers use."""
     word = unit.strip().lower()
     if unit.strip() == "M":
         return "M"  # a month as often as a minute
