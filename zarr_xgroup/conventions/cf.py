@@ -24,10 +24,21 @@ from typing import Any, ClassVar, NamedTuple
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
 from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
+from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got, such_as, write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
+from zarr_xgroup.conventions.units import (
+    CALENDAR,
+    CALENDARS,
+    CF,
+    EPOCH,
+    UNIT_OF_TIME,
+    faults_of,
+    is_epoch,
+)
+from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, XGroupReferenceError
-from zarr_xgroup.findings import Topic, coordinate_named, referred_to_by
+from zarr_xgroup.findings import Finding, Topic, coordinate_named, referred_to_by, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     ALONG,
@@ -46,15 +57,17 @@ from zarr_xgroup.metadata.dimensions import (
     dimension_references,
 )
 from zarr_xgroup.metadata.documents import Document
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.variables.sources import Stored
 
 __all__ = ["CfHandler"]
 
-NAMES = Rule("cf/names", "CF conventions 1.12", "Appendix A Attributes")
-SOMEWHERE = Rule("cf/leads-somewhere", "CF conventions 1.12", "2.7 Groups")
+NAMES = Rule("cf/names", CF, "Appendix A Attributes")
+SOMEWHERE = Rule("cf/leads-somewhere", CF, "2.7 Groups")
+MISSING = Rule("cf/missing-value", CF, "2.5.1 Missing data, valid and actual range of data")
+PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 
 #: How many references may follow one another: that to a coordinate, from there to its boundaries,
 #: from these to the terms of their formula.
@@ -62,6 +75,8 @@ _MAX_STEPS = 3
 
 #: How many references of attached arrays are followed for one array, which has a few as a rule.
 _MAX_FURTHER = 100
+
+_SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
 
 #: How attributes with roles are written.
 _WITH_ROLES = {
@@ -139,7 +154,7 @@ class CfHandler(ConventionHandler):
         )
         for key in REFERRING
     )
-    rules = (NAMES, SOMEWHERE)
+    rules = (NAMES, SOMEWHERE, MISSING, PACKED, CALENDAR, UNIT_OF_TIME, EPOCH)
     reads = ()
 
     @classmethod
@@ -155,6 +170,44 @@ class CfHandler(ConventionHandler):
     def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
         """Tell whether a grid mapping variable is named outside of the group."""
         return any(map(around.leads_out, mappings_in(attributes)))
+
+    @classmethod
+    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+        """Yield attributes by which values cannot be decoded: an open leaves the values as they are then.
+
+        Only in stores that declare conventions: in others, attributes may mean anything.
+        """
+        if not (subject.is_array and subject.store.declares_something):
+            return
+        for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
+            packing = subject.attribute(key)
+            values = [] if packing is None else packing.value
+            (number, *others) = values if isinstance(values, list) and values else [values]
+            if packing is not None and (others or not is_finite(number)):
+                text = got("a number", packing.value)
+                yield report(PACKED, packing, text, such_as(f'"{key}": {example}'))
+        missing = subject.attribute("missing_value")
+        if missing is not None and isinstance(missing.value, OBJECT):
+            text = got("a value of the array's type", missing.value)
+            yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
+        units, calendar = subject.attribute("units"), subject.attribute("calendar")
+        match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
+        if not (units and match):
+            return
+        unit, epoch = match.groups()
+        example = f'"units": "{unit} since 2028-02-01T00:00:00"'
+        remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
+        counted_in = "" if calendar is None else str(calendar.value)
+        for rule, text in faults_of(f"{unit} since {epoch}", counted_in):
+            if rule in remedies:
+                yield report(rule, units, text, remedies[rule])
+        if not is_epoch(epoch):
+            text = got("a date and time as ISO 8601 writes it", epoch)
+            yield report(EPOCH, units, text, remedies[EPOCH])
+        if calendar is not None and counted_in.lower() not in CALENDARS:
+            names = ", ".join(CALENDARS)
+            text = got(f"one of {names}", calendar.value)
+            yield report(CALENDAR, calendar, text, f"write one of {names}")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return what the array's attributes refer to, and the coordinates of its dimensions."""
@@ -194,10 +247,10 @@ def links_of(
 
 def array_named(array: ArrayView, place: Fragment) -> Node | None:
     """Return the array that a name or path in a CF attribute leads to, or None."""
-    return next((node for node in _nodes_named(place) if _is_array(array, node)), None)
+    return next((node for node in _candidates(place) if _is_array(array, node)), None)
 
 
-def _nodes_named(place: Fragment) -> list[Node]:
+def _candidates(place: Fragment) -> list[Node]:
     """Return where a name or path in an attribute may lead, the nearest first."""
     node = place.node
     return [Node(node.store, path) for path in candidate_paths(place.value, node.group.path)]
@@ -222,34 +275,34 @@ class Follower:
     def __init__(self, array: ArrayView, *, by_name: bool) -> None:
         self._array = array
         self._by_name = by_name
-        self._known: dict[Node, Coordinate] = {}
+        self._attached: dict[Node, Coordinate] = {}
         self._further_left = _MAX_FURTHER
 
     def links(self, keys: Collection[str] = REFERRING) -> tuple[Link, ...]:
-        """Return the references of the array itself."""
+        """Return the references in the array's own attributes."""
         array = self._array
         links = []
         for key, name in dict.fromkeys(names_by_key(array.attributes)):
             is_elsewhere = "/" in name or (self._by_name and array.sibling(name) is None)
             if key in keys and is_elsewhere:
                 place = Fragment(array.node, ("attributes", key), name)
-                links.append(self._link(place, self._target))
+                links.append(self._link(place, self._referred_by_array))
         return tuple(filter(None, links))
 
     def attached(
         self, node: Node, dims: tuple[str, ...], place: Fragment, steps_left: int = _MAX_STEPS - 1
     ) -> Coordinate:
-        """Return an array as a coordinate, with what it refers to.
+        """Return an array that is referred to as a coordinate, with what its own attributes refer to.
 
-        `place` is what refers to it. Raises XGroupMetadataError if it cannot be opened.
+        `place` is where it is referred to. Raises XGroupMetadataError if it cannot be opened.
         """
         array = self._array
         bare = Coordinate(node.name, array.stored(Stored(node, dims), place))
-        # An array of the same group says itself what it refers to.
+        # What an array of the same group refers to is attached for that array itself.
         if not (self._by_name and steps_left) or node.group == array.node.group:
             return bare
-        if node not in self._known:
-            self._known[node] = bare  # for what leads back to it
+        if node not in self._attached:
+            self._attached[node] = bare  # for what leads back to it
             attributes = array.attributes_of(node)
             links = []
             for key, name in dict.fromkeys(names_by_key(attributes.value if attributes else {})):
@@ -262,26 +315,26 @@ class Follower:
                 if self._further_left < 0:
                     break
                 written = Fragment(node, ("attributes", key), name)
-                links.append(self._link(written, self._target_of_attached, dims, steps_left - 1))
-            self._known[node] = replace(bare, links=tuple(filter(None, links)))
-        known = self._known[node]
+                links.append(self._link(written, self._referred_by_attached, dims, steps_left - 1))
+            self._attached[node] = replace(bare, links=tuple(filter(None, links)))
+        known = self._attached[node]
         return known if known.source == bare.source else bare
 
     def _link(
         self, place: Fragment, follow: Callable[..., Coordinate | None], *arguments: Any
     ) -> Link | None:
-        """Return a reference with what it leads to; None if there is nothing to attach, or after telling why."""
+        """Return a reference with what it leads to; None if that is nothing to attach, or after reporting why."""
         key, name = place.keys[-1], place.value
         lost = partial(referred_to_by, key, name.strip(",;:"))
         coordinate = self._array.try_reporting(follow, place, *arguments, cost=lost)
         return None if coordinate is None else Link(key, name, coordinate)
 
-    def _target(self, place: Fragment) -> Coordinate | None:
-        """Return what a reference of the array leads to; None for what may be missing, and for itself.
+    def _referred_by_array(self, place: Fragment) -> Coordinate | None:
+        """Return what the array refers to as a coordinate; None for what may be missing, and for itself.
 
-        As a term of its own formula it has a name, as others have.
+        Only as a term of its own formula the array is attached to itself: terms are found by their names.
         """
-        array, node = self._array, self._node(place)
+        array, node = self._array, self._find(place)
         if node is None:
             return None
         if node == array.node:
@@ -289,33 +342,33 @@ class Follower:
             return Coordinate(node.name, Stored(node, array.dims)) if is_term else None
         return self.attached(node, fitting_dims(array, node), place)
 
-    def _target_of_attached(
+    def _referred_by_attached(
         self, place: Fragment, along: tuple[str, ...], steps_left: int
     ) -> Coordinate | None:
-        """Return what an attached array refers to; None for what the array does not span.
+        """Return what an attached array refers to as a coordinate; None if it has dimensions that the array has not.
 
         `along` says what the dimensions of the attached array are called.
         """
-        array, node = self._array, self._node(place)
+        array, node = self._array, self._find(place)
         if node is None:
             return None
         names = dict(zip(own_dims_of(array, place.node), along, strict=True))
         dims = tuple(names.get(dim, dim) for dim in own_dims_of(array, node))
-        # The terms of a vertical coordinate are those of arrays that have their dimensions, too.
+        # The terms of a vertical coordinate may have more dimensions than it has, if the array has these.
         spanned = dict(zip(along, shape_of(array, place.node), strict=True)) | array.sizes
         sizes = zip(dims, shape_of(array, node), strict=True)
         if place.keys[-1] not in BOUNDARIES and any(spanned.get(dim) != n for dim, n in sizes):
             return None
         return self.attached(node, dims, place, steps_left)
 
-    def _node(self, place: Fragment) -> Node | None:
-        """Return the array that a name or path leads to, None for one that may be missing.
+    def _find(self, place: Fragment) -> Node | None:
+        """Return the array that a name or path leads to; None for one that may be missing.
 
         Raises XGroupReferenceError if there is none, XGroupMetadataError if CF writes the attribute otherwise.
         """
         array, key, name = self._array, place.keys[-1], place.value
         needs_dims = place.node == array.node and "/" not in name and key in ALONG
-        nodes = _nodes_named(place)
+        nodes = _candidates(place)
         has_other = False
         for node in nodes:
             if _is_array(array, node):
@@ -351,7 +404,7 @@ class Follower:
         raise XGroupReferenceError(message, place=str(place), target=name, reason=reason)
 
     def _lies_along_dims(self, node: Node) -> bool:
-        """Tell whether an array lies along dimensions of the array; letters of texts do not count."""
+        """Tell whether another array lies along dimensions of the array; the letters of texts may be one more."""
         array = self._array
         dims = fitting_dims(array, node)
         known = {name: array.sizes[here] for name, here in array.dim_names.items()} | array.sizes
@@ -485,7 +538,7 @@ def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[
 
 
 def _list_below(tree: Tree, group: Node) -> None:
-    """Make sure that the members of all groups below one are known, level by level."""
+    """Ask for the members of all groups below one: the tree takes down what is not known yet."""
     if not tree.is_consolidated(group):
         for _below in tree.subtree(group):
             pass

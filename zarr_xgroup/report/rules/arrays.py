@@ -1,8 +1,7 @@
-"""What documents of arrays say whatever their conventions: names and sizes of dimensions, how values are decoded."""
+"""What documents of arrays say of dimensions, whatever their conventions: names and sizes."""
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,20 +10,10 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import CsHandler
-from zarr_xgroup.conventions.descriptions import got, shown, such_as, write
+from zarr_xgroup.conventions.descriptions import got, shown, write
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.multiscales import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.spatial import DIMENSIONS, SpatialHandler
-from zarr_xgroup.conventions.units import (
-    CALENDAR,
-    CALENDARS,
-    CF,
-    EPOCH,
-    UNIT_OF_TIME,
-    faults_of,
-    is_epoch,
-)
-from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.dimensions import (
@@ -43,28 +32,17 @@ NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
 SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension constraint")
 WRITTEN = Rule("arrays/array-dimensions", XARRAY, DIMENSION_KEY)
 REFERENCES = Rule("arrays/nczarr-dimensions", NCZARR, "Dimension references")
-MISSING = Rule("cf/missing-value", CF, "2.5.1 Missing data, valid and actual range of data")
-PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 
-RULES = (
-    *(NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE),
-    *(CALENDAR, UNIT_OF_TIME, EPOCH, MISSING, PACKED),
-)
-
-_SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
+RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE)
 
 
 def check(subject: CheckedNode) -> Iterator[Finding]:
-    """Yield what is wrong with the names and sizes of dimensions, and with what values are decoded by.
-
-    Where nothing is declared, attributes may mean anything.
-    """
+    """Yield what is wrong with the names and sizes of dimensions; where nothing is declared, they may be anything."""
     is_declared = subject.store.declares_something
     if subject.is_array:
         yield from _no_names(subject)
         if is_declared:
             yield from _other_names(subject)
-            yield from _decoding(subject)
     elif is_declared:
         yield from _sizes(subject)
 
@@ -209,36 +187,3 @@ def _sizes(group: CheckedNode) -> Iterator[Finding]:
             remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
             place = Fragment(array.node, keys, None)
             yield report(SIZES, place, text, remedy, severity="warning")
-
-
-def _decoding(array: CheckedNode) -> Iterator[Finding]:
-    """Yield attributes of CF by which values cannot be decoded: an open leaves the values as they are then."""
-    for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
-        packing = array.attribute(key)
-        values = [] if packing is None else packing.value
-        (number, *others) = values if isinstance(values, list) and values else [values]
-        if packing is not None and (others or not is_finite(number)):
-            text = got("a number", packing.value)
-            yield report(PACKED, packing, text, such_as(f'"{key}": {example}'))
-    missing = array.attribute("missing_value")
-    if missing is not None and isinstance(missing.value, OBJECT):
-        text = got("a value of the array's type", missing.value)
-        yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
-    units, calendar = array.attribute("units"), array.attribute("calendar")
-    match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
-    if not (units and match):
-        return
-    unit, epoch = match.groups()
-    example = f'"units": "{unit} since 2028-02-01T00:00:00"'
-    remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
-    counted_in = "" if calendar is None else str(calendar.value)
-    for rule, text in faults_of(f"{unit} since {epoch}", counted_in):
-        if rule in remedies:
-            yield report(rule, units, text, remedies[rule])
-    if not is_epoch(epoch):
-        text = got("a date and time as ISO 8601 writes it", epoch)
-        yield report(EPOCH, units, text, remedies[EPOCH])
-    if calendar is not None and counted_in.lower() not in CALENDARS:
-        names = ", ".join(CALENDARS)
-        text = got(f"one of {names}", calendar.value)
-        yield report(CALENDAR, calendar, text, f"write one of {names}")
