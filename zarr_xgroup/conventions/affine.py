@@ -20,6 +20,7 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import axis_by_attributes, axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Stored
@@ -132,7 +133,11 @@ def has_coordinate(array: ArrayView, dim: str) -> bool:
 
 
 def on_grid(
-    array: ArrayView, dims: tuple[str, str], transform: Transform | None, own: Collection[str]
+    array: ArrayView,
+    dims: tuple[str, str],
+    transform: Transform | None,
+    *,
+    is_declared: bool = False,
 ) -> Interpretation:
     """Return what follows for an array from the transform of its grid: coordinates, CRS, ``GeoTransform``.
 
@@ -144,10 +149,19 @@ def on_grid(
         Its dimensions along Y and X.
     transform : Transform or None
         The transform, if it is known.
-    own : collection of str
-        The dimensions whose coordinates in the group are along Y and X, too. These stand; what is declared adds
-        attributes.
+    is_declared : bool, optional
+        Whether metadata name these dimensions. Else coordinates that the group has of them are only meant if they
+        say themselves that they are along Y and X, as another dimension may have taken the place of one; and none
+        follow from a rotated grid beside them.
     """
+    there = [dim for dim in dims if has_coordinate(array, dim)]
+    own = (
+        there
+        if is_declared
+        else [dim for dim in there if _axis_of(array, dim) == "YX"[dims.index(dim)]]
+    )
+    if not is_declared and there and transform is not None and transform.is_rotated:
+        return array.interpretation(crs=crs_of(array))
     crs, geotransform = crs_of(array), None
     axes = {axis: {"axis": axis} for axis in "XY"} if crs is None else crs.axis_attributes()
     coordinates = []
@@ -161,7 +175,6 @@ def on_grid(
             if source is not None:
                 coordinates.append(Coordinate(dim, source, axes[axis]))
     if transform is not None:
-        there = [dim for dim in dims if has_coordinate(array, dim)]
         without = [dim for dim in dims if dim in there and dim not in own]
         coordinates += _computed(array, dims, transform, axes, without)
         # Coordinates cannot say how rows and columns are turned, nor how long a single cell is. What they say
@@ -170,6 +183,13 @@ def on_grid(
         if not there and not transform.is_partial and (transform.is_rotated or is_single):
             geotransform = transform.geotransform
     return array.interpretation(*coordinates, crs=crs, geotransform=geotransform)
+
+
+def _axis_of(array: ArrayView, dim: str) -> str | None:
+    """Return the axis that the group's own coordinate of a dimension says that it is along, ``X`` or ``Y``."""
+    document = array.sibling(dim)
+    said = None if document is None else axis_by_attributes(document.attributes)
+    return said or axis_by_name(dim)
 
 
 def _computed(

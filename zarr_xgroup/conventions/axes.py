@@ -35,6 +35,7 @@ from zarr_xgroup.conventions.spatial import DIMENSIONS
 from zarr_xgroup.errors import Rule, XGroupReferenceError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.variables.sources import Stored
@@ -52,6 +53,15 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
         if len(names) == 2 and names[0] != names[1] and set(names) <= set(array.dims):
             return names
     return array.dims[-2:]
+
+
+def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
+    """Return the array's dimensions along Y and X, or None if it has no two."""
+    dims = horizontal_dims(array)
+    if len(set(dims)) != 2:
+        return None
+    first, second = map(axis_by_name, dims)  # nothing declares which is which
+    return (dims[1], dims[0]) if first == "X" != second else (dims[0], dims[1])
 
 
 def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:

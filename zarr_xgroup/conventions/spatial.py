@@ -228,8 +228,7 @@ class SpatialHandler(ConventionHandler):
         dims = array.try_reporting(_dims, array, cost=lambda: lost)
         if dims is None:
             return array.interpretation(crs=crs_of(array))
-        own = [dim for dim in dims if has_coordinate(array, dim)]
-        missing = [dim for dim in dims if dim not in own]
+        missing = [dim for dim in dims if not has_coordinate(array, dim)]
         if missing:
             along = partial(coordinates_along, missing)
             transform = array.try_reporting(_transform, array, dims, missing, cost=along)
@@ -246,7 +245,7 @@ class SpatialHandler(ConventionHandler):
             transform = array.try_silently(_declared, array, places) if is_written else None
             _tell_of_contradictions(array, dims, transform, None)
             transform = None if transform is None or transform.is_rotated else transform
-        return on_grid(array, dims, transform, own)
+        return on_grid(array, dims, transform, is_declared=True)
 
 
 # spatial:dimensions: Y first, whatever the order of the array's axes.

@@ -16,12 +16,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from zarr_xgroup.conventions.affine import coordinates_along, has_coordinate, transform_of_gdal
+from zarr_xgroup.conventions.affine import (
+    coordinates_along,
+    has_coordinate,
+    on_grid,
+    transform_of_gdal,
+)
 from zarr_xgroup.conventions.array import ArrayView, attributes_above
+from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.cf import array_named, links_of
 from zarr_xgroup.conventions.crs import Crs, crs_at, crs_of, crs_of_grid_mapping
-from zarr_xgroup.conventions.dialects.stac import placed, rows_and_columns
 from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles, tile_level_of, transform_of_tiles
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
@@ -66,8 +71,21 @@ class GeoZarrHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the grid mapping variable, the CRS, and what follows from a transform."""
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        found = self._placed(array) or array.interpretation(crs=crs_of(array))
-        return replace(found, links=links)
+        dims, transform = _dims(array), None
+        if dims is not None:
+            missing = [dim for dim in dims if not has_coordinate(array, dim)]
+            lost = partial(coordinates_along, missing) if missing else str
+            written = array.try_silently(_geotransform_of, array)
+            if written is None:
+                level = tile_level_of(array)
+                if level is not None and len(missing) == len(dims):
+                    made = transform_of_tiles, array, dims, level
+                    transform = array.try_reporting(*made, cost=lost)
+            elif not _is_of_several(array, dims, written):
+                transform = array.try_reporting(transform_of_gdal, written, cost=lost)
+        if dims is None or transform is None:
+            return array.interpretation(crs=crs_of(array), links=links)
+        return replace(on_grid(array, dims, transform), links=links)
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
@@ -75,29 +93,10 @@ class GeoZarrHandler(ConventionHandler):
         node = array.try_silently(_grid_mapping_named, array)
         above = None if node is None else array.attributes_of(node)
         found = None if above is None else crs_of_grid_mapping(above.value)
-        return found or _crs_of_gdal(array) or crs_of_tiles(array)
-
-    def _placed(self, array: ArrayView) -> Interpretation | None:
-        """Return what follows from the transform of the array's grid, if it has one."""
-        dims = _dims(array)
-        if dims is None:
-            return None
-        missing = [dim for dim in dims if not has_coordinate(array, dim)]
-        lost = partial(coordinates_along, missing) if missing else str
-        written = array.try_silently(_geotransform_of, array)
-        if written is not None:
-            if _is_of_several(array, dims, written):
-                return None
-            transform = array.try_reporting(transform_of_gdal, written, cost=lost)
-        elif (level := tile_level_of(array)) and not any(
-            has_coordinate(array, name) for name in dims
-        ):
-            transform = array.try_reporting(transform_of_tiles, array, dims, level, cost=lost)
-        else:
-            return None
-        if transform is None:
-            return None
-        return placed(array, dims, transform)
+        written = array.attribute("_CRS") if found is None else None
+        if written is not None and array.try_reporting(written.as_object) is not None:
+            found = crs_at(array, written, _CRS_KEYS)
+        return found or crs_of_tiles(array)
 
 
 #: The convention that has to be assumed for the child groups of a tile matrix set to be levels.
@@ -114,15 +113,7 @@ def _dims(array: ArrayView) -> tuple[str, str] | None:
     return rows_and_columns(array)
 
 
-# What GDAL writes: ``_CRS``, and ``GeoTransform`` on the array or its grid mapping variable.
-
-
-def _crs_of_gdal(array: ArrayView) -> Crs | None:
-    """Return the CRS of ``_CRS``."""
-    written = array.attribute("_CRS")
-    if written is None or array.try_reporting(written.as_object) is None:
-        return None
-    return crs_at(array, written, _CRS_KEYS)
+# What GDAL writes: ``GeoTransform`` on the array or its grid mapping variable.
 
 
 def _grid_mapping_named(array: ArrayView) -> Node | None:

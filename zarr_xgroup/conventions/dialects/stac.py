@@ -24,10 +24,10 @@ from zarr_xgroup.conventions.affine import (
     usable,
 )
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.axes import horizontal_dims
+from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import Surroundings
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.crs import CRS_KEYS, crs_of
+from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import places_of
@@ -36,7 +36,6 @@ from zarr_xgroup.conventions.values import finite_numbers, is_finite
 from zarr_xgroup.errors import Rule, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import axis_by_attributes, axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
 OF_ARRAY = Rule(
@@ -68,32 +67,16 @@ class StacProjHandler(ProjHandler):
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and what follows from ``proj:transform``."""
-        declared = self._declared_dims(array)
-        dims = declared or rows_and_columns(array)
-        if dims is None:
+        names = self.axis_names(array)
+        named = tuple(array.dim_names.get(name, name) for name in names)
+        is_named = len({*named}) == len(named) == 2 and set(named) <= set(array.dims)
+        dims = (named[0], named[1]) if is_named else rows_and_columns(array)
+        if dims is None or not (is_named or self.name in array.assumed):
             return super().interpret(array)
+        attribute = places_of(array).get if is_named else array.attribute
         lost = partial(coordinates_along, dims)
-        transform = None
-        if declared is not None:
-            places = places_of(array)
-            transform = array.try_reporting(_transform, array, dims, places.get, cost=lost)
-        elif self.name in array.assumed:
-            transform = array.try_reporting(_transform, array, dims, array.attribute, cost=lost)
-        return super().interpret(array) if transform is None else placed(array, dims, transform)
-
-    def _declared_dims(self, array: ArrayView) -> tuple[str, str] | None:
-        """Return the array's dimensions along Y and X if the first version of `proj` names them."""
-        names = self._declared_names(array)
-        if len(names) != 2:
-            return None
-        y, x = (array.dim_names.get(name, name) for name in names)
-        return (y, x) if y != x and {y, x} <= set(array.dims) else None
-
-    def _declared_names(self, array: ArrayView) -> list[str]:
-        declared = places_of(array).get("proj:spatial_dimensions")
-        if declared is None or not isinstance(declared.value, list) or not self.applies(array):
-            return []
-        return [name for name in declared.value if isinstance(name, str)]
+        transform = array.try_reporting(_transform, array, dims, attribute, cost=lost)
+        return super().interpret(array) if transform is None else on_grid(array, dims, transform)
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
@@ -125,43 +108,19 @@ class StacProjHandler(ProjHandler):
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names that the first version of `proj` gives to Y and X dimensions."""
-        return tuple(self._declared_names(array))
+        declared = places_of(array).get("proj:spatial_dimensions")
+        if declared is None or not isinstance(declared.value, list) or not self.applies(array):
+            return ()
+        return tuple(name for name in declared.value if isinstance(name, str))
 
 
 #: The convention that has to be assumed for its transforms to count.
 TO_BE_ASSUMED = StacProjHandler.name
 
 
-def placed(array: ArrayView, dims: tuple[str, str], transform: Transform) -> Interpretation:
-    """Return what follows from the transform of an array's grid, where nothing declares its dimensions.
-
-    Of those of which the group has coordinates, it is about those that say themselves that they are along Y
-    and X, as another dimension may have taken the place of the one that was meant.
-    """
-    own = {dim: array.sibling(dim) for dim in dims if has_coordinate(array, dim)}
-    if transform.is_rotated and own:
-        return array.interpretation(crs=crs_of(array))
-    meant = [
-        dim
-        for dim, axis in zip(dims, "YX", strict=True)
-        if (document := own.get(dim)) is not None
-        and axis == (axis_by_attributes(document.attributes) or axis_by_name(dim))
-    ]
-    return on_grid(array, dims, transform, meant)
-
-
 def _are_numbers(value: object, *counts: int) -> bool:
     """Tell whether a JSON value is a list of so many numbers."""
     return isinstance(value, list) and len(value) in counts and all(map(is_finite, value))
-
-
-def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X, or None if it has no two."""
-    dims = horizontal_dims(array)
-    if len(set(dims)) != 2:
-        return None
-    first, second = map(axis_by_name, dims)  # nothing declares which is which
-    return (dims[1], dims[0]) if first == "X" != second else (dims[0], dims[1])
 
 
 def _transform(

@@ -60,25 +60,6 @@ class TileLevel:
     matrix: Fragment
     limits: Fragment | None
 
-    def is_north_first(self, crs: Crs | None) -> bool:
-        """Tell whether points are given as (Y, X), or raise XGroupMetadataError if that is unknown.
-
-        Parameters
-        ----------
-        crs : Crs or None
-            The CRS of the set.
-        """
-        axes = self.tile_set.get("orderedAxes")
-        names = axes.as_list() if axes is not None else []
-        first = str(names[0]).lower() if names else ""
-        if first in _EAST_FIRST or first in _NORTH_FIRST:
-            return first in _NORTH_FIRST
-        if crs is None:
-            raise self.tile_set.error(
-                _("says neither by orderedAxes nor by crs which axis is first")
-            )
-        return crs.is_north_first
-
 
 @once_per_array
 def tile_level_of(array: ArrayView) -> TileLevel | None:
@@ -88,7 +69,8 @@ def tile_level_of(array: ArrayView) -> TileLevel | None:
     written = None if multiscales is None else multiscales.get(TILES)
     if multiscales is None or written is None or len(array.dims) < 2:
         return None
-    return array.try_reporting(_level, array, multiscales, written, cost=_lost)
+    lost = _("what follows from the tile matrix set")
+    return array.try_reporting(_level, array, multiscales, written, cost=lambda: lost)
 
 
 def crs_of_tiles(array: ArrayView) -> Crs | None:
@@ -100,10 +82,6 @@ def crs_of_tiles(array: ArrayView) -> Crs | None:
     if crs is not None and isinstance(crs.value, Mapping):
         return crs_at(array, crs, ("uri", "wkt"))
     return crs_at(array, level.tile_set, ("crs", "supportedCRS"))
-
-
-def _lost() -> str:
-    return _("what follows from the tile matrix set")
 
 
 def _level(array: ArrayView, multiscales: Fragment, written: Fragment) -> TileLevel:
@@ -123,9 +101,19 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
     text = written.value.strip()
     known = _OGC.fullmatch(text) or _IDENTIFIER.fullmatch(text)
     if known is not None:
-        return Fragment(
-            written.node, written.keys, _well_known(known[known.lastindex or 0], written)
-        )
+        identifier = known[known.lastindex or 0]
+        try:
+            found = _from_morecantile(identifier)
+        except ImportError as error:
+            message = _(
+                "is {name!r}, which is known to a package that is missing: pip install {package}"
+            )
+            reason = message.format(name=identifier, package="morecantile")
+            raise written.error(reason) from error
+        if found is None:
+            message = _("is {name!r}, which morecantile does not know")
+            raise written.error(message.format(name=identifier))
+        return Fragment(written.node, written.keys, found)
     path, _hash, pointer = text.partition("#")
     if not pointer or _SCHEME.match(text):
         message = _(
@@ -138,21 +126,6 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
         raise written.error(_("leads above the root of the store"))
     reference = {NODE: f"/{target.lstrip('/')}", POINTER: pointer}
     return array.resolver.fragment(Fragment(written.node, written.keys, reference))
-
-
-def _well_known(identifier: str, place: Fragment) -> Mapping[str, Any]:
-    """Return the tile matrix set of an identifier, or raise XGroupMetadataError."""
-    try:
-        found = _from_morecantile(identifier)
-    except ImportError as error:
-        message = _(
-            "is {name!r}, which is known to a package that is missing: pip install {package}"
-        )
-        text = message.format(name=identifier, package="morecantile")
-        raise place.error(text) from error
-    if found is None:
-        raise place.error(_("is {name!r}, which morecantile does not know").format(name=identifier))
-    return found
 
 
 @cache
@@ -177,7 +150,14 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
     if size <= 0:
         raise cell.error(_("must be a positive number"))
     x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
-    if level.is_north_first(crs_of_tiles(array)):
+    # Points are given as (X, Y) or (Y, X): orderedAxes says it, else the CRS.
+    axes, crs = level.tile_set.get("orderedAxes"), crs_of_tiles(array)
+    names = axes.as_list() if axes is not None else []
+    first = str(names[0]).lower() if names else ""
+    if first not in (*_EAST_FIRST, *_NORTH_FIRST) and crs is None:
+        text = _("says neither by orderedAxes nor by crs which axis is first")
+        raise level.tile_set.error(text)
+    if first in _NORTH_FIRST or (first not in _EAST_FIRST and crs and crs.is_north_first):
         x, y = y, x
     row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
     affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup.conventions.dialects.tiles import TileLevel, integer
+from zarr_xgroup.conventions.dialects.tiles import integer
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Group, build, memory_store, opened
@@ -58,10 +58,10 @@ def test_the_order_of_axes_goes_before_the_crs() -> None:
     ["X Y", "E N", "East North", "Easting Northing", "lon lat", "Long Lat", "LONGITUDE LATITUDE"],
 )
 def test_names_of_axes(axes: str) -> None:
-    nothing = Fragment(Node(0, "a"), (), {})
-    for names, expected in ((axes.split(), False), (axes.split()[::-1], True)):
-        tiles = Fragment(Node(0, "a"), (), {"orderedAxes": names})
-        assert TileLevel(tiles, nothing, None).is_north_first(None) is expected
+    for names, origin in ((axes.split(), [7.0, 52.0]), (axes.split()[::-1], [52.0, 7.0])):
+        tiles = {**first_matrix(pointOfOrigin=origin, cellSize=0.5), "orderedAxes": names}
+        dataset = assuming(pyramid({**tiles, "crs": None}), group="p/0")
+        assert (dataset["x"].values[0], dataset["y"].values[0]) == (7.25, 51.75)
 
 
 def test_the_crs_is_that_of_the_set() -> None:
