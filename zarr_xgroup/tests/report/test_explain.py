@@ -22,7 +22,6 @@ from zarr_xgroup.report.explanation import (
     FoundArray,
     FoundCoordinate,
     FoundGroup,
-    FoundReference,
 )
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
@@ -63,11 +62,6 @@ def the_group(explanation: Explanation, path: str) -> FoundGroup:
 
 def the_coordinate(explanation: Explanation, group: str, name: str) -> FoundCoordinate:
     return next(it for it in the_group(explanation, group).coordinates if it.name == name)
-
-
-def the_reference(explanation: Explanation, node: str) -> FoundReference:
-    (found,) = [it for it in explanation.references if it.source.node == node]
-    return found
 
 
 def quietly_opened(path: Any, **options: Any) -> dict[str, xr.Dataset]:
@@ -180,77 +174,116 @@ def test_options_are_those_of_an_open() -> None:
 # References.
 
 
-def test_a_reference_leads_from_its_place_to_its_target() -> None:
-    root = Group(
-        {
-            "axes": Group({"x": Array([1.0, 2.0], ("x",))}),
-            "data": Group({"a": Array([1.0, 2.0], ("x",), external("x", "../axes/x"))}),
-        }
-    )
-    pointer = "/attributes/cs/crs/0/axes/x/coordinates/0/values/external"
-    explanation = explained(root)
-    assert explanation.references == (
-        FoundReference(
-            Place("/data/a", pointer), "../axes/x", Place("/axes/x"), arrays=("/data/a",)
+X = Array([1.0, 2.0], ("x",))
+ELSEWHERE = Array([1.0, 2.0], ("n",))
+GRID = Array(np.zeros((2, 3)), ("y", "x"))
+FIELD = replace(X, attrs=external("x", "/axes/x"))
+NEAR = Group({"a": replace(X, attrs=external("x", "../x0")), "x0": ELSEWHERE})
+AXES_OF_GROUP = {"axes": {"x": {"coordinates": [{"values": {"external": {"node": "/g0/x0"}}}]}}}
+OF_GROUP = declaring("cs", cs={"crs": [{"node": "/g0", "attribute": "/attributes/crs"}]})
+
+
+def located(x: str, y: str) -> dict[str, Any]:
+    return declaring("geolocation", geolocation={"geodetic": {"x": {"node": x}, "y": {"node": y}}})
+
+
+@pytest.mark.parametrize(
+    ("root", "told"),
+    [
+        # From its place to its target.
+        (
+            {
+                "axes": Group({"x": X}),
+                "data": Group({"a": replace(X, attrs=external("x", "../axes/x"))}),
+            },
+            [("/data/a", "../axes/x", "/axes/x", False, ("/data/a",))],
         ),
-    )
-    found = the_coordinate(explanation, "/data", "x")
-    assert (found.kind, found.origin, found.is_index) == ("stored", Place("/axes/x"), True)
+        # One that arrays share, of each that it is written in.
+        (
+            {
+                "axes": Group({"x": X}),
+                **{f"g{n}": Group({"a": FIELD, "b": FIELD}) for n in range(2)},
+            },
+            [
+                (path, "/axes/x", "/axes/x", False, (path,))
+                for path in ("/g0/a", "/g0/b", "/g1/a", "/g1/b")
+            ],
+        ),
+        # One of a group, once with all arrays.
+        (
+            {
+                "at": Group({"lon": GRID, "lat": GRID}),
+                "g": Group({"a": GRID, "b": GRID}, located("/at/lon", "/at/lat")),
+            },
+            [("/g", path, path, False, ("/g/a", "/g/b")) for path in ("/at/lon", "/at/lat")],
+        ),
+        # What one leads to may refer further.
+        (
+            {
+                "g0": Group(
+                    {"a": replace(X, attrs=OF_GROUP), "x0": ELSEWHERE}, {"crs": AXES_OF_GROUP}
+                ),
+                "g1": Group({"a": replace(X, attrs=OF_GROUP)}),
+            },
+            [
+                ("/g0/a", "/g0#/attributes/crs", "/g0", False, ("/g0/a",)),
+                ("/g0", "/g0/x0", "/g0/x0", False, ("/g0/a", "/g1/a")),
+                ("/g1/a", "/g0#/attributes/crs", "/g0", False, ("/g1/a",)),
+            ],
+        ),
+        # Only by another rule than the first; and a choice.
+        ({"g": NEAR}, [("/g/a", "../x0", "/g/x0", True, ("/g/a",))]),
+        ({"g": NEAR, "x0": ELSEWHERE}, [("/g/a", "../x0", "/x0", False, ("/g/a",))]),
+        # A coordinate of the group instead of one that leads nowhere.
+        (
+            {"a": replace(GRID, attrs=located("gone/lon", "lat")), "lon": GRID, "lat": GRID},
+            [("/a", "gone/lon", "/lon", True, ("/a",)), ("/a", "lat", "/lat", False, ("/a",))],
+        ),
+        # Paths of CF, and names of dimensions.
+        (
+            {
+                "time": coordinate("time", [1.0, 2.0]),
+                "at": Group({"lon": Array(np.zeros((2, 3)), ("time", "x"))}),
+                "g": Group(
+                    {"a": Array(np.zeros((2, 3)), ("time", "x"), {"coordinates": "/at/lon gone"})},
+                    {"zarr_conventions": [{"name": "CF"}]},
+                ),
+                "h": Group({"b": Array(np.zeros((2, 3)), ("/time", "x"))}),
+            },
+            [
+                ("/g/a", "time", "/time", False, ("/g/a",)),
+                ("/g/a", "/at/lon", "/at/lon", False, ("/g/a",)),
+                ("/g/a", "gone", None, False, ("/g/a",)),
+                ("/h/b", "/time", "/time", False, ("/h/b",)),
+            ],
+        ),
+    ],
+)
+def test_where_references_lead(root: dict[str, Any], told: list[Any]) -> None:
+    found = explained(Group(root)).references
+    assert sorted(
+        (it.source.node, it.target, it.leads_to and it.leads_to.node, it.by_fallback, it.arrays)
+        for it in found
+    ) == sorted(told)
 
 
-def test_a_reference_that_arrays_share_is_told_of_each_that_it_is_written_in() -> None:
-    field = Array([1.0, 2.0], ("x",), external("x", "/axes/x"))
-    groups = {f"g{n}": Group({"a": field, "b": field}) for n in range(3)}
-    root = Group({"axes": Group({"x": Array([1.0, 2.0], ("x",))}), **groups})
-    found = explained(root).references
-    assert [it.source.node for it in found] == [f"/g{n}/{name}" for n in range(3) for name in "ab"]
-    assert all(it.leads_to == Place("/axes/x") for it in found)
-    assert [it.arrays for it in found] == [(it.source.node,) for it in found]
-
-
-def test_a_reference_of_a_group_is_told_once_with_all_arrays() -> None:
-    located = declaring(
-        "geolocation",
-        geolocation={"geodetic": {"x": {"node": "/at/lon"}, "y": {"node": "/at/lat"}}},
-    )
-    grid = Array(np.zeros((2, 3)), ("y", "x"))
-    groups = {f"g{n}": Group({"a": grid, "b": grid}, located) for n in range(2)}
-    explanation = explained(Group({"at": Group({"lon": grid, "lat": grid}), **groups}))
-    found = {(it.source.node, it.target): it.arrays for it in explanation.references}
-    assert found == {
-        (f"/g{n}", target): (f"/g{n}/a", f"/g{n}/b")
-        for n in range(2)
-        for target in ("/at/lon", "/at/lat")
-    }
-
-
-def test_what_a_reference_leads_to_may_refer_further() -> None:
-    shared = {"axes": {"x": {"coordinates": [{"values": {"external": {"node": "/g0/x0"}}}]}}}
-    refers = declaring("cs", cs={"crs": [{"node": "/g0", "attribute": "/attributes/crs"}]})
-    field = Array([1.0, 2.0], ("x",), refers)
-    groups = {f"g{n}": Group({"a": field, "x0": Array([1.0, 2.0], ("n",))}) for n in range(3)}
-    groups["g0"] = replace(groups["g0"], attrs={"crs": shared})
-    explanation = explained(Group(groups))
-    inner = [it for it in explanation.references if it.target == "/g0/x0"]
-    assert [it.source.node for it in inner] == ["/g0"]
-    assert inner[0].arrays == ("/g0/a", "/g1/a", "/g2/a")
-
-
-def test_a_fallback_and_a_choice_are_told() -> None:
-    below = Array([1.0, 2.0], ("x",), external("x", "../x0"))
-    root = Group({"g": Group({"a": below, "x0": Array([1.0, 2.0], ("n",))})})
-    found = the_reference(explained(root), "/g/a")
-    assert (found.leads_to, found.by_fallback, found.text) == (Place("/g/x0"), True, "")
-    both = Group({"x0": Array([1.0, 2.0], ("n",)), **root.members})
-    found = the_reference(explained(both), "/g/a")
-    assert (found.leads_to, found.by_fallback) == (Place("/x0"), False)
+def test_what_is_told_of_a_reference_besides() -> None:
+    pointer = "/attributes/cs/crs/0/axes/x/coordinates/0/values/external"
+    explanation = explained(Group({"g": NEAR, "x0": ELSEWHERE}))
+    (found,) = explanation.references
+    assert found.source == Place("/g/a", pointer)
     assert found.text == "was taken to be /x0, not /g/x0 (which fits too)"
+    attached = the_coordinate(explanation, "/g", "x")
+    assert (attached.kind, attached.origin, attached.is_index) == ("stored", Place("/x0"), True)
+    root = Group({"a": replace(GRID, attrs=located("gone/lon", "lat")), "lon": GRID, "lat": GRID})
+    (found,) = [it for it in explained(root).references if it.target == "gone/lon"]
+    assert "the group's own 'lon' was taken" in found.text
 
 
 def test_a_broken_reference_is_told_with_its_reason_and_as_a_problem() -> None:
     root = Group({"a": Array([1.0, 2.0], ("x",), external("x", "gone"))})
     explanation = explained(root)
-    found = the_reference(explanation, "/a")
+    (found,) = explanation.references
     assert found.leads_to is None
     assert found.text.startswith("leads nowhere, tried /gone (not found in store)")
     (problem,) = explanation.problems
@@ -258,41 +291,6 @@ def test_a_broken_reference_is_told_with_its_reason_and_as_a_problem() -> None:
     assert problem.arrays == ("/a",)
     assert problem.lost == "coordinate 'x'"
     assert the_array(explanation, "/a").missing == ("x",)
-
-
-def test_a_coordinate_of_the_group_instead_of_a_broken_reference_is_told() -> None:
-    located = {"geodetic": {"x": {"node": "gone/lon"}, "y": {"node": "lat"}}}
-    grid = Array(np.zeros((2, 3)), ("y", "x"))
-    attributes = declaring("geolocation", geolocation=located)
-    root = Group({"a": replace(grid, attrs=attributes), "lon": grid, "lat": grid})
-    (found,) = [it for it in explained(root).references if it.target == "gone/lon"]
-    assert (found.leads_to, found.by_fallback) == (Place("/lon"), True)
-    assert "the group's own 'lon' was taken" in found.text
-
-
-def test_paths_of_cf_and_names_of_dimensions_are_references() -> None:
-    grid = np.zeros((2, 3))
-    named = Array(grid, ("time", "x"), {"coordinates": "/at/lon gone/lat"})
-    slashed = Array(grid, ("/time", "x"))
-    root = Group(
-        {
-            "time": coordinate("time", [1.0, 2.0]),
-            "at": Group({"lon": Array(grid, ("time", "x"))}),
-            "g": Group({"a": named}, {"zarr_conventions": [{"name": "CF"}]}),
-            "h": Group({"b": slashed}),
-        }
-    )
-    explanation = explained(root)
-    found = {
-        (it.source.node, it.source.pointer, it.target): it.leads_to for it in explanation.references
-    }
-    assert found == {
-        ("/g/a", "/attributes/coordinates", "/at/lon"): Place("/at/lon"),
-        ("/g/a", "/attributes/coordinates", "gone/lat"): None,
-        ("/g/a", "/dimension_names", "time"): Place("/time"),
-        ("/h/b", "/dimension_names", "/time"): Place("/time"),
-    }
-    assert the_array(explanation, "/g/a").conventions[0].declared_in == "/g"
 
 
 def test_another_store_is_told_by_its_uri_without_credentials(tmp_path: Path) -> None:
