@@ -177,12 +177,17 @@ class _Explaining:
         if not self._planned.asks_for(plan.node):
             return FoundGroup(str(plan.node), (), (), ())
         dropped, assumed = self._planned.dropped, self._planned.assumed
-        variables = {it.name: it for it in plan.variables if it.name not in dropped}
+        kept = (variable for variable in plan.variables if variable.name not in dropped)
+        variables = {variable.name: variable for variable in kept}
         # To xarray, what is called as a dimension is a coordinate, however many dimensions it has.
         names = {*names_in(self._attributes(plan.node), "coordinates")}
         for variable in variables.values():
             names.update(_names(variable, "coordinates"), variable.dims)
-        coordinates = [it for it in variables.values() if it.is_coordinate or it.name in names]
+        coordinates = [
+            variable
+            for name, variable in variables.items()
+            if variable.is_coordinate or name in names
+        ]
         coordinates.sort(key=lambda coordinate: coordinate.dims != (coordinate.name,))
         arrays = tuple(self._arrays(plan, variables, coordinates))
         users: defaultdict[str, list[str]] = defaultdict(list)
@@ -200,7 +205,7 @@ class _Explaining:
             if isinstance(source, Stored):
                 origin = _place(self._tree, source.node)
                 kind = "foreign" if kind == "stored" and origin.store is not None else kind
-            bounds = (it for key in BOUNDARIES for it in _names(coordinate, key) if it in variables)
+            bounds = chain(*(_names(coordinate, key) for key in BOUNDARIES))
             found.append(
                 FoundCoordinate(
                     name,
@@ -209,7 +214,7 @@ class _Explaining:
                     origin,
                     "; ".join(filter(None, texts)),
                     is_index=dims == (name,),
-                    bounds=next(bounds, None),
+                    bounds=next(filter(variables.get, bounds), None),
                     arrays=tuple(users[name]),
                 )
             )
@@ -233,7 +238,7 @@ class _Explaining:
         for dims in {variable.dims for variable in variables.values()}:
             numbers = chain(by_first[()], *(by_first[dim,] for dim in set(dims)))
             near = [coordinates[number] for number in sorted(numbers)]
-            along[dims] = [it.name for it in near if set(it.dims) <= set(dims)]
+            along[dims] = [other.name for other in near if set(other.dims) <= set(dims)]
         names = {coordinate.name for coordinate in coordinates}
         parents = (self._plans[node] for node in plan.node.ancestors() if node in self._plans)
         missing = without_coordinate(plan, self._tree, parents)
@@ -241,7 +246,7 @@ class _Explaining:
             variable = variables[reading.node.name]
             is_coordinate, crs = variable.name in names, None
             if not is_coordinate:
-                mapping = next((it for it in _mappings(variable) if it in variables), None)
+                mapping = next(filter(variables.get, _mappings(variable)), None)
                 if (declared := reading.interpretation.crs) is not None:
                     crs = FoundCrs(_shortened(declared.title), declared.code, mapping)
                 elif mapping is not None:
@@ -253,7 +258,7 @@ class _Explaining:
                 str(reading.template.dtype),
                 is_coordinate=is_coordinate,
                 conventions=tuple(self._conventions(reading)),
-                coordinates=tuple(it for it in along[variable.dims] if it != variable.name),
+                coordinates=tuple(name for name in along[variable.dims] if name != variable.name),
                 missing=() if is_coordinate else missing.get(reading.node, ()),
                 crs=crs,
                 times=_declared_times(variable),

@@ -72,7 +72,8 @@ class Folding:
         def row_of(array: FoundArray) -> Hashable:
             # What is to know of coordinates is told of the arrays that have them.
             kind = () if array.is_coordinate else (array.shape, array.dtype)
-            ends = frozenset(it.leads_to for it in self.references.get(array.path, ()))
+            references = self.references.get(array.path, ())
+            ends = frozenset(reference.leads_to for reference in references)
             return kind, self._facts(array), ends
 
         return self._folded(group.arrays, row_of)
@@ -95,7 +96,7 @@ class Folding:
             children = self._children.get(group.path, ())
             contents = (
                 tuple((array.name, array.dims, self._facts(array)) for array in group.arrays),
-                tuple((it.name, it.dims, it.kind) for it in group.coordinates),
+                tuple((found.name, found.dims, found.kind) for found in group.coordinates),
                 tuple((child.name, likeness[child.path]) for child in children),
                 tuple(self.numbers.get(group.path, ())),
             )
@@ -121,10 +122,13 @@ class Folding:
 
     def _facts(self, array: FoundArray) -> Hashable:
         """Return what arrays that are alike have in common, but for shape and type."""
-        conventions = tuple((it.name, it.declared_in == array.path) for it in array.conventions)
+        conventions = tuple(
+            (convention.name, convention.declared_in == array.path)
+            for convention in array.conventions
+        )
         references = frozenset(
-            (it.source.pointer, it.by_fallback, "" if it.leads_to else it.target)
-            for it in self.references.get(array.path, ())
+            (found.source.pointer, found.by_fallback, "" if found.leads_to else found.target)
+            for found in self.references.get(array.path, ())
         )
         problems = tuple(self.numbers.get(array.path, ()))
         if array.is_coordinate:

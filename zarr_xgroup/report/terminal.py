@@ -211,7 +211,11 @@ class _StoreTree:
             rows += len(arrays) + len(groups)
             # A CRS is told of the arrays that have it.
             systems = {array.crs.variable for array in group.arrays if array.crs is not None}
-            known = {it.name: it for it in group.coordinates if it.name not in systems}
+            known = {
+                coordinate.name: coordinate
+                for coordinate in group.coordinates
+                if coordinate.name not in systems
+            }
             above: set[str] = set()
             for alike in arrays:
                 branch.add(self._array(alike, known, above))
@@ -242,8 +246,8 @@ class _StoreTree:
     ) -> Wrapped:
         """Return arrays that are alike; of coordinates of arrays above them only the names."""
         array = alike[0]
-        label = _names([it.name for it in alike], "" if array.is_coordinate else "bold")
-        if len({(it.dims, it.shape, it.dtype) for it in alike}) == 1:
+        label = _names([same.name for same in alike], "" if array.is_coordinate else "bold")
+        if len({(same.dims, same.shape, same.dtype) for same in alike}) == 1:
             sizes = zip_longest(array.dims, array.shape, fillvalue="?")
             label += literal(f" ({', '.join(f'{dim}: {size}' for dim, size in sizes)}) ")
             label += literal(array.dtype, "dim")
