@@ -399,37 +399,15 @@ def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
 
 
 def own_array_wins(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether an array of a group is used instead of the values that metadata declare under its name.
+    """Tell whether an array of a group is used instead of what metadata declare under its name.
 
     What the data carry themselves counts, whatever attributes declare: nothing is compared, and nothing reported.
     Whoever opens, subsets, reprojects and writes data leaves the attributes of conventions behind, and
-    reopening must not bring back what they declare. An array that declares conventions may be data; it is a
-    coordinate all the same where it is called like its only dimension.
+    reopening must not bring back what they declare. This holds for coordinates, and for numbers of boundaries and
+    terms; `zarr_xgroup.datasets.naming` decides, which knows what they are called and along what they lie.
 
-    ==========================  ===================================================  ===============================
-    declared                    used instead                                         what is declared adds if absent
-    ==========================  ===================================================  ===============================
-    a dimension's coordinate    the array of the group that is called as the         attributes; boundaries that are
-                                dimension that it lies along                         an array
-    another coordinate          the array of the group that is called so, along the  the same
-                                same dimensions and as long
-    numbers of boundaries or    the array of the group that is called so, as long;   the same
-    terms                       boundaries whatever their side is called
-    a CRS                       the grid mapping variable that an array names, else  nothing, if it says a CRS
-                                ``spatial_ref``
-    ==========================  ===================================================  ===============================
-
-    Boundaries, terms and ancillary arrays that are named are those, whatever else the group has. Of coordinates
-    `zarr_xgroup.datasets.naming` decides, which knows what they are called.
-
-    Parameters
-    ----------
-    name : str
-        The array's name.
-    dims : tuple of str
-        Its dimensions.
-    attributes : mapping
-        Its attributes.
+    An array that declares conventions may be data. It is a coordinate all the same where it is called like its
+    only dimension.
     """
     return dims == (name,) or CONVENTIONS_KEY not in attributes
 

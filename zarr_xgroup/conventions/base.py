@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -10,7 +11,6 @@ from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import (
-    Convention,
     has_prefixed,
     is_declared_by_array,
     is_declared_by_group,
@@ -70,7 +70,7 @@ class Surroundings:
         return is_above or bool(tree.groups_with(store, name))
 
 
-class ConventionHandler(Convention):
+class ConventionHandler:
     """Base class of the handlers of all conventions, built in or third-party.
 
     A handler says what an array's coordinates are. It neither merges nor names nor warns:
@@ -82,8 +82,20 @@ class ConventionHandler(Convention):
     tier : {"principal", "service"}
         A principal convention defines an array's coordinate structure; an array follows at
         most one. Service conventions add to it, any number of them.
-    name, aliases, uuid, repositories, named_by_root, is_declarable
-        What the convention is known by: see `Convention`.
+    name : str
+        The convention's name, as arrays declare it (without a trailing colon).
+    aliases : tuple of str
+        What else it is, or was, called.
+    uuid : str or None
+        The convention's identifier.
+    other_uuids : tuple of str
+        Those of other conventions that say the same.
+    repositories : tuple of str
+        ``owner/repository`` of the places that its `schema_url` and `spec_url` point to.
+    named_by_root : re.Pattern or None
+        What it is called in ``conventions`` of a store's root (NZ-1.0), as a regular expression.
+    is_declarable : bool
+        Whether stores can declare it; else it is only assumed (``assume_conventions``).
     implies : tuple of str
         The names of services that an array which follows it follows, too.
     gives_way : bool
@@ -109,6 +121,13 @@ class ConventionHandler(Convention):
     """
 
     tier: ClassVar[Literal["principal", "service"]]
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    uuid: ClassVar[str | None] = None
+    other_uuids: ClassVar[tuple[str, ...]] = ()
+    repositories: ClassVar[tuple[str, ...]] = ()
+    named_by_root: ClassVar[re.Pattern[str] | None] = None
+    is_declarable: ClassVar[bool] = True
     implies: ClassVar[tuple[str, ...]] = ()
     gives_way: ClassVar[bool] = False
     follows_names: ClassVar[bool] = False

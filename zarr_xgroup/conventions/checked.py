@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
 from zarr_xgroup.conventions.declaring import (
-    Convention,
     is_declared,
     is_declared_of_store,
     names_of_store,
@@ -20,6 +20,9 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.metadata.tree import Tree
+
+if TYPE_CHECKING:
+    from zarr_xgroup.conventions.base import ConventionHandler
 
 
 class CheckedStore:
@@ -46,9 +49,9 @@ class CheckedStore:
         self.tree = tree
         self.assumed = assumed
         self.memo = Memo(tree)
-        self.failed: set[type[Convention]] = set()
+        self.failed: set[type[ConventionHandler]] = set()
         self._group = group
-        self._declared: dict[tuple[type[Convention], Node], bool] = {}
+        self._declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
         self._nodes: dict[str, CheckedNode | None] = {}
 
     def node(self, path: str) -> CheckedNode | None:
@@ -177,7 +180,7 @@ class CheckedNode:
                     yield group
                 yield from group.arrays
 
-    def is_declared(self, convention: type[Convention]) -> bool:
+    def is_declared(self, convention: type[ConventionHandler]) -> bool:
         """Tell whether it or a group that it is in declares a convention, or the root for the store."""
         known, passed = self.store._declared, []
         for checked in chain((self,), self.ancestors()):

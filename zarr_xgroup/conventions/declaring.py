@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, once_per_array
 from zarr_xgroup.conventions.descriptions import (
@@ -26,6 +26,9 @@ from zarr_xgroup.conventions.descriptions import (
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+
+if TYPE_CHECKING:
+    from zarr_xgroup.conventions.base import ConventionHandler
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REPOSITORY = re.compile(
@@ -66,36 +69,6 @@ _OF_OTHER_THINGS = frozenset(
 #: Attributes of the root that name the conventions of a store, and the name beside which they count.
 NAMING = ("conventions", "Conventions")
 _NZ = "nz-1.0"
-
-
-class Convention:
-    """What a convention is known by.
-
-    Attributes
-    ----------
-    name : str
-        The convention's name, as arrays declare it (without a trailing colon).
-    aliases : tuple of str
-        What else it is, or was, called.
-    uuid : str or None
-        The convention's identifier.
-    other_uuids : tuple of str
-        Those of other conventions that say the same.
-    repositories : tuple of str
-        ``owner/repository`` of the places that its `schema_url` and `spec_url` point to.
-    named_by_root : re.Pattern or None
-        What it is called in ``conventions`` of a store's root (NZ-1.0), as a regular expression.
-    is_declarable : bool
-        Whether stores can declare it; else it is only assumed (``assume_conventions``).
-    """
-
-    name: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
-    uuid: ClassVar[str | None] = None
-    other_uuids: ClassVar[tuple[str, ...]] = ()
-    repositories: ClassVar[tuple[str, ...]] = ()
-    named_by_root: ClassVar[re.Pattern[str] | None] = None
-    is_declarable: ClassVar[bool] = True
 
 
 _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
@@ -173,7 +146,7 @@ def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [item.value for item in items if isinstance(item.value, OBJECT)]
 
 
-def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
+def matches(convention: type[ConventionHandler], declaration: Mapping[str, Any]) -> bool:
     """Tell whether an item of ``zarr_conventions`` is a convention.
 
     ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url`` (of
@@ -181,8 +154,8 @@ def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> boo
 
     Parameters
     ----------
-    convention : type of Convention
-        The handler of the convention.
+    convention : type of ConventionHandler
+        Its handler.
     declaration : mapping
         The item.
     """
@@ -205,7 +178,7 @@ def _repository(url: str) -> str:
     return "" if match is None else match[1].lower()
 
 
-def names_of(convention: type[Convention]) -> list[str]:
+def names_of(convention: type[ConventionHandler]) -> list[str]:
     """Return what a convention is called, in small letters."""
     return [name.lower() for name in (convention.name, *convention.aliases)]
 
@@ -223,13 +196,13 @@ def is_of_other_things(declaration: Mapping[str, Any]) -> bool:
     return not _OF_OTHER_THINGS.isdisjoint([self_called(declaration).lower(), *names])
 
 
-def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
+def is_declared(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
     """Tell whether attributes of a node declare a convention.
 
     Parameters
     ----------
-    convention : type of Convention
-        The handler of the convention.
+    convention : type of ConventionHandler
+        Its handler.
     attributes : mapping
         Those of an array or a group.
     """
@@ -238,7 +211,9 @@ def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> 
     return any(matches(convention, item) for item in declarations(attributes))
 
 
-def is_declared_of_store(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
+def is_declared_of_store(
+    convention: type[ConventionHandler], attributes: Mapping[str, Any]
+) -> bool:
     """Tell whether attributes of the root declare a convention for the whole store.
 
     They do if they name it beside NZ-1.0. Without that a name declares nothing: most stores that were
@@ -255,7 +230,7 @@ def names_of_store(attributes: Mapping[str, Any]) -> list[str]:
     return names if _NZ in names else []
 
 
-def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
+def has_prefixed(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
     """Tell whether the name of an attribute begins with a name of a convention and a colon."""
     prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
     return any(key.startswith(prefixes) for key in attributes)
@@ -264,7 +239,7 @@ def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) ->
 # Of one array: declared by itself, by its group, by the root, by a group further up for prefixed attributes, or assumed.
 
 
-def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
+def is_declared_by_array(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether an array itself declares a convention."""
     return any(matches(convention, item) for item in _own_declarations(array))
 
@@ -274,7 +249,7 @@ def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
     return declarations(array.attributes)
 
 
-def is_declared_by_group(convention: type[Convention], array: ArrayView) -> bool:
+def is_declared_by_group(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention, or it is assumed.
 
     What is assumed of all arrays of a store counts like what a group declares of its arrays.
@@ -282,14 +257,14 @@ def is_declared_by_group(convention: type[Convention], array: ArrayView) -> bool
     return convention.name in array.assumed or _is_declared_in_group(convention, array)
 
 
-def is_only_assumed(convention: type[Convention], array: ArrayView) -> bool:
+def is_only_assumed(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether a convention is assumed of an array that does not declare it."""
     if convention.name not in array.assumed:
         return False
     return not (is_declared_by_array(convention, array) or _is_declared_in_group(convention, array))
 
 
-def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> bool:
+def _is_declared_in_group(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention for it, or the root for the store.
 
     What a group further up declares holds for attributes with the prefix of the convention.
@@ -301,7 +276,7 @@ def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> boo
     return is_prefixed and _is_declared_above(convention, array, group)
 
 
-def _is_declared_for_all(convention: type[Convention], array: ArrayView) -> bool:
+def _is_declared_for_all(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether a convention is declared for all arrays of the group of an array."""
     if convention.named_by_root is not None:
         root = array.document_of(Node(array.node.store, ""))
@@ -310,7 +285,7 @@ def _is_declared_for_all(convention: type[Convention], array: ArrayView) -> bool
     return is_declared_at(convention, array, array.node.group)
 
 
-def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) -> bool:
+def is_declared_at(convention: type[ConventionHandler], array: ArrayView, group: Node) -> bool:
     """Tell whether a group declares a convention, or has attributes of it below one that does."""
     document = array.document_of(group)
     if document is None:
@@ -321,7 +296,7 @@ def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) 
     return is_prefixed and _is_declared_above(convention, array, group)
 
 
-def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
+def _is_declared_above(convention: type[ConventionHandler], array: ArrayView, group: Node) -> bool:
     documents = map(array.document_of, group.ancestors())
     known = (document.attributes for document in documents if document is not None)
     return any(is_declared(convention, attributes) for attributes in known)

@@ -62,8 +62,10 @@ class Coordinate:
             name=f"{names.get(old, old)}{self.name.removeprefix(old)}",
             source=renamed(self.source, names),
             bounds=None if self.bounds is None else self.bounds.renamed(names),
-            formula_terms={term: it.renamed(names) for term, it in self.formula_terms.items()},
-            links=tuple(replace(it, coordinate=it.coordinate.renamed(names)) for it in self.links),
+            formula_terms={name: term.renamed(names) for name, term in self.formula_terms.items()},
+            links=tuple(
+                replace(link, coordinate=link.coordinate.renamed(names)) for link in self.links
+            ),
         )
 
     def parts(self) -> Iterator[Coordinate]:

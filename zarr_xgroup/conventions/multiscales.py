@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.declaring import Convention, is_declared_at, is_declared_by_group
+from zarr_xgroup.conventions.declaring import is_declared_at, is_declared_by_group
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
     Items,
@@ -503,7 +503,7 @@ def places_of(array: ArrayView) -> Places:
     return Places.about(array.node, array.node.group, level_of(array), array.attributes_of)
 
 
-def is_declared_around(convention: type[Convention], array: ArrayView) -> bool:
+def is_declared_around(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether an array's group declares a convention, or that of its layout, for all levels."""
     if is_declared_by_group(convention, array):
         return True

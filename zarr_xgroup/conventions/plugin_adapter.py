@@ -7,7 +7,7 @@ for handlers outside of an open, so that one can be tested with an array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -28,7 +28,6 @@ from zarr_xgroup.metadata.cf import with_names
 from zarr_xgroup.metadata.dimensions import declared_dimensions, shape_of
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
@@ -155,7 +154,11 @@ def _questions_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
         tree.document(node.group)  # zarr objects are made of what is known of it
         document = tree.document(node)
         dims = () if document is None else _dims(document)
-        return ArrayView(node, dims, tree, maker, siblings=_Siblings(node.group, tree))
+        siblings = {
+            name: dict(zip(_dims(sibling), shape_of(sibling), strict=True))
+            for name, sibling in tree.arrays(node.group).items()
+        }
+        return ArrayView(node, dims, tree, maker, siblings=siblings)
 
     return lambda question: library.ask(lambda: question(view()))
 
@@ -163,26 +166,6 @@ def _questions_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
 def _dims(document: Document) -> tuple[str, ...]:
     names = declared_dimensions(document)
     return tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
-
-
-class _Siblings(Mapping[str, Mapping[str, int]]):
-    """The arrays of a group, each read when it is asked for, and listed when all are."""
-
-    def __init__(self, group: Node, tree: Tree) -> None:
-        self._group = group
-        self._tree = tree
-
-    def __getitem__(self, name: str) -> Mapping[str, int]:
-        document = self._tree.document(self._group.child(name))
-        if document is None or not document.is_array:
-            raise KeyError(name)
-        return dict(zip(_dims(document), shape_of(document), strict=True))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tree.arrays(self._group))
-
-    def __len__(self) -> int:
-        return sum(1 for _name in self)
 
 
 def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, maker: Maker) -> None:

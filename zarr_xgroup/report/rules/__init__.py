@@ -46,7 +46,9 @@ _MODULES = (declaring, arrays, stores)
 #: All rules that are built in.
 RULES: tuple[Rule, ...] = tuple(
     dict.fromkeys(
-        chain(*(it.RULES for it in _MODULES), *(convention.rules for convention in _BUILT_IN))
+        chain(
+            *(module.RULES for module in _MODULES), *(convention.rules for convention in _BUILT_IN)
+        )
     )
 )
 
@@ -73,7 +75,7 @@ def _of_alike(array: CheckedNode) -> Iterator[Finding]:
     written = (array.document.text_without_attributes(), *_significant(array))
     by = (array.node.group, written, items)
     first, mistakes = array.store.memo(_first, array, by=by)
-    yield from (it.moved(str(first), str(array.node)) for it in mistakes)
+    yield from (mistake.moved(str(first), str(array.node)) for mistake in mistakes)
 
 
 def _first(array: CheckedNode) -> tuple[Node, list[Finding]]:
@@ -102,8 +104,9 @@ def _of_third_party(handler: Handler, subject: CheckedNode) -> Iterable[Finding]
     try:
         with containing():
             found = [*conventions.of_convention(handler, subject), *handler.check(subject)]
-            if odd := [it for it in found if not isinstance(it, Finding)]:
-                raise TypeError(repr(odd[0]))
+            for finding in found:
+                if not isinstance(finding, Finding):
+                    raise TypeError(repr(finding))
             return found
     except XGroupError as error:
         message = f"the rules of convention {handler.name!r} ({handler.__module__}) failed: {error}"

@@ -240,7 +240,9 @@ def of_convention(convention: Handler, subject: CheckedNode) -> Iterator[Finding
     """Yield what is wrong with the attributes of a convention, if a node follows it."""
     if not (convention.described and is_meant(subject, convention)):
         return
-    for whole in dict.fromkeys(it.whole for it in convention.described if it.whole):
+    for whole in dict.fromkeys(
+        attribute.whole for attribute in convention.described if attribute.whole
+    ):
         wrong = whole.read(subject.all_attributes).wrong
         yield from (finding.at(subject.node) for finding in wrong)
     for attribute in convention.described:
