@@ -38,6 +38,8 @@ _MOST_TOLD = 50_000
 
 #: How many rows are unfolded at first.
 _ROWS_AT_FIRST = 40
+#: How many rows of arrays are one that unfolds where groups come below them.
+_MANY_ARRAYS = 6
 #: How many names and chips a row has, how many links a list, how many items one that is unfolded at first.
 _MOST_NAMES = 4
 _MOST_LINKS = 20
@@ -57,6 +59,7 @@ _KINDS = {
 }
 
 _FALLBACK = "by another rule than the first"
+_NAME = '<span class="name">{}</span>'
 
 #: A frame that may do nothing but run its script, and the text that shows where there is no frame.
 #: The frame says how high the page is, and becomes as high up to a limit.
@@ -180,8 +183,9 @@ def _first(links: Sequence[_Html]) -> list[str]:
 def _section(name: str, heading: str, items: Sequence[_Html]) -> str:
     """Return a list that folds, "" if nothing is in it."""
     is_open = " open" if len(items) <= _MOST_OPEN else ""
-    template = f'<details id="{name}"{is_open}><summary><h2>{heading}</h2> {{}}</summary><ul>{{}}</ul></details>'
-    return _html(template, f"{len(items):,}", _joined(items)) if items else ""
+    head = _html("<summary><h2>{}</h2> {}</summary>", heading, f"{len(items):,}")
+    section = '<details id="{}"{}>{}<ul>{}</ul></details>'
+    return _html(section, name, is_open, head, _joined(items)) if items else ""
 
 
 def _counted(number: int, noun: str) -> str:
@@ -219,16 +223,16 @@ def _is_loss(problem: FoundProblem) -> bool:
 
 def _coordinates(array: FoundArray, group: FoundGroup) -> list[FoundCoordinate]:
     """Return the coordinates of an array, and the boundaries of their cells."""
-    names = {*array.coordinates}
-    names |= {it.bounds for it in group.coordinates if it.bounds and it.name in names}
-    return [it for it in group.coordinates if it.name in names]
+    named = [one for one in group.coordinates if one.name in array.coordinates]
+    bounds = {coordinate.bounds for coordinate in named}
+    return named + [one for one in group.coordinates if one.name in bounds and one not in named]
 
 
 def _unlike(group: FoundGroup, other: FoundGroup) -> str:
     """Return the name of a group, and its sizes where one that is like it has others."""
     known = {pair for array in other.arrays for pair in zip(array.dims, array.shape, strict=False)}
     pairs = (pair for array in group.arrays for pair in zip(array.dims, array.shape, strict=False))
-    sizes = dict.fromkeys(f"{name} {size}" for name, size in pairs if (name, size) not in known)
+    sizes = dict.fromkeys(f"{dim} {size}" for dim, size in pairs if (dim, size) not in known)
     return f"{group.name} ({', '.join(sizes)})" if sizes else group.name
 
 
@@ -289,13 +293,13 @@ class _Tree:
         while pending:
             alike = pending.popleft()
             path = alike[0].path
-            arrays, _none = self._folding.arrays(alike[0])
-            groups, _none = self._folding.groups(alike[0])
+            arrays, groups = self._folding.arrays(alike[0])[0], self._folding.groups(alike[0])[0]
             self._inside[path] = arrays, groups
-            for paths in ([it.path for it in alike], *([it.path for it in row] for row in arrays)):
-                self._ids[Place(paths[0])] = f"n{len(self._ids)}"
-                self._first_alike.update(dict.fromkeys(paths[1:], paths[0]))
-            self._group_of.update((Place(row[0].path), Place(path)) for row in arrays)
+            rows = [[one.path for one in alike], *([one.path for one in row] for row in arrays)]
+            for first, *others in rows:
+                self._ids[Place(first)] = f"n{len(self._ids)}"
+                self._group_of[Place(first)] = Place(path)
+                self._first_alike.update(dict.fromkeys(others, first))
             number = len(arrays) + len(groups)
             if path == self._root.path or (_parent(path) in self._open and number <= room):
                 self._open.add(path)
@@ -330,7 +334,12 @@ class _Tree:
             arrays, groups = self._inside[alike[0].path]
             # A group ends after the rows in it.
             parts.append(self._group(alike).removesuffix("</details>"))
-            parts += [self._array(row, alike[0]) for row in arrays]
+            rows = _joined(self._array(row, alike[0]) for row in arrays)
+            if groups and len(arrays) >= _MANY_ARRAYS:
+                label = _counted(sum(map(len, arrays)), "array")
+                folded = '<details class="row arrays"><summary>{}</summary>{}</details>'
+                rows = _html(folded, _html(_NAME, label), rows)
+            parts.append(rows)
             pending += ["</details>", *reversed(groups)]
         for row in self._elsewhere:
             kind = "elsewhere in this store" if row.store is None else "another store"
@@ -340,14 +349,16 @@ class _Tree:
     def _group(self, alike: Sequence[FoundGroup]) -> _Html:
         group = alike[0]
         arrays = sum(self._arrays[one.path] for one in alike)
-        conventions = {it.name: _chip(it) for array in group.arrays for it in array.conventions}
+        conventions = {one.name: _chip(one) for array in group.arrays for one in array.conventions}
         card = [
             _remark(f"{len(alike):,} groups alike" if len(alike) > 1 else ""),
             _remark(_counted(arrays, "array") if arrays else ""),
             *[*conventions.values()][:_MOST_NAMES],
         ]
-        told = {it.name for array in group.arrays for it in _coordinates(array, group)}
-        others = [it for it in group.coordinates if it.name not in told and it.kind != "own"]
+        # Others are told of the arrays that have them, or that they are.
+        told = {name for array in group.arrays for name in array.coordinates}
+        told |= {coordinate.bounds for coordinate in group.coordinates if coordinate.bounds}
+        others = [one for one in group.coordinates if one.name not in told and one.kind != "own"]
         facts = {
             "Shown": group.path if len(alike) > 1 else "",
             "Like it": _joined((_unlike(one, group) for one in alike[1:]), ", "),
@@ -355,11 +366,12 @@ class _Tree:
             "Coordinates": _list(map(self._coordinate, others)),
         }
         name = group.path if group is self._root else _names(alike)
-        return self._row(Place(group.path), "group", name, card, facts)
+        kind = "group alike" if len(alike) > 1 else "group"
+        return self._row(Place(group.path), kind, name, card, facts)
 
     def _array(self, alike: Sequence[FoundArray], group: FoundGroup) -> _Html:
         array, crs, missing = alike[0], alike[0].crs, ", ".join(alike[0].missing)
-        sizes = {it.path: f"{_sizes(it)} {it.dtype}" for it in alike}
+        sizes = {one.path: f"{_sizes(one)} {one.dtype}" for one in alike}
         is_one_size = len({*sizes.values()}) == 1
         is_told = missing and Place(array.path) not in self._wrong
         card = [
@@ -391,6 +403,7 @@ class _Tree:
             text = _counted(sum(problem.count for problem in wrong), "problem")
             badge = _badge("loss" if any(map(_is_loss, wrong)) else "", text)
         path = row.node if row.store is None else ""
+        references = self._folding.references[path]
         users = [
             _html("{}{}", self._link(user), f" \u00d7 {count:,}" if count > 1 else "")
             for user, count in self._users[row].items()
@@ -402,7 +415,7 @@ class _Tree:
         facts = {
             "Problems": _list(links),
             **facts,
-            "References": _list(self._reference(it, path) for it in self._folding.references[path]),
+            "References": _list(self._reference(reference, path) for reference in references),
             "Referred to by": _list(_first(users)),
         }
         terms = [
@@ -410,14 +423,13 @@ class _Tree:
             for term, fact in facts.items()
             if fact
         ]
+        label = _html(_NAME, _short(name))
         return _html(
-            '<details id="{}" class="row {}"{}><summary><span class="name">{}</span>{}{}</summary>{}</details>',
+            '<details id="{}" class="row {}"{}><summary>{}</summary>{}</details>',
             self._ids[row],
             kind,
             " open" if path in self._open else "",
-            _short(name),
-            _joined(card),
-            badge,
+            _joined((label, *card, badge)),
             _html("<dl>{}</dl>", _joined(terms)) if terms else "",
         )
 
@@ -429,11 +441,9 @@ class _Tree:
         return _html("{}<wbr><code>#{}</code>", link, place.pointer) if place.pointer else link
 
     def _convention(self, convention: FoundConvention) -> _Html:
-        if convention.declared_in is None:
-            return _html("{} not declared", _chip(convention))
-        return _html(
-            "{} declared in {}", _chip(convention), self._link(Place(convention.declared_in))
-        )
+        where = convention.declared_in
+        declared = _html("declared in {}", self._link(Place(where))) if where else "not declared"
+        return _html("{} {}", _chip(convention), declared)
 
     def _coordinate(self, coordinate: FoundCoordinate) -> _Html:
         origin = coordinate.origin if coordinate.kind != "own" else None
@@ -453,17 +463,13 @@ class _Tree:
 
     def _reference(self, reference: FoundReference, path: str) -> _Html:
         source, target = reference.source, reference.leads_to
+        where = source.pointer if source.node == path else self._link(source)
         return _html(
             "<code>{}</code> {}{}{}",
             reference.target,
             _html("\u2192 {}", self._link(target)) if target else _badge("loss", "leads nowhere"),
             _html(" {}", _badge("", _FALLBACK)) if reference.by_fallback else "",
-            _lines(
-                [
-                    reference.text,
-                    _html("at {}", source.pointer if source.node == path else self._link(source)),
-                ]
-            ),
+            _lines([reference.text, _html("at {}", where)]),
         )
 
     def _levels(self, levels: Sequence[FoundLevel]) -> str:
@@ -498,6 +504,12 @@ class _Tree:
 
     def arrows(self) -> str:
         """Return the references between groups in words, with what the script draws arrows by."""
+        others = Counter(self._first_alike.values())
+
+        def named(row: Place) -> str:
+            more = others[row.node]
+            return _html("{}{}", self._link(row), f" and {more:,} like it" if more else "")
+
         items = []
         for (start, end), references in self._arrows.items():
             if start == end:
@@ -505,14 +517,15 @@ class _Tree:
             fallbacks = sum(reference.by_fallback for reference in references)
             items.append(
                 _html(
-                    '<li class="{}" data-from="{}" data-to="{}" data-number="{}">{} from {} to {}{}</li>',
+                    '<li class="{}" data-from="{}" data-to="{}" data-number="{}">'
+                    "{} from {} to {}{}</li>",
                     "fallback" if fallbacks else "nowhere" if end is None else "",
                     self._ids[start],
                     self._ids[end] if end else "",
                     f"{len(references)}",
                     _counted(len(references), "reference"),
-                    self._link(start),
-                    self._link(end) if end else "nowhere",
+                    named(start),
+                    named(end) if end else "nowhere",
                     f", {fallbacks:,} {_FALLBACK}" if fallbacks else "",
                 )
             )
