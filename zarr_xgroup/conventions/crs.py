@@ -348,7 +348,7 @@ class ProjObject(Kind):
         if not spelt and not any(key in value.value for key in CRS_KEYS):
             text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
             reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
-        # Who interprets it tells of CRSs that cannot be used.
+        # Who interprets it reports CRSs that cannot be used.
         wrong = ProjMembers.read(value).wrong
         reader.wrong += [replace(finding, topic=None) for finding in wrong]
         return value.part
@@ -396,7 +396,7 @@ CRS_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
 def crs_of(array: ArrayView) -> Crs | None:
     """Return the CRS of an array.
 
-    That of its grid mapping variable, for what the data carry themselves stands. Else from ``proj:*`` of the
+    That of its grid mapping variable, for what the data carry themselves wins. Else from ``proj:*`` of the
     first place that has them (`places_of`), else what other conventions say (`ConventionHandler.crs`).
     That of a geolocation is the CRS of its arrays, not of the grid.
     """
@@ -409,7 +409,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     declared = declared or array.crs_of(array)
     if own is None:
         return declared
-    # Only a check tells what is wrong with what does not count.
+    # Only a check reports what is wrong with what does not count.
     array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
     array.overruled_crs = declared
     return own
@@ -515,7 +515,8 @@ def _likeness(text: str) -> Hashable:
         operation, ellipsoid = system.coordinate_operation, system.ellipsoid
         numbers = [axis.unit_conversion_factor for axis in system.axis_info]
         if operation is not None:
-            numbers += [it.value * it.unit_conversion_factor for it in operation.params]
+            parameters = operation.params
+            numbers += [number.value * number.unit_conversion_factor for number in parameters]
         if ellipsoid is not None:
             numbers += [ellipsoid.semi_major_metre, ellipsoid.inverse_flattening]
         # Angles may be a turn apart. One method of projection has 0 and 1 as a parameter, another one does not.
@@ -539,7 +540,7 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
 
 @lru_cache(_KEPT)
 def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
-    """Return what pyproj says of the axes along ``X`` and ``Y``, no more than that where these cannot be told apart."""
+    """Return what pyproj says of the axes along ``X`` and ``Y``; just ``axis`` where it cannot tell them apart."""
     bare, parsed = {name: {"axis": name} for name in ("X", "Y")}, _parsed(text)
     # pyproj takes an axis of geocentric coordinates for a northing.
     if parsed is None or parsed.is_geocentric:
@@ -552,8 +553,9 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     # of a projected system, too. Horizontal axes are the first two. Towards a pole both run the same way, or as
     # GDAL wrote it for years, in none that is known: AXIS["X",UNKNOWN]. Then their names count.
     horizontal = parsed.axis_info[:2]
-    ways = [ALONG.get(it.direction, "") for it in horizontal], [it.name for it in horizontal]
-    along = next((names for names in ways if sorted(names) == ["X", "Y"]), [])
+    ways = [ALONG.get(axis.direction, "") for axis in horizontal]
+    names = [axis.name for axis in horizontal]
+    along = next((found for found in (ways, names) if sorted(found) == ["X", "Y"]), [])
     for axis, name in zip(axes, along, strict=False):
         if name == "X" and len(axes) == len(along):
             axis["axis"] = "X"

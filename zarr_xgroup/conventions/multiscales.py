@@ -140,7 +140,9 @@ class Relation(Model, frozen=True, kw_only=True):
                 continue
             count = len(part.value)
             fitting = (
-                it for it in chain([yx, axes], others) if len(it) == count and set(it) >= {*dims}
+                names
+                for names in chain([yx, axes], others)
+                if len(names) == count and set(names) >= {*dims}
             )
             names = next(fitting, yx)
             numbers = dict(zip(names, finite_numbers(part.at(group), len(names)), strict=True))
@@ -244,7 +246,8 @@ class Item(Model, frozen=True, kw_only=True):
             return not self.is_derived
         if relation is None or relation.lost:
             return False
-        scale, shift = (it.value if it else () for it in (relation.scale, relation.translation))
+        parts = relation.scale, relation.translation
+        scale, shift = (part.value if part else () for part in parts)
         return {*scale} <= {1} and {*shift} <= {0}
 
     def relation(self, group: Node) -> Relation:
@@ -276,7 +279,7 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down levels that are derived from what is no other level; an open tells it if that one is needed."""
+        """Take down levels that are derived from what is no other level: an open reports it where it needs that one."""
         items: tuple[Item, ...] = found.get("layout", ())
         assets = {item.asset: None for item in items if item.asset is not None}
         for item in items:
@@ -425,7 +428,8 @@ def level_of(array: ArrayView) -> Level | None:
     level = level_in(layouts, array.node)
     for group, layout in layouts:
         list_of_levels = Place("", pointer_to((*layout.keys, "layout")))
-        array.report_wrong(group, [it for it in layout.wrong if it.place == list_of_levels])
+        wrong = [finding for finding in layout.wrong if finding.place == list_of_levels]
+        array.report_wrong(group, wrong)
         if level is not None and group == level.group:
             break
     return level

@@ -28,6 +28,7 @@ from zarr_xgroup.conventions.affine import (
     usable,
 )
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import crs_of, horizontal_unit, own_grid_mapping
@@ -100,7 +101,7 @@ def _sizes(written: Fragment) -> Sizes:
 
 
 DIMENSIONS = Attribute(
-    "spatial:dimensions", Parsed(_names), NAMES, '"spatial:dimensions": ["y", "x"]'
+    SPATIAL_DIMENSIONS, Parsed(_names), NAMES, '"spatial:dimensions": ["y", "x"]'
 )
 TRANSFORM = Attribute(
     "spatial:transform",
@@ -160,7 +161,7 @@ class SpatialHandler(ConventionHandler):
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array declares the convention, or has the dimensions its group names.
 
-        Also if the group names none that can be: that is told of arrays that have two.
+        Also if what the group names cannot be used: that is reported of arrays with two dimensions or more.
         """
         if is_declared_by_array(cls, array):
             return True
@@ -192,7 +193,7 @@ class SpatialHandler(ConventionHandler):
             for attribute in ATTRIBUTES:
                 written = item.get(attribute.key)
                 wrong = () if written is None else attribute.all_wrong(written)
-                # An open tells of it if it is needed.
+                # An open reports it where it needs the attribute.
                 yield from (replace(finding.at(item.node), topic=None) for finding in wrong)
         for box in (subject.attribute(BOX.key), *(item.get(BOX.key) for item in items)):
             left, bottom, right, top = (box and BOX.read(box)[0]) or (0, 0, 1, 1)
@@ -213,7 +214,7 @@ class SpatialHandler(ConventionHandler):
             if not (array.is_array and len(array.dims) > 1 and (is_own or items)):
                 continue
             near = [array] if is_own or array.group is None else [array, array.group]
-            if None not in array.dims and not any(it.attribute(DIMENSIONS.key) for it in near):
+            if None not in array.dims and not any(node.attribute(DIMENSIONS.key) for node in near):
                 grids.append([name for name in array.dims if name is not None])
         if grids and not any(wanted <= {*map(str.lower, dims)} for dims in grids):
             text = (
@@ -232,18 +233,18 @@ class SpatialHandler(ConventionHandler):
         if missing:
             along = partial(coordinates_along, missing)
             transform = array.try_reporting(_transform, array, dims, missing, cost=along)
-            _tell_of_contradictions(array, dims, transform, Topic.CHOICE)
-            # The GeoTransform of a grid mapping variable stands, too: tools read that.
+            _report_contradictions(array, dims, transform, Topic.CHOICE)
+            # The GeoTransform of a grid mapping variable wins, too: tools read that.
             mapping = array.try_silently(own_grid_mapping, array)
             written = None if mapping is None else mapping.get("GeoTransform")
             if transform is not None and written is not None:
                 transform = array.try_silently(transform_of_gdal, written) or transform
         else:
-            # The group's own coordinates stand. Only a check tells what is wrong beside them.
+            # The group's own coordinates win. Only a check reports what is wrong beside them.
             places = places_of(array)
             is_written = places.get(TRANSFORM.key) is not None
             transform = array.try_silently(_declared, array, places) if is_written else None
-            _tell_of_contradictions(array, dims, transform, None)
+            _report_contradictions(array, dims, transform, None)
             transform = None if transform is None or transform.is_rotated else transform
         return on_grid(array, dims, transform, is_declared=True)
 
@@ -528,16 +529,15 @@ def _transform_of_level(
     return _declared(array, places, sizes, written)
 
 
-# What contradicts something else.
+# Contradictions.
 
 
-def _tell_of_contradictions(
+def _report_contradictions(
     array: ArrayView, dims: tuple[str, str], transform: Transform | None, topic: Topic | None
 ) -> None:
-    """Say that an array has other numbers of cells than are declared, or fills another box.
+    """Report a shape or a bounding box that is not that of the array, and a transform in the order of GDAL.
 
-    Or that the numbers of its transform are in the order of GDAL. Where that makes no difference, `topic` is
-    None: only a check tells it.
+    Where that makes no difference, `topic` is None: only a check reports it.
     """
     places, sizes = places_of(array), (array.sizes[dims[0]], array.sizes[dims[1]])
     shape, box, written = places.get(SHAPE.key), _box(places), places.get(TRANSFORM.key)
@@ -545,7 +545,7 @@ def _tell_of_contradictions(
         text = _("is {shape}, but the array has {sizes} cells; the latter counts")
         text = text.format(shape=shape.value, sizes=list(sizes))
         remedy = write(SHAPE.key, list(sizes))
-        grids = {tuple(it.values())[-2:] for it in array.siblings.values() if len(it) > 1}
+        grids = {tuple(sizes.values())[-2:] for sizes in array.siblings.values() if len(sizes) > 1}
         if shape.node != array.node and len(grids) > 1:
             remedy = _("take it off the group, whose arrays have several sizes, and {write}")
             remedy = remedy.format(write=_("write each array's own"))

@@ -21,6 +21,7 @@ import zarr_xgroup
 from zarr_xgroup import _compat
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.registry import BUILT_IN
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
@@ -146,6 +147,15 @@ def test_no_convention_knows_another_handler_nor_what_is_a_dialect() -> None:
             assert others <= {"ConventionHandler", "Handler", *allowed}, name
             if not name.startswith("conventions.dialects"):
                 assert not any(it.startswith("conventions.dialects") for it in imported_here(name))
+
+
+def test_conventions_import_no_other_convention() -> None:
+    """But `multiscales`, which says where attributes about an array may stand."""
+    handled = {handler.__module__.removeprefix("zarr_xgroup.") for handler in BUILT_IN}
+    handled |= {"conventions.proj"}
+    for name in (*handled, "conventions.multiscales"):
+        if not name.startswith("conventions.dialects"):
+            assert imported_here(name) & handled <= {name}, name
 
 
 def test_one_module_waits_for_io() -> None:

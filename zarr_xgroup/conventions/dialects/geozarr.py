@@ -140,7 +140,7 @@ def _geotransform_of(array: ArrayView) -> Fragment | None:
 
 
 def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
-    """Tell whether grids of several sizes in the group share a transform; then that is told."""
+    """Tell whether grids of several sizes in the group share a transform; if they do, report it."""
     if written.node == array.node:
         return False
     named = array.attributes.get("grid_mapping")

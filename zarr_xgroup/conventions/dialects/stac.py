@@ -154,7 +154,7 @@ def transform_of_stac(
     written, shape = found.get("proj:transform"), found.get("proj:shape")
     if written is None or shape is None or shape.value != list(sizes):
         return None
-    with suppress(XGroupMetadataError):  # told where coordinates would follow from it
+    with suppress(XGroupMetadataError):  # reported where coordinates would follow from it
         return _transform_of(written)
     return None
 
