@@ -143,7 +143,7 @@ class HandlerSet:
             whole,
             conventions,
             is_first_class=not all(is_only_assumed(handler, view) for handler in first),
-            led_to=frozenset(view.resolver.reached).union(_arrays_of(whole)),
+            led_to=frozenset(view.resolver.reached).union(arrays_of(whole)),
             is_of_one=None in read,
             reads=tuple(sorted(set(chain.from_iterable(keys or () for keys in read)))),
         )
@@ -233,7 +233,7 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
     )
 
 
-def _arrays_of(found: Interpretation) -> Iterator[Node]:
+def arrays_of(found: Interpretation) -> Iterator[Node]:
     """Yield the arrays of stores that an interpretation refers to."""
     yield from found.referred
     pending: list[Coordinate] = [*found.coordinates, *(link.coordinate for link in found.links)]

@@ -155,7 +155,7 @@ class Builder:
                 attributes[key] = copy_of(value)
         attributes.update(planned.rewritten)
         if self._decode_times:
-            for key, value in planned.of_times.items():
+            for key, value in planned.dropped_times.items():
                 attributes.setdefault(key, copy_of(value))
         if planned.coordinates:
             variable.encoding["coordinates"] = " ".join(planned.coordinates)

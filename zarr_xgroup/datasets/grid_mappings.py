@@ -20,20 +20,34 @@ from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Topic, report
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import names_in
+from zarr_xgroup.metadata.cf import names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Literal
 
 if TYPE_CHECKING:
-    from zarr_xgroup.datasets.naming import GroupNaming
+    from zarr_xgroup.datasets.naming import GroupPlanner
 
 
-def attach_grid_mappings(group: GroupNaming) -> None:
+def attach_grid_mappings(group: GroupPlanner) -> None:
     """Have a scalar coordinate stand for the CRS of each array of a group, named by ``grid_mapping``.
 
-    An array that is no coordinate names the CRS of its grid; a coordinate that is in another one names
-    that, never as that of the grid.
+    An array that is no coordinate names the CRS of its grid; a coordinate in another CRS names that one,
+    which is never taken for the grid's.
     """
+    # 1. Tools do not read ``crs: x y``: the only CRS of an array is named alone. The coordinates named with
+    #    it are some, as by xarray's ``decode_coords="all"``.
+    variables = group.variables
+    for array in group.arrays:
+        variable = variables[array.node.name]
+        written = {"grid_mapping": variable.get("grid_mapping")} if array.conventions else {}
+        only = only_mapping(written)
+        if only in variables and written["grid_mapping"] != only and not variables[only].dims:
+            variable.rewritten["grid_mapping"] = only
+            for name in names_in(written, "grid_mapping"):
+                if name in variables and name not in group.data:
+                    variables[name].is_coordinate = True
+
+    # 2. The CRSs of grids.
     gridded = [array for array in group.arrays if array.interpretation.crs is not None]
     if not gridded and not group.located:
         return
@@ -43,7 +57,7 @@ def attach_grid_mappings(group: GroupNaming) -> None:
     named = {name for own in attributes for key in keys for name in names_in(own, key)} - group.data
     known: dict[Interpretation, str] = {}
     for array in gridded:
-        said, variable = array.interpretation, group.variables[array.node.name]
+        said, variable = array.interpretation, variables[array.node.name]
         is_axis = variable.is_coordinate or variable.dims == (variable.name,)
         if said.grid_mapping is None or is_axis or variable.name in named:
             continue
@@ -58,16 +72,19 @@ def attach_grid_mappings(group: GroupNaming) -> None:
         else:
             if used:
                 known[said] = used
+
+    # 3. The CRSs of coordinates that are in another one.
     for name, (crs, referrer) in group.located.items():
-        mappings.use_for_coordinate(group.variables[name], GridMapping(crs), referrer)
+        mappings.use_for_coordinate(variables[name], GridMapping(crs), referrer)
 
 
 class _GridMappings:
     """The variables of a group that stand for CRSs."""
 
-    def __init__(self, group: GroupNaming) -> None:
+    def __init__(self, group: GroupPlanner) -> None:
         self._group = group
         self._used: dict[str, GridMapping] = {}
+        #: The names of those that may be the same.
         self._alike: defaultdict[Hashable, list[str]] = defaultdict(list)
 
     def use_for_grid(self, array: PlannedVariable, mapping: GridMapping, referrer: Node) -> str:
@@ -94,12 +111,12 @@ class _GridMappings:
         if not name or not self._can_be_mapping(name):
             name = self._same_as(mapping)
         if not name:
-            # A scalar array that says this CRS serves, and no other one.
+            # A scalar array of the group serves if it says this CRS.
             name = mapping.crs.variable_name or "crs"
             there = self._group.variables.get(name)
             own = None
             if there is not None and there.is_own and not there.dims:
-                own = crs_of_grid_mapping(there.own)
+                own = crs_of_grid_mapping(there.own_attributes)
             if own is None or not own.is_same(mapping.crs):
                 name = self._new_name(mapping.crs, "crs")
         self._use(name, mapping, coordinate, referrer)
@@ -112,7 +129,7 @@ class _GridMappings:
         return not variable.dims and not self._group.names.is_dimension(name)
 
     def _same_as(self, mapping: GridMapping) -> str:
-        """Return the variable that was used of the same CRS and grid, "" if there is none."""
+        """Return the variable used for the same CRS and grid, "" if there is none."""
         alike = self._alike[likeness(mapping.crs), mapping.geotransform]
         return next((name for name in alike if self._used[name].crs.is_same(mapping.crs)), "")
 
@@ -123,7 +140,7 @@ class _GridMappings:
     def _use(self, name: str, mapping: GridMapping, user: PlannedVariable, referrer: Node) -> bool:
         """Have a scalar coordinate stand for the CRS of a variable; one is made if there is none.
 
-        It is completed unless an array before has another CRS by that name: then that is told.
+        It is completed, unless it stands for another CRS already: then that is told, and False returned.
         """
         crs, variables = mapping.crs, self._group.variables
         if name not in variables:
@@ -136,7 +153,7 @@ class _GridMappings:
         if first is mapping:
             self._alike[likeness(crs), mapping.geotransform].append(name)
         user.add({"grid_mapping": name})
-        own = variable.own if variable.is_own else {}
+        own = variable.own_attributes if variable.is_own else {}
         is_its = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))
         if not is_its and not CRS_ATTRIBUTES.isdisjoint(own):
             return True  # it is the CRS that it says, whatever is declared

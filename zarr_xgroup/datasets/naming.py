@@ -8,7 +8,7 @@ variables: what is said first counts. CRSs come last (`grid_mappings`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,6 +16,7 @@ import msgspec
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.handler_set import arrays_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
@@ -29,12 +30,11 @@ from zarr_xgroup.metadata.cf import (
     LATITUDES,
     LONGITUDES,
     names_in,
-    only_mapping,
     with_names,
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.functions import RotatedCentres
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Offset, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.making import Maker
@@ -54,57 +54,45 @@ def plan_groups(
 ) -> list[GroupPlan]:
     """Return what the Datasets of groups will hold.
 
-    Groups that are alike, and of which nothing was found, share all variables that are not their own.
+    Groups that are alike, and in which nothing was found, share all variables but their own arrays.
+    `with_indexes` if xarray will build indexes: what is too long to be read for one gets another name
+    than its dimension.
     """
     plans: list[GroupPlan] = []
-    known: dict[Hashable, tuple[GroupPlan, frozenset[Node]]] = {}
+    shareable: dict[Hashable, tuple[GroupPlan, frozenset[Node]]] = {}
     for reading in readings:
-        key = _likeness_of(reading, maker)
-        like, referred = known.get(key, (None, frozenset()))
-        if like is not None and reading.node not in referred and not reading.findings:
-            plans.append(_plan_like(like, reading))
+        # All that a plan follows from but the group's path.
+        key = (
+            *(
+                (
+                    *(array.node.name, array.document.written(), array.dims, array.template),
+                    *(array.interpretation, array.conventions, array.is_first_class),
+                    id(array.inherited),
+                )
+                for array in reading.arrays
+            ),
+            *(reading.groups, maker.attributes(reading.node).text("coordinates")),
+            repr((reading.bounds_of_dropped, reading.times)),
+        )
+        plan, referred = shareable.get(key, (None, frozenset()))
+        if plan is not None and reading.node not in referred and not reading.findings:
+            plans.append(_with_arrays_of(reading, plan))
             continue
-        plan = plan_group(reading, maker, with_indexes=with_indexes)
+        is_first = plan is None
+        plan = _plan_group(reading, maker, with_indexes=with_indexes)
         plans.append(plan)
-        if like is None and not plan.findings and not reading.times:
-            # An array of the group itself is something else to it than to others.
+        if is_first and not plan.findings and not reading.times:
+            # An array is something else to its own group than to others: these cannot share the plan.
             said = dict.fromkeys(array.interpretation for array in reading.arrays)
-            coordinates = [it for array in reading.arrays for it in array.inherited.coordinates]
-            coordinates += (coordinate for it in said for coordinate in it.coordinates)
-            coordinates += (link.coordinate for it in said for link in it.links)
-            referred = frozenset(node.group for node in _nodes_of(coordinates))
+            inherited = [coord for array in reading.arrays for coord in array.inherited.coordinates]
+            declared = (*said, Interpretation(tuple(inherited)))
+            referred = frozenset(node.group for each in declared for node in arrays_of(each))
             if reading.node not in referred:
-                known[key] = plan, referred
+                shareable[key] = plan, referred
     return plans
 
 
-def _likeness_of(reading: GroupReading, maker: Maker) -> Hashable:
-    """Return all that the plan of a group follows from, but for where the group is."""
-    arrays = (
-        (
-            *(array.node.name, array.document.written(), array.dims, array.template),
-            *(array.interpretation, array.conventions, array.is_first_class, id(array.inherited)),
-        )
-        for array in reading.arrays
-    )
-    named = maker.attributes(reading.node).text("coordinates")
-    times = repr((reading.bounds_of_dropped, reading.times))
-    return tuple(arrays), reading.groups, named, times
-
-
-def _nodes_of(coordinates: Iterable[Coordinate]) -> Iterator[Node]:
-    """Yield the arrays that coordinates are, or are computed of, with all that they refer to."""
-    for coordinate in coordinates:
-        for part in coordinate.parts():
-            source = part.source.values if isinstance(part.source, Offset) else part.source
-            if isinstance(source, Stored):
-                yield source.node
-            elif isinstance(source, Computed):
-                yield from (packed.node for packed in source.arrays)
-            yield from _nodes_of(link.coordinate for link in part.links)
-
-
-def _plan_like(plan: GroupPlan, reading: GroupReading) -> GroupPlan:
+def _with_arrays_of(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
     """Return the plan of a group that is like another one, with its own arrays."""
     arrays = {array.node.name: array for array in reading.arrays}
     variables = []
@@ -112,145 +100,184 @@ def _plan_like(plan: GroupPlan, reading: GroupReading) -> GroupPlan:
         if variable.is_own:
             array = arrays[variable.name]
             source, identity = Stored(array.node, variable.dims), variable.identity
-            if isinstance(identity, tuple):  # it stands in the place of another one
+            if isinstance(identity, tuple):  # with what decodes it
                 identity = (source, *identity[1:])
             variable = msgspec.structs.replace(
-                variable, source=source, own=array.document.attributes, identity=identity
+                variable, source=source, own_attributes=array.document.attributes, identity=identity
             )
         variables.append(variable)
     return GroupPlan(reading, tuple(variables), ())
 
 
-def plan_group(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> GroupPlan:
-    """Return what the Dataset of a group will hold.
-
-    What is too long to be read for an index must not be called as its dimension, lest xarray read it.
-    """
-    naming = GroupNaming(reading, maker, with_indexes=with_indexes)
-    for array in naming.arrays:
-        naming.attach_to(array)
+def _plan_group(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> GroupPlan:
+    """Return what the Dataset of a group will hold."""
+    planner = GroupPlanner(reading, maker, with_indexes=with_indexes)
+    for array in planner.arrays:
+        planner.attach_coordinates_of(array)
     for name, attributes in reading.times.items():
-        naming.attach_times(name, attributes)
-    for array in naming.arrays:
-        if array.conventions:
-            naming.name_only_mapping(array)
-    attach_grid_mappings(naming)
-    naming.settle_times()
-    said = (finding for array in naming.arrays for finding in array.interpretation.findings)
-    findings = (*reading.findings, *naming.findings, *said)
-    return GroupPlan(reading, tuple(naming.variables.values()), findings)
+        planner.declare_times(name, attributes)
+    attach_grid_mappings(planner)
+    planner.settle_times()
+    said = (finding for array in planner.arrays for finding in array.interpretation.findings)
+    findings = (*reading.findings, *planner.findings, *said)
+    return GroupPlan(reading, tuple(planner.variables.values()), findings)
 
 
-class GroupNaming:
+class GroupPlanner:
     """The variables of one group while they are planned: its own arrays, then what these refer to."""
 
     def __init__(self, reading: GroupReading, maker: Maker, *, with_indexes: bool) -> None:
-        self.reading, self.maker, self._with_indexes = reading, maker, with_indexes
+        self.reading, self._maker, self._with_indexes = reading, maker, with_indexes
         self.findings: list[Finding] = []
-        self.names = _names_of(reading.groups, reading.arrays)
-        self.arrays = self._along_own_dimensions(_without_grids_of_others(reading, maker))
-        if (
-            self.findings
-        ):  # nothing may lie along a dimension any more that others got another one for
-            self.names = _names_of(reading.groups, self.arrays)
+        self.names = UsedNames(reading.groups)
+        for array in reading.arrays:
+            self.names.add(array.node.name, _sizes_of(array))
+        self.arrays = self._with_split_dimensions(_without_grids_of_others(reading, maker))
+        # Dimensions that no array has any more are free again.
+        self.names = UsedNames(reading.groups)
+        for array in self.arrays:
+            self.names.add(array.node.name, _sizes_of(array))
         self._readings = {array.node.name: array for array in self.arrays}
         #: By name.
         self.variables: dict[str, PlannedVariable] = {
-            name: PlannedVariable(
-                name,
-                Stored(array.node, array.dims),
-                array.dims,
+            array.node.name: PlannedVariable(
+                *(array.node.name, Stored(array.node, array.dims), array.dims),
                 array.document.attributes,
                 is_own=True,
             )
-            for name, array in self._readings.items()
+            for array in self.arrays
         }
-        # Arrays that stay data though others refer to them: they follow a principal convention. One that is
+        # An array that follows a principal convention stays data though others refer to it. One that is
         # only assumed makes no data of what is declared to be a coordinate.
         said = dict.fromkeys(array.interpretation for array in self.arrays)
-        sources = (coordinate.source for it in said for coordinate in it.coordinates)
+        sources = [coordinate.source for it in said for coordinate in it.coordinates]
         declared = {source.node for source in sources if isinstance(source, Stored)}
         self.data = frozenset(
-            name
-            for name, array in self._readings.items()
+            array.node.name
+            for array in self.arrays
             if array.is_first_class or (array.has_principal and array.node not in declared)
         )
-        #: The CRSs of coordinates that are in another one than the grid, with the arrays that say so.
+        #: Coordinates in another CRS than that of the grid: by name, with the arrays that declare it.
         self.located: dict[str, tuple[Crs, Node]] = {}
         #: The names of variables by what they are.
         self._known: dict[Hashable, str] = {}
         self._wanted_names = set(self.variables)
-        self._attached: dict[Interpretation, list[str]] = {}
-        self._linked: dict[Interpretation, list[tuple[Link, str]]] = {}
+        #: By what conventions say: the names of coordinates, and links with the names they got.
+        self._attached: dict[Interpretation, tuple[list[str], list[tuple[Link, str]]]] = {}
+        #: What paths in an attribute of a variable became.
         self._paths: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        self._stood_for: dict[str, Node] = {}
+        #: What an own array, by name, has won over first.
+        self._overruled: dict[str, Node] = {}
+        #: Dimensions renamed for their size, by the group they come from, name and size.
         self._new_dims: dict[tuple[Node, str, int], str] = {}
 
-    def attach_to(self, array: ArrayReading) -> None:
+    def attach_coordinates_of(self, array: ArrayReading) -> None:
         """Attach all that an array refers to, and name it in the array's attributes."""
         said, referrer = array.interpretation, array.node
         variable = self.variables[referrer.name]
         variable.add(said.attributes)
 
-        # 1. What conventions say of it: once for all arrays of which they say the same.
+        # 1. What conventions say, once for all arrays of which they say the same.
         if said not in self._attached:
-            attached = self._attached[said] = []
+            attached = []
             for coordinate in said.coordinates:
-                name = self._try_to_attach(coordinate, referrer)
-                if name:
+                if name := self._try_to_attach(coordinate, referrer):
                     attached.append(name)
                     crs = coordinate.crs or said.crs
                     self._add_standard_name(name, crs, is_its=coordinate.crs is not None)
-            self._linked[said] = self._attach_links(said.links, referrer)
-        names = dict.fromkeys(self._attached[said])
-        self._name_links(variable, self._linked[said], referrer)
+            self._attached[said] = attached, self._attach_links(said.links, referrer)
+        attached, linked = self._attached[said]
+        self._name_links(variable, linked, referrer)
 
         # 2. cf_xarray takes from a Dataset with a variable what its ``coordinates`` name. Dimension
         #    coordinates need no naming (CF 1.12, section 5).
+        names = dict.fromkeys(attached)
         if names and not variable.has("coordinates"):
             dims = set(variable.dims)
-            others = (name for name in names if name != variable.name and name not in dims)
-            fitting = (name for name in others if dims.issuperset(self.variables[name].dims))
-            variable.coordinates = tuple(fitting)
+            variable.coordinates = tuple(
+                name
+                for name in names
+                if name != variable.name and name not in dims
+                if dims.issuperset(self.variables[name].dims)
+            )
 
         # 3. The coordinates of dimensions of groups above, unless a convention says what is called so.
         for coordinate in array.inherited.coordinates:
-            if coordinate.name not in self._wanted_names or coordinate.identity in self._known:
-                name = self._try_to_attach(coordinate, referrer)
-                if name:
-                    names[name] = None
+            is_wanted = coordinate.name not in self._wanted_names
+            if is_wanted or coordinate.identity in self._known:
+                names[self._try_to_attach(coordinate, referrer)] = None
+        names.pop("", None)
         for name in names:
             self.variables[name].users.append(variable.name)
 
-    def attach_times(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Say of an array of the group that it is times, as it is to all arrays of a tree."""
+    def declare_times(self, name: str, attributes: Mapping[str, Any]) -> None:
+        """Say of an array of the group that it is times, as all arrays of a tree that refer to it declare."""
         variable = self.variables[name]
         if variable.get("units") is None:
-            self.attach(Coordinate(name, variable.source, attributes), self.reading.node)
+            self._attach(Coordinate(name, variable.source, attributes), self.reading.node)
             self._add_standard_name(name, None)
 
-    def attach(self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate") -> str:
+    def settle_times(self) -> None:
+        """Say of each variable whether xarray decodes it as times, and by what it is told apart.
+
+        It decodes boundaries without units by those of the times: of its own accord where the group has both.
+        """
+        times: dict[str, bool] = {}  # whether units are not their own
+        for name, attributes in self.reading.bounds_of_dropped.items():
+            variable = self.variables.get(name)
+            if variable is not None and variable.get("units") is None:
+                times[name] = False
+            if variable is not None and variable.is_own:
+                variable.dropped_times = attributes
+        for name, variable in self.variables.items():
+            if "since" in str(variable.get("units")):
+                is_declared = "units" not in variable.own_attributes
+                times.setdefault(name, is_declared)
+                bounds = self.variables.get(str(variable.get("bounds")))
+                if bounds is not None and bounds.get("units") is None:
+                    is_found = variable.is_own and bounds.is_own
+                    times.setdefault(bounds.name, is_declared or not is_found)
+        for name, variable in self.variables.items():
+            added = sorted(DECODED_BY & variable.attributes.keys())
+            variable.is_time = name in times
+            variable.has_declared_decoding = times.get(name, False) or bool(added)
+            if (
+                variable.identity is not None
+            ):  # other groups may declare another unit of the numbers
+                pairs = ((key, variable.attributes[key]) for key in added)
+                plain = (pair for pair in pairs if isinstance(pair[1], str | int | float))
+                variable.identity = (variable.identity, *plain)
+
+    def _try_to_attach(
+        self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate"
+    ) -> str:
+        """Attach a coordinate and return its name; "" if it cannot be, which is told."""
+        try:
+            with containing():
+                return self._attach(coordinate, referrer, role)
+        except XGroupError as error:
+            lost = coordinate_named(coordinate.name)
+            self.findings.append(report(Topic.PROBLEM, referrer, error, cost=lost))
+        return ""
+
+    def _attach(self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate") -> str:
         """Attach a coordinate with all that belongs to it, and return the name of its variable.
 
-        Raises
-        ------
-        XGroupMetadataError
-            If it cannot be opened.
+        Raises XGroupMetadataError if it cannot be opened.
         """
         bounds = coordinate.bounds
-        stands = self._own_that_stands(coordinate, role)
-        # 1. What the group has itself stands. Boundaries are added to it if they are an array: numbers are
-        #    those of the values that are declared.
-        if stands:
-            variable = self.variables[stands]
+        winner = self._winning_array(coordinate, role)
+        if winner:
+            # 1. What the group has itself stands. Boundaries are added to it if they are an array: numbers
+            #    are those of the values that are declared.
+            variable = self.variables[winner]
             variable.identity = variable.identity or variable.source
-            declared = (coordinate.source, referrer.name)
-            variable.stood_against.setdefault(coordinate.identity, declared)
+            variable.overruled.setdefault(coordinate.identity, (coordinate.source, referrer.name))
             is_bounded = variable.get("bounds") is not None
             if is_bounded or not (bounds and isinstance(bounds.source, Stored)):
                 bounds = None
-        # 2. The same thing is one variable: one of the group's arrays, or a new one.
         else:
+            # 2. The same thing is one variable: one of the group's arrays, or a new one.
             identity = self._identity_of(coordinate)
             if identity not in self._known:
                 name = self._own_array(coordinate, identity, role)
@@ -261,7 +288,7 @@ class GroupNaming:
             variable = self.variables[self._known[identity]]
             if coordinate.crs is not None:
                 self.located.setdefault(variable.name, (coordinate.crs, referrer))
-        if stands or variable.name not in self.data:
+        if winner or variable.name not in self.data:
             variable.is_coordinate = True
 
         # 3. What belongs to it comes along; what the group's own arrays name themselves, they have said.
@@ -281,82 +308,32 @@ class GroupNaming:
             self._name_links(variable, linked, referrer)
         return variable.name
 
-    def name_only_mapping(self, array: ArrayReading) -> None:
-        """Name the only CRS of an array alone: tools do not read ``crs: x y``.
-
-        The coordinates that it names are some, as by xarray's ``decode_coords="all"``.
-        """
-        variable = self.variables[array.node.name]
-        written = {"grid_mapping": variable.get("grid_mapping")}
-        mapping = only_mapping(written)
-        if mapping not in self.variables or written["grid_mapping"] == mapping:
-            return
-        if not self.variables[mapping].dims:
-            variable.rewritten["grid_mapping"] = mapping
-            for name in names_in(written, "grid_mapping"):
-                if name in self.variables and name not in self.data:
-                    self.variables[name].is_coordinate = True
-
-    def settle_times(self) -> None:
-        """Say of each variable whether xarray decodes it as times, and by what it is told apart.
-
-        It decodes boundaries without units by those of the times: of its own accord where the group has both.
-        """
-        times: dict[str, bool] = {}  # whether units are not their own
-        for name, attributes in self.reading.bounds_of_dropped.items():
-            variable = self.variables.get(name)
-            if variable is not None and variable.get("units") is None:
-                times[name] = False
-            if variable is not None and variable.is_own:
-                variable.of_times = attributes
-        for name, variable in self.variables.items():
-            if "since" in str(variable.get("units")):
-                is_declared = "units" not in variable.own
-                times.setdefault(name, is_declared)
-                bounds = self.variables.get(str(variable.get("bounds")))
-                if bounds is not None and bounds.get("units") is None:
-                    is_found = variable.is_own and bounds.is_own
-                    times.setdefault(bounds.name, is_declared or not is_found)
-        for name, variable in self.variables.items():
-            variable.is_time = name in times
-            # Numbers are something else to other groups in another unit.
-            added = [
-                (key, variable.attributes[key]) for key in DECODED_BY & variable.attributes.keys()
-            ]
-            variable.has_declared_decoding = times.get(name, False) or bool(added)
-            if variable.identity is not None:
-                plain = (pair for pair in sorted(added) if isinstance(pair[1], str | int | float))
-                variable.identity = (variable.identity, *plain)
-
-    def _own_that_stands(self, coordinate: Coordinate, role: Role) -> str:
-        """Return the group's own array that stands in the place of a coordinate, "" if none does.
-
-        Of what is named that is only said of coordinates: boundaries, terms and ancillary arrays are those that
-        are named. Numbers name nothing.
-        """
+    def _winning_array(self, coordinate: Coordinate, role: Role) -> str:
+        """Return the group's own array that wins over a coordinate that is declared, "" if none does."""
         name, source = coordinate.name, coordinate.source
         own = self.variables.get(name)
         if own is None or not own.is_own:
             return ""
         if not isinstance(source, Stored):
-            return name if self._stands(own, source, role) else ""
+            return name if self._own_array_wins(own, source, role) else ""
+        # Boundaries, terms and ancillary arrays are those that are named.
         if role != "coordinate" or source.node == own.stored:
             return ""
         # Of two that are called alike the second one would be attached by the longer name.
         for called in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
             own = self.variables.get(called)
-            if own is not None and own.is_own and self._stands(own, source, role):
-                first = self._stood_for.setdefault(called, source.node)
+            if own is not None and own.is_own and self._own_array_wins(own, source, role):
+                first = self._overruled.setdefault(called, source.node)
                 if first == source.node or own.dims == (called,):
                     return called
         return ""
 
-    def _stands(self, own: PlannedVariable, source: Source, role: Role) -> bool:
-        """Tell whether an own array stands in the place of what would be called so."""
-        sizes, meant = self.maker.sizes(own.source), self.maker.sizes(source)
+    def _own_array_wins(self, own: PlannedVariable, source: Source, role: Role) -> bool:
+        """Tell whether an own array wins over what is declared and would be called so."""
+        sizes, declared = self._maker.sizes(own.source), self._maker.sizes(source)
         # 1. A dimension's own coordinate, whatever is declared; but no array of another length.
         if own.dims == source.dims == (own.name,):
-            return sizes == meant or not isinstance(source, Stored | HandlerVariable)
+            return sizes == declared or not isinstance(source, Stored | HandlerVariable)
         # 2. What declares a principal convention itself is data, and what a third party gives is no declaration.
         array = self._readings[own.name]
         is_data = array.is_first_class and CONVENTIONS_KEY in array.document.attributes
@@ -364,9 +341,9 @@ class GroupNaming:
             return False
         # 3. Other coordinates, along the same dimensions and as long; boundaries, whatever their side is called.
         if role == "bounds":
-            is_as_long = [*sizes.values()] == [*meant.values()]
+            is_as_long = [*sizes.values()] == [*declared.values()]
             return is_as_long and own.dims[:-1] == source.dims[:-1]
-        return sizes == meant
+        return sizes == declared
 
     def _own_array(self, coordinate: Coordinate, identity: Hashable, role: Role) -> str:
         """Return the array of the group that a coordinate is, "" if it has to be another variable."""
@@ -388,35 +365,35 @@ class GroupNaming:
             if source.dims == (coordinate.name,) != (own.name,):
                 return ""
         # 4. It stays as it lies, and own boundaries serve whatever their side is called.
-        lies, meant = own.dims, source.dims
-        if role == "bounds" and len(lies) == len(meant):
-            lies, meant = lies[:-1], meant[:-1]
-        is_as_it_lies = lies == meant or len(set(lies)) < len(lies)  # two that are called alike
+        own_dims, dims = own.dims, source.dims
+        if role == "bounds" and len(own_dims) == len(dims):
+            own_dims, dims = own_dims[:-1], dims[:-1]
+        is_as_it_lies = own_dims == dims or len(set(own_dims)) < len(own_dims)  # two called alike
         return own.name if source.is_whole and is_as_it_lies else ""
 
     def _new_variable(self, coordinate: Coordinate, referrer: Node) -> str:
         """Add a variable for what the group does not have itself, and return the best name that is free."""
         source, wanted = coordinate.source, coordinate.name
-        reason = self._error_of(source)
-        if reason is not None:
+        try:
+            sizes = self._maker.sizes(source)
+        except XGroupMetadataError as error:
             message = _("{node} cannot be opened: {reason}")
             node = source.node if isinstance(source, Stored) else wanted
-            raise XGroupMetadataError(message.format(node=node, reason=reason))
+            raise XGroupMetadataError(message.format(node=node, reason=error)) from error
         # 1. What it is unpacked from is left out, if it is called so.
         packed = source.arrays if isinstance(source, Computed) else ()
         own = self.variables.get(wanted)
         can_be_called_so = source.dims == (wanted,) or not self.names.is_dimension(wanted)
-        if own and can_be_called_so and any(it.node == own.stored for it in packed):
+        if own and can_be_called_so and any(array.node == own.stored for array in packed):
             del self.variables[wanted]
             self.names.remove(wanted)
         # 2. The arrays of the group keep their names, all else is named in the order of reference.
-        sizes = self.maker.sizes(source)
         origin = (source.node if isinstance(source, Stored) else referrer).group
-        is_beyond = source.dims == (wanted,) and self._is_unindexed(source)
+        is_too_long = source.dims == (wanted,) and self._is_too_long(source)
 
         def can_be(name: str) -> bool:
             if source.dims == (name,):
-                return self.names.is_free(name) and not is_beyond
+                return self.names.is_free(name) and not is_too_long
             return self.names.is_free_for_others(name)
 
         name = self.names.first_free(wanted, origin.path, can_be)
@@ -425,7 +402,7 @@ class GroupNaming:
                 "its coordinate {wanted!r} is called {name!r}, because {wanted!r} is "
                 "something else here or cannot be a name"
             )
-            if is_beyond:
+            if is_too_long:
                 message = _(
                     "its coordinate {wanted!r} of length {length} is called {name!r} and "
                     "has no index, because the open would have to read too much for one"
@@ -449,29 +426,17 @@ class GroupNaming:
             text = message.format(name=name, renamed=_changes(renamed))
             self.findings.append(report(Topic.DIMENSION, referrer, text))
         self.names.add(name, {renamed.get(dim, dim): size for dim, size in sizes.items()})
-        own_attributes: Mapping[str, Any] = {}
+        attributes: Mapping[str, Any] = {}
         if isinstance(source, HandlerVariable):
-            own_attributes = source.variable.attrs
+            attributes = source.variable.attrs
         elif isinstance(source, Stored):
-            own_attributes = self.maker.attributes(source.node)
+            attributes = self._maker.attributes(source.node)
         dims = tuple(renamed.get(dim, dim) for dim in source.dims)
         self.variables[name] = PlannedVariable(
-            name, source, dims, own_attributes, is_coordinate=True, referrer=referrer.name
+            name, source, dims, attributes, is_coordinate=True, referrer=referrer.name
         )
         self._wanted_names.add(wanted)
         return name
-
-    def _try_to_attach(
-        self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate"
-    ) -> str:
-        """Attach a coordinate and return its name; "" if it cannot be, which is told."""
-        try:
-            with containing():
-                return self.attach(coordinate, referrer, role)
-        except XGroupError as error:
-            lost = coordinate_named(coordinate.name)
-            self.findings.append(report(Topic.PROBLEM, referrer, error, cost=lost))
-        return ""
 
     def _attach_links(self, links: Iterable[Link], referrer: Node) -> list[tuple[Link, str]]:
         """Attach what CF attributes refer to, and return the links with the names it got."""
@@ -479,8 +444,7 @@ class GroupNaming:
         for link in links:
             role: Role = "coordinate" if link.attribute == "coordinates" else "other"
             role = "bounds" if link.attribute in BOUNDARIES else role
-            name = self._try_to_attach(link.coordinate, referrer, role)
-            if name:
+            if name := self._try_to_attach(link.coordinate, referrer, role):
                 found.append((link, name))
         return found
 
@@ -489,12 +453,13 @@ class GroupNaming:
     ) -> None:
         """Name in a variable's CF attributes what was attached for them."""
         for link, name in linked:
-            self._paths[variable.name, link.attribute][link.path] = name
+            key = link.attribute
+            paths = self._paths[variable.name, key]
+            paths[link.path] = name
             self.variables[name].users.append(referrer.name)
-        for key in {link.attribute for link, _name in linked}:
-            if key in variable.own:
-                paths = self._paths[variable.name, key]
-                variable.rewritten[key] = with_names(key, variable.own[key], paths)
+            if key in variable.own_attributes:
+                text = variable.own_attributes[key]
+                variable.rewritten[key] = with_names(key, text, paths)
 
     def _add_standard_name(self, name: str, crs: Crs | None, *, is_its: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.
@@ -519,88 +484,78 @@ class GroupNaming:
         source, units = coordinate.source, str(coordinate.attributes.get("units"))
         if not isinstance(source, Stored) or "since" not in units:
             return coordinate.identity
-        if "units" in self.maker.attributes(source.node):
+        if "units" in self._maker.attributes(source.node):
             return coordinate.identity
         return source, units, str(coordinate.attributes.get("calendar"))
 
-    def _error_of(self, source: Source) -> XGroupMetadataError | None:
-        """Return why the array that a coordinate is cannot be opened, None if it can."""
-        try:
-            self.maker.sizes(source)
-        except XGroupMetadataError as error:
-            return error
-        return None
+    def _is_too_long(self, source: Source) -> bool:
+        """Tell whether xarray would read too much for an index of what is read from a source."""
+        return self._with_indexes and self._maker.is_too_long(source)
 
-    def _is_unindexed(self, source: Source) -> bool:
-        """Tell whether what is read from a source must not be called as its dimension."""
-        return self._with_indexes and self.maker.is_too_long(source)
+    # Dimensions for which arrays declare other coordinates.
 
-    # Dimensions of which arrays have other coordinate values.
+    def _with_split_dimensions(self, arrays: Iterable[ArrayReading]) -> list[ArrayReading]:
+        """Return arrays along dimensions that have one coordinate each.
 
-    def _along_own_dimensions(self, arrays: Iterable[ArrayReading]) -> list[ArrayReading]:
-        """Return arrays along dimensions of which each has one coordinate."""
-        first: dict[str, Hashable] = {}  # what says first where the cells along a dimension are
+        The first array that says where its cells are has the dimension, as it says it first. Arrays that
+        say otherwise get another one, which those that say the same share.
+        """
+        own_names = {array.node.name for array in self.reading.arrays}
+        first: dict[
+            str, Hashable
+        ] = {}  # where the cells along a dimension are, None if nobody can have it
         others: dict[tuple[str, Hashable], str] = {}
-        new_names: dict[Interpretation, dict[str, str]] = {}
-        renamed: dict[Interpretation, Interpretation] = {}
-        moved = []
+        known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
+        found = []
         for array in arrays:
-            said = array.interpretation
+            said, sizes = array.interpretation, _sizes_of(array)
             brought = list(array.inherited.coordinates)
-            if said not in new_names:
-                names = new_names[said] = self._other_dimensions(array, first, others)
-                found = (*said.coordinates, *(link.coordinate for link in said.links))
-                brought = [part for it in found for part in it.renamed(names).parts()] + brought
-            # What else comes along has the dimension that it is called as, if nothing had it before.
+            if said not in known:
+                new_names: dict[str, str] = {}
+                new_first: dict[str, Hashable] = {}
+                for dim, cells, coordinate in self._cells_along(array):
+                    # 1. An array of the group that is called as the dimension stands: nothing is split.
+                    if dim in own_names:
+                        continue
+                    # 2. If the length of its coordinate differs, no array gets this dimension's coordinate.
+                    if dim not in first and dim not in new_first:
+                        if coordinate is None:
+                            new_first[dim] = cells
+                        elif self._can_be_index(coordinate):
+                            fits = self._maker.sizes(coordinate.source)[dim] == sizes[dim]
+                            new_first[dim] = cells if fits else None
+                    if first.get(dim) in (None, cells):
+                        continue
+                    # 3. Others share a dimension with those that say the same.
+                    if (dim, cells) not in others:
+                        wanted = f"{dim}_{array.node.name}"
+                        others[dim, cells] = self.names.new_dimension(wanted, sizes[dim])
+                    new_names[dim] = others[dim, cells]
+                first |= new_first
+                coordinates = tuple(each.renamed(new_names) for each in said.coordinates)
+                linked = (link.coordinate.renamed(new_names) for link in said.links)
+                brought = [
+                    part for each in (*coordinates, *linked) for part in each.parts()
+                ] + brought
+                known[said] = (
+                    new_names,
+                    replace(said, coordinates=coordinates) if new_names else said,
+                )
+            # 4. What else comes along has the dimension that it is called as, if nothing had it before.
             for coordinate in brought:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
-            names = new_names[said]
-            if names:
-                if said not in renamed:
-                    coordinates = tuple(it.renamed(names) for it in said.coordinates)
-                    renamed[said] = replace(said, coordinates=coordinates)
-                dims = tuple(names.get(dim, dim) for dim in array.dims)
-                array = replace(array, dims=dims, interpretation=renamed[said])
+            new_names, said = known[said]
+            if new_names:
+                dims = tuple(new_names.get(dim, dim) for dim in array.dims)
+                array = replace(array, dims=dims, interpretation=said)
                 message = _(
                     "other arrays of the group have other coordinate values along its "
                     "dimensions; renamed {renamed}"
-                ).format(renamed=_changes(names))
+                ).format(renamed=_changes(new_names))
                 self.findings.append(report(Topic.DIMENSION, array.node, message))
-            moved.append(array)
-        return moved
-
-    def _other_dimensions(
-        self,
-        array: ArrayReading,
-        first: dict[str, Hashable],
-        others: dict[tuple[str, Hashable], str],
-    ) -> dict[str, str]:
-        """Return new names for dimensions that have other coordinate values for arrays before."""
-        own = {it.node.name for it in self.reading.arrays}
-        names, own_first, sizes = {}, dict[str, Hashable](), _sizes_of(array)
-        for dim, cells, coordinate in self._cells_along(array):
-            # 1. An array of the group that is called as the dimension stands: there is nothing to divide.
-            if dim in own:
-                continue
-            # 2. The first array that says where its cells are has the dimension, as it says it first.
-            #    If the length of its coordinate differs, no array gets this dimension's coordinate.
-            if dim not in first and dim not in own_first:
-                if coordinate is None:
-                    own_first[dim] = cells
-                elif self._can_be_index(coordinate):
-                    fits = self.maker.sizes(coordinate.source)[dim] == sizes[dim]
-                    own_first[dim] = cells if fits else None
-            # 3. So have those that say the same, and all where nobody can have it.
-            if first.get(dim) in (None, cells):
-                continue
-            # 4. Others share one with those that say the same as they.
-            if (dim, cells) not in others:
-                new = self.names.new_dimension(f"{dim}_{array.node.name}", sizes[dim])
-                others[dim, cells] = new
-            names[dim] = others[dim, cells]
-        first |= own_first
-        return names
+            found.append(array)
+        return found
 
     def _cells_along(
         self, array: ArrayReading
@@ -624,7 +579,11 @@ class GroupNaming:
         name, source = coordinate.name, coordinate.source
         if source.dims != (name,) or "/" in name or name in self.reading.groups:
             return False
-        return not self._is_unindexed(source) and self._error_of(source) is None
+        try:
+            self._maker.sizes(source)
+        except XGroupMetadataError:
+            return False
+        return not self._is_too_long(source)
 
 
 def _without_grids_of_others(reading: GroupReading, maker: Maker) -> Iterator[ArrayReading]:
@@ -633,38 +592,30 @@ def _without_grids_of_others(reading: GroupReading, maker: Maker) -> Iterator[Ar
     An array of another group may have been attached, cut, and written with the group that it was a coordinate
     of. What that declares of its own grid is not said of it, and would give it the first cells.
     """
-    attributes = [
-        maker.attributes(reading.node),
-        *(it.document.attributes for it in reading.arrays),
-    ]
-    named = {name for own in attributes for name in names_in(own, "coordinates")}
+    attributes = [array.document.attributes for array in reading.arrays]
+    attributes.append(maker.attributes(reading.node))
+    coordinates = {name for own in attributes for name in names_in(own, "coordinates")}
     data = {
         array
         for array in reading.arrays
-        if array.node.name not in named or CONVENTIONS_KEY in array.document.attributes
+        if array.node.name not in coordinates or CONVENTIONS_KEY in array.document.attributes
     }
-    sizes = {along for array in data for along in _sizes_of(array).items()}
+    sizes = {pair for array in data for pair in _sizes_of(array).items()}
     for array in reading.arrays:
         said = array.interpretation
-        kept = tuple(it for it in said.coordinates if not isinstance(it.source, Computed))
+        kept = tuple(each for each in said.coordinates if not isinstance(each.source, Computed))
         is_of_data = not data or array in data or sizes.issuperset(_sizes_of(array).items())
-        if not is_of_data and len(kept) < len(said.coordinates):
-            crs = said.crs if "grid_mapping" in array.document.attributes else None
-            # Which choice was made for the grid is no matter to an open any more.
-            findings = tuple(
-                replace(it, topic=None) if it.topic is Topic.CHOICE else it for it in said.findings
-            )
-            said = replace(said, coordinates=kept, crs=crs, geotransform=None, findings=findings)
-            array = replace(array, interpretation=said)
-        yield array
-
-
-def _names_of(groups: Collection[str], arrays: Iterable[ArrayReading]) -> UsedNames:
-    """Return the names that groups and arrays have."""
-    names = UsedNames(groups)
-    for array in arrays:
-        names.add(array.node.name, _sizes_of(array))
-    return names
+        if is_of_data or len(kept) == len(said.coordinates):
+            yield array
+            continue
+        # Which choice was made for the grid is no matter to an open any more.
+        findings = tuple(
+            replace(finding, topic=None) if finding.topic is Topic.CHOICE else finding
+            for finding in said.findings
+        )
+        crs = said.crs if "grid_mapping" in array.document.attributes else None
+        said = replace(said, coordinates=kept, crs=crs, geotransform=None, findings=findings)
+        yield replace(array, interpretation=said)
 
 
 def _sizes_of(array: ArrayReading) -> dict[str, int]:

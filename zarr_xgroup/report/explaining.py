@@ -328,7 +328,7 @@ def _roles(
             roles[name].append(f"stands for the CRS {crs.name}")
     standing = []
     for variable in variables.values():
-        for source, array in variable.stood_against.values():
+        for source, array in variable.overruled.values():
             declared = _described(source)
             if isinstance(source, Stored):
                 declared = str(_place(tree, source.node))
