@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 from zarr_xgroup.conventions.crs import UNDERSTOOD, horizontal_unit
@@ -33,8 +32,8 @@ from zarr_xgroup.options import Pair, is_size
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed
 
-#: By how much of itself the size of cells may differ that are the same but for rounding.
-_ROUNDED = 1e-6
+#: Sizes of cells are the same if they differ by no more than this part of themselves.
+_ROUNDING = 1e-6
 
 #: By which factor a resolution and the cells of the level chosen differ where another unit was meant.
 _OTHER_UNIT = 10_000
@@ -42,79 +41,46 @@ _OTHER_UNIT = 10_000
 
 @dataclass(frozen=True)
 class Level:
-    """One resolution of a pyramid.
+    """One resolution of a pyramid, as its finest array says it."""
 
-    Attributes
-    ----------
-    node : Node
-        The group or array that it is.
-    group : Node
-        The group to open.
-    arrays : frozenset of str
-        The arrays of that which belong to it.
-    shape, chunk : tuple of int
-        How many rows and columns its finest array of two or more dimensions has, or how many cells, and a
-        chunk of it; () if it has none.
-    resolution : tuple of float or None
-        The size of the cells of that along Y and X, None if metadata do not say it.
-    unit : str
-        Of the resolution, "" if it is not known.
-    assumable : str
-        The convention that would say the resolution if it were assumed, "" if none.
-    not_understood : str
-        What is wrong with the CRS that is declared of that array, "" if nothing is.
-    dims : tuple of str
-        The dimensions of that array along Y and X; () if the level has none.
-    orders : tuple of tuple of str
-        The dimensions of that array, and of the others that belong to the level.
-    refinement : int or None
-        The level of its cells in a discrete global grid system.
-    relative : float or None
-        How long these are as a part of those of level 0, None where that is not known.
-    """
-
+    #: The group or array that it is.
     node: Node
+    #: The group to open.
     group: Node
-    arrays: frozenset[str]
+    #: The arrays of that group which belong to it.
+    arrays: frozenset[str] = frozenset()
+    #: Rows and columns of the finest array, or its number of cells, and those of a chunk; () without one.
     shape: tuple[int, ...] = ()
     chunk: tuple[int, ...] = ()
+    #: The size of the cells along Y and X, None if metadata do not say it, and its unit, "" if not known.
     resolution: Pair | None = None
     unit: str = ""
+    #: The convention that would say the resolution if it were assumed, "" if none.
     assumable: str = ""
+    #: What is wrong with the CRS that is declared, "" if nothing is.
     not_understood: str = ""
+    #: The dimensions of the finest array along Y and X, () without one; then all those of it and of the others.
     dims: tuple[()] | tuple[str, str] = ()
     orders: tuple[tuple[str, ...], ...] = ()
+    #: The level of cells in a discrete global grid system, and how long these are as a part of those of level 0.
     refinement: int | None = None
     relative: float | None = None
 
     @property
     def coarseness(self) -> tuple[float, int]:
-        """What is less for finer levels: the area of a cell, infinite if it is not known; then how fine it is."""
+        """A key to sort levels by, finest first: the area of a cell, infinite if not known; then the refinement."""
         area = math.inf if self.resolution is None else math.prod(self.resolution)
         return area, -(self.refinement or 0)
-
-    def is_as_fine_as(self, resolution: Pair) -> bool:
-        """Tell whether its cells are no larger than some."""
-        own = self.resolution or (math.inf, math.inf)
-        return all(a <= b * (1 + _ROUNDED) for a, b in zip(own, resolution, strict=True))
 
 
 @dataclass(frozen=True)
 class Pyramid:
-    """The levels of a group.
-
-    Attributes
-    ----------
-    group : Node
-        The group.
-    levels : tuple of Level
-        The finest first; those whose cells are of no known size last.
-    missing : tuple of Node
-        What the layout names that is not there.
-    """
+    """The levels of a group."""
 
     group: Node
+    #: The finest first; those whose cells are of no known size last.
     levels: tuple[Level, ...]
+    #: What the layout names that is not there.
     missing: tuple[Node, ...] = ()
 
     def factor(self, level: Level) -> Pair | None:
@@ -133,15 +99,12 @@ class Pyramid:
         XGroupGroupError
             If the sizes of cells, or their unit, are not known.
         """
-        known = [level for level in self.levels if level.resolution is not None]
-        units = sorted({level.unit for level in known})
-        if len(units) != 1 or not units[0]:
-            raise self._not_comparable(units)
-        fitting = [level for level in known if level.is_as_fine_as(resolution)]
-        return fitting[-1] if fitting else known[0]
-
-    def _not_comparable(self, units: Sequence[str]) -> XGroupGroupError:
-        """Return the error of levels whose resolutions are in no unit, in an unknown one, or several."""
+        known = [(level, level.resolution) for level in self.levels if level.resolution]
+        units = sorted({level.unit for level, _size in known})
+        if len(units) == 1 and units[0]:
+            most_y, most_x = (length * (1 + _ROUNDING) for length in resolution)
+            fitting = [level for level, (y, x) in known if y <= most_y and x <= most_x]
+            return fitting[-1] if fitting else known[0][0]
         assumable = {level.assumable for level in self.levels} - {""}
         not_understood = {level.not_understood for level in self.levels} - {""}
         if not units and assumable:
@@ -152,10 +115,8 @@ class Pyramid:
         elif not units:
             reason = _("metadata do not say the size of the cells of its levels")
         elif "" in units and not_understood:
-            reasons = listed(sorted(not_understood))
-            reason = _("the unit of the size of cells is not known: {reasons}").format(
-                reasons=reasons
-            )
+            reason = _("the unit of the size of cells is not known: {reasons}")
+            reason = reason.format(reasons=listed(sorted(not_understood)))
         elif "" in units:
             reason = _(
                 "the unit of the size of cells is not known, as no CRS is declared of its levels"
@@ -165,7 +126,7 @@ class Pyramid:
             reason = reason.format(units=", ".join(units))
         message = _("Group {group}: {reason}; open one of {levels} by group=")
         levels = listed([str(level.node) for level in self.levels])
-        return XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
+        raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
 
     def remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
         """Yield what to know of the level that was chosen for a resolution."""
@@ -219,7 +180,7 @@ def layout_at(group: Node, tree: Tree, assumed: Collection[str] = ()) -> Layout 
 
 
 def group_of_level(node: Node, tree: Tree) -> Node | None:
-    """Return the group of what a layout names, which is that itself or an array of it; None if it is not there."""
+    """Return the group of what a layout names, that itself or an array's; None if it is not there."""
     document = tree.document(node)
     if document is None:
         return None
@@ -235,18 +196,8 @@ def pyramid_of(
 ) -> Pyramid | None:
     """Return the pyramid that a layout says a group is, None if no level is there.
 
-    Parameters
-    ----------
-    group : Node
-        The group.
-    layout : Layout
-        Its layout.
-    tree : Tree
-        What is known: the documents of what the layout names are known.
-    readings : mapping of Node to GroupReading
-        What is known of the groups of levels.
-    assumed : collection of str
-        The names of conventions that count as declared by every array.
+    Documents and `readings` of all that the layout names are known. Conventions that are `assumed`, by
+    name, count as declared by every array.
     """
     levels = {}
     for asset in layout.items:
@@ -254,26 +205,117 @@ def pyramid_of(
         reading = readings.get(group_of_level(node, tree) or node)
         if reading is None:
             continue
-        if reading.node == node:
-            arrays = [it for it in reading.arrays if layout.about(it.node, group) is None]
-        else:
-            arrays = [it for it in reading.arrays if it.node == node]
-        levels[asset] = _level(node, reading.node, arrays, assumed)
+        # A level that is a group has its arrays but those that are levels themselves.
+        level, is_array = Level(node, reading.node), reading.node != node
+        grids = [
+            grid
+            for array in reading.arrays
+            if (array.node == node if is_array else layout.about(array.node, group) is None)
+            if (grid := _of_cells(level, array) or _of_grid(level, array, assumed))
+        ]
+        # It is as fine as its finest array.
+        known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
+        if known:
+            first = min(known, key=lambda grid: (grid.coarseness, -math.prod(grid.shape)))
+            orders = dict.fromkeys(dims for grid in (first, *known) for dims in grid.orders)
+            names = frozenset(name for grid in known for name in grid.arrays)
+            level = replace(first, arrays=names, orders=tuple(orders))
+        levels[asset] = level
     if not levels:
         return None
-    found = sorted(_with_derived(group, layout, levels), key=lambda it: it.coarseness)
+    found = sorted(_with_derived(group, layout, levels), key=lambda level: level.coarseness)
     missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
     return Pyramid(group, tuple(found), missing)
 
 
+def _of_cells(level: Level, array: ArrayReading) -> Level | None:
+    """Return a level of one array of cells of a discrete global grid system, None if it has none."""
+    for cells in array.interpretation.coordinates:
+        name, refinement = map(cells.attributes.get, ("grid_name", "level"))
+        if name is None or refinement is None:
+            continue
+        (axis,) = (array.dims.index(dim) for dim in cells.source.dims)
+        chunks = array.template.encoding.get("chunks") or array.shape
+        return replace(
+            level,
+            arrays=frozenset([array.node.name]),
+            shape=(array.shape[axis],),
+            chunk=(chunks[axis],),
+            refinement=refinement,
+            relative=LENGTHS[name] ** -refinement if name in LENGTHS else None,
+        )
+    return None
+
+
+def _of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Level | None:
+    """Return a level of one array of two dimensions or more, None if it has fewer.
+
+    The grid is along those of its coordinates along Y and X, else along the last two. The size of cells is
+    that by which coordinates follow from numbers.
+    """
+    if len(array.dims) < 2:
+        return None
+    # 1. Coordinates of the array. Those of a rotated grid both lie along both dimensions.
+    by_axis: dict[str | None, str] = {}
+    steps: dict[str | None, Pair] = {}
+    unit, size = "", None
+    for coordinate in array.interpretation.coordinates:
+        source, axis = coordinate.source, axis_by_attributes(coordinate.attributes)
+        function = source.function if isinstance(source, Computed) else None
+        if isinstance(function, RotatedCentres):
+            axis = {"xc": "X", "yc": "Y"}.get(coordinate.name)
+            by_axis |= {"Y": source.dims[0], "X": source.dims[-1]}
+            steps[axis] = function.row, function.column
+        elif len(source.dims) == 1 and source.dims[0] in array.dims:
+            by_axis[axis] = source.dims[0]
+            if isinstance(function, Regular):
+                steps[axis] = (function.step, 0.0) if axis == "Y" else (0.0, function.step)
+                unit = str(coordinate.attributes.get("units", "")) if axis == "X" else unit
+    y, x = by_axis.get("Y", ""), by_axis.get("X", "")
+    dims = (y, x) if y and x and y != x else (array.dims[-2], array.dims[-1])
+    if dims == (y, x) and {"X", "Y"} <= steps.keys():
+        size = math.hypot(*steps["Y"]), math.hypot(*steps["X"])
+
+    # 2. The array along these.
+    rows, columns = map(array.dims.index, dims)
+    chunks = array.template.encoding.get("chunks") or array.shape
+    findings = array.interpretation.findings
+    wrong = [
+        f"{finding.place} {finding.text}" for finding in findings if finding.rule is UNDERSTOOD
+    ]
+    level = replace(
+        level,
+        arrays=frozenset([array.node.name]),
+        shape=(array.shape[rows], array.shape[columns]),
+        chunk=(chunks[rows], chunks[columns]),
+        not_understood=wrong[0] if wrong else "",
+        dims=dims,
+        orders=(array.dims,),
+    )
+
+    # 3. What STAC says of it, where that is assumed. A unit that no coordinate says is that of the CRS.
+    if size is None:
+        written = transform_of_stac(array.node, array.document.attributes, level.shape)
+        if written is None or STAC not in assumed:
+            return replace(level, assumable="" if written is None else STAC)
+        size, unit = written.cell, ""
+    crs = array.interpretation.crs
+    if not unit and crs is not None:
+        unit = crs.axis_attributes().get("X", {}).get("units", "")
+    is_known = all(map(is_size, size))
+    return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
+
+
 def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> Iterable[Level]:
-    """Return levels with the size of cells that they have by that of the levels they are derived from.
+    """Return levels, with the size of cells that they have by that of the levels they are derived from.
 
     Those may not be there: then the numbers are taken to stand in the order of the axes of one that is.
     """
     found = dict(levels)
     any_grid = next((level for level in levels.values() if level.dims), None)
-    sizes = {asset: (it.resolution, it.unit) for asset, it in levels.items() if it.resolution}
+    sizes = {
+        asset: (level.resolution, level.unit) for asset, level in levels.items() if level.resolution
+    }
     derived = defaultdict(list)
     for asset in layout.items.keys() - sizes:
         source = layout.items[asset].derived_from
@@ -286,7 +328,7 @@ def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> I
             axes = level if level is not None and level.dims else any_grid
             if relation is None or relation.scale is None or axes is None or not axes.dims:
                 continue
-            shape, whole = (() if it is None else it.shape for it in (level, found.get(source)))
+            shape, whole = (() if one is None else one.shape for one in (level, found.get(source)))
             with suppress(XGroupMetadataError):  # which an open of the level tells
                 along = relation.along(group, axes.dims, axes.orders[0], axes.orders, shape, whole)
                 (step_y, step_x), _shifts = along
@@ -306,7 +348,7 @@ def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupErr
         levels = listed([str(group.child(asset)) for asset in layout.items])
         return XGroupGroupError(message.format(group=group, levels=levels))
     children = list(map(group.child, tree.groups(group)))
-    pyramids = [it for it in (*group.ancestors(), *children) if layout_at(it, tree)]
+    pyramids = [node for node in (*group.ancestors(), *children) if layout_at(node, tree)]
     if pyramids:
         message = _("Group {group} is no pyramid, but near ones are: {groups}; open one of these")
     else:
@@ -314,108 +356,5 @@ def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupErr
             "Group {group} is no pyramid: it has no layout of multiscales. It has the groups "
             "{groups}; open what you need by group="
         )
-    groups = listed([str(it) for it in pyramids or children]) or "-"
+    groups = listed([str(node) for node in pyramids or children]) or "-"
     return XGroupGroupError(message.format(group=group, groups=groups))
-
-
-# What is known of a level.
-
-
-def _level(
-    node: Node, group: Node, arrays: Iterable[ArrayReading], assumed: Collection[str]
-) -> Level:
-    """Return a level of arrays: it is as fine as its finest one."""
-    found = ((it, _cells(node, group, it)) for it in arrays)
-    grids = [
-        cells or _grid(node, group, it, assumed) for it, cells in found if cells or len(it.dims) > 1
-    ]
-    known = [it for it in grids if it.resolution or it.refinement is not None] or grids
-    names = frozenset(name for it in known for name in it.arrays)
-    first = min(known, key=lambda it: (it.coarseness, -math.prod(it.shape)), default=None)
-    if first is None:
-        return Level(node, group, names)
-    orders = dict.fromkeys(chain(first.orders, *(it.orders for it in known)))
-    return replace(first, arrays=names, orders=tuple(orders))
-
-
-def _cells(node: Node, group: Node, array: ArrayReading) -> Level | None:
-    """Return a level of one array of cells of a discrete global grid system, None if it has no such."""
-    for cells in array.interpretation.coordinates:
-        name, level = map(cells.attributes.get, ("grid_name", "level"))
-        if name is None or level is None:
-            continue
-        (axis,) = (array.dims.index(dim) for dim in cells.source.dims)
-        chunks = array.template.encoding.get("chunks") or array.shape
-        length = LENGTHS.get(name)
-        return Level(
-            node,
-            group,
-            frozenset([array.node.name]),
-            (array.shape[axis],),
-            (chunks[axis],),
-            refinement=level,
-            relative=None if length is None else length**-level,
-        )
-    return None
-
-
-def _grid(node: Node, group: Node, array: ArrayReading, assumed: Collection[str]) -> Level:
-    """Return a level of one array: its grid is that of its last two dimensions if metadata say none."""
-    dims, size, unit = _grid_of(array)
-    axes = [array.dims.index(name) for name in dims]
-    chunks = array.template.encoding.get("chunks") or array.shape
-    shape, chunk = (tuple(sizes[axis] for axis in axes) for sizes in (array.shape, chunks))
-    findings = array.interpretation.findings
-    not_understood = next((f"{it.place} {it.text}" for it in findings if it.rule is UNDERSTOOD), "")
-    level = Level(
-        node,
-        group,
-        frozenset([array.node.name]),
-        shape,
-        chunk,
-        not_understood=not_understood,
-        dims=dims,
-        orders=(array.dims,),
-    )
-    if size is None:
-        written = transform_of_stac(array.node, array.document.attributes, shape)
-        if written is None:
-            return level
-        if STAC not in assumed:
-            return replace(level, assumable=STAC)
-        size, unit = written.cell, ""
-    crs = array.interpretation.crs
-    if not unit and crs is not None:
-        unit = crs.axis_attributes().get("X", {}).get("units", "")
-    is_known = all(map(is_size, size))
-    return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
-
-
-def _grid_of(array: ArrayReading) -> tuple[tuple[str, str], Pair | None, str]:
-    """Return an array's dimensions along Y and X, the size of cells and its unit, as far as metadata say them.
-
-    Dimensions are those of its coordinates along Y and X, else the last two. The size is that by which
-    coordinates follow from numbers. Those of a rotated grid both lie along both dimensions.
-    """
-    dims: dict[str | None, str] = {}
-    steps: dict[str | None, Pair] = {}
-    unit = ""
-    for coordinate in array.interpretation.coordinates:
-        source, axis = coordinate.source, axis_by_attributes(coordinate.attributes)
-        function = source.function if isinstance(source, Computed) else None
-        if isinstance(function, RotatedCentres):
-            axis = {"xc": "X", "yc": "Y"}.get(coordinate.name)
-            dims |= {"Y": source.dims[0], "X": source.dims[-1]}
-            steps[axis] = function.row, function.column
-        elif len(source.dims) == 1 and source.dims[0] in array.dims:
-            dims[axis] = source.dims[0]
-            if isinstance(function, Regular):
-                steps[axis] = (function.step, 0.0) if axis == "Y" else (0.0, function.step)
-                unit = str(coordinate.attributes.get("units", "")) if axis == "X" else unit
-    y, x = dims.get("Y", ""), dims.get("X", "")
-    if not (y and x and y != x):
-        return (array.dims[-2], array.dims[-1]), None, ""
-    if not {"X", "Y"} <= steps.keys():
-        return (y, x), None, unit
-    rows, columns = map(math.hypot, steps["Y"], steps["X"])
-    return (y, x), (rows, columns), unit
