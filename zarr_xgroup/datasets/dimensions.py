@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 from zarr_xgroup.conventions.model import Coordinate, Link
@@ -58,14 +58,23 @@ def assign_dimensions(
     call the last axes: used for those of them without a name.
     """
     shapes = {name: document["shape"] for name, document in arrays.items()}
-    hinted = {name: _with_hints(dims, hints.get(name, ())) for name, dims in declared.items()}
+    # 1. What conventions call the last axes, unless there are more names than axes.
+    hinted: dict[str, Names] = {}
+    for name, dims in declared.items():
+        last = hints.get(name, ())
+        begin = len(dims) - len(last)
+        hinted[name] = dims
+        if last and begin >= 0:
+            pairs = zip(dims[begin:], last, strict=True)
+            ends = (hint if dim is None and hint not in dims else dim for dim, hint in pairs)
+            hinted[name] = (*dims[:begin], *ends)
+    # 2. No axis is without a name, no name has two sizes.
     named = _with_phony_names(hinted, shapes)
     assigned = _without_conflicts(named, shapes)
+    # 3. What is called otherwise than declared is told.
     findings = {}
     for name, document in arrays.items():
-        before, after = named[name], assigned[name]
-        keys = dimension_keys(document)
-        shape = list(shapes[name])
+        before, after, shape = named[name], assigned[name], list(shapes[name])
         if declared[name] != before:
             text = _(
                 "gives axes {axes} of shape {shape} no usable name; its dimensions are "
@@ -84,26 +93,16 @@ def assign_dimensions(
             ).format(shape=shape, named=list(before), renamed=renamed)
         else:
             continue
-        place = Fragment(group.child(name), keys, None)
+        place = Fragment(group.child(name), dimension_keys(document), None)
         findings[name] = report(Topic.DIMENSION, place, text)
     return Assigned(assigned, named, findings)
-
-
-def _with_hints(declared: Names, last: tuple[str, ...]) -> Names:
-    """Name those of the last axes that have no name, unless there are more names than axes."""
-    first = len(declared) - len(last)
-    if first < 0:
-        return declared
-    hinted = zip(declared[first:], last, strict=True)
-    ends = (hint if name is None and hint not in declared else name for name, hint in hinted)
-    return (*declared[:first], *ends)
 
 
 def _with_phony_names(
     declared: Mapping[str, Names], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
     """Name the axes without a name, the same for all arrays that have an axis of that size."""
-    needed: dict[int, int] = {}
+    needed: dict[int, int] = {}  # as many as one array needs, by size
     for name, dims in declared.items():
         axes = zip(shapes[name], dims, strict=True)
         for size, times in Counter(size for size, dim in axes if dim is None).items():
@@ -178,16 +177,17 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
     declared = declared_dimensions(document)
     if all(_meant(written) is None for written in declared):
         return Inherited(declared)
-    names, keys = list(declared), dimension_keys(document)
+    group, keys = array.group, dimension_keys(document)
+    names = list(declared)
     coordinates: list[Coordinate] = []
     findings: list[Finding] = []
     references: list[Followed] = []
     for axis, (written, size) in enumerate(zip(declared, document["shape"], strict=True)):
         dim = _meant(written)
-        place = None if dim is None else _nearest_with(tree, array.group, dim)
-        if dim is None or place is None:
+        if dim is None or (nearest := _nearest_with(tree, group, dim)) is None:
             continue
-        ancestor, length = place
+        ancestor, length = nearest
+        # 1. A dimension of another length is not that of the ancestor.
         if length != size:
             text = _(
                 "its dimension {name!r} of length {size} cannot be that of group "
@@ -196,21 +196,36 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
             findings.append(report(Topic.DIMENSION, array, text))
             references.append(Followed(array, array, keys, str(written), None, text=text))
             continue
-        name = names[axis] = _name_of(tree, array.group, dim, ancestor)
-        # The first array that has the dimension tells of it.
-        having = (
-            it for it, sizes in tree.of_members(array.group, _sizes).items() if written in sizes
+        # 2. It is called as there, unless the group has something of that name itself.
+        name, taken = dim, tree.of_members(group, _taken)
+        if dim in taken:
+            longer = f"{_prefix(ancestor)}_{dim}"
+            wanted = chain([longer], (f"{longer}_{number}" for number in count(1)))
+            name = next(candidate for candidate in wanted if candidate not in taken)
+            sizes_of_arrays = tree.of_members(group, _sizes).items()
+            first = next(other for other, sizes in sizes_of_arrays if written in sizes)
+            if array.name == first:  # which tells of it
+                text = _(
+                    "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} "
+                    "with its coordinate, because the group has something else called {dim!r}"
+                ).format(written=written, ancestor=ancestor, name=name, dim=dim)
+                findings.append(report(Topic.DIMENSION, group, text))
+        names[axis] = name
+        # 3. The ancestor's array along just that dimension is the coordinate.
+        node = ancestor.child(dim)
+        coordinate = tree.document(node)
+        own_dims = tree.of_members(ancestor, _sizes).get(dim, ())
+        if coordinate is None or list(own_dims) != [dim]:
+            references.append(Followed(array, array, keys, str(written), ancestor))
+            continue
+        links = tuple(
+            Link(key, path, companion)
+            for key in _COMPANIONS
+            for path in names_in(coordinate.attributes, key)
+            if (companion := _companion(tree, node, key, path, name))
         )
-        if name != dim and array.name == next(having):
-            text = _(
-                "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} "
-                "with its coordinate, because the group has something else called {dim!r}"
-            ).format(written=written, ancestor=ancestor, name=name, dim=dim)
-            findings.append(report(Topic.DIMENSION, array.group, text))
-        coordinate = _coordinate(tree, ancestor, dim, name)
-        coordinates += [] if coordinate is None else [coordinate]
-        leads_to = ancestor if coordinate is None else ancestor.child(dim)
-        references.append(Followed(array, array, keys, str(written), leads_to))
+        coordinates.append(Coordinate(name, Stored(node, (name,)), links=links))
+        references.append(Followed(array, array, keys, str(written), node))
     return Inherited(tuple(names), tuple(coordinates), tuple(findings), tuple(references))
 
 
@@ -261,64 +276,32 @@ def _taken(tree: Tree, group: Node) -> frozenset[str | None]:
     return frozenset({*arrays, *tree.groups(group), *dims})
 
 
-def _name_of(tree: Tree, group: Node, dim: str, ancestor: Node) -> str:
-    """Return what an ancestor's dimension is called in a group."""
-    taken = tree.of_members(group, _taken)
-    longer = f"{_prefix(ancestor)}_{dim}"
-    if dim not in taken:
-        return dim
-    wanted = (longer, *(f"{longer}_{number}" for number in range(1, len(taken) + 1)))
-    return next(name for name in wanted if name not in taken)
-
-
 def _prefix(ancestor: Node) -> str:
     return ancestor.path.replace("/", "_") or "root"
 
 
-def _coordinate(tree: Tree, ancestor: Node, dim: str, name: str) -> Coordinate | None:
-    """Return the coordinate of an ancestor's dimension, its array along just that; None without one."""
-    node = ancestor.child(dim)
-    document = tree.document(node)
-    if document is None or list(tree.of_members(ancestor, _sizes).get(dim, ())) != [dim]:
-        return None
-    links = tuple(
-        Link(key, written, companion)
-        for key in _COMPANIONS
-        for written in names_in(document.attributes, key)
-        if (companion := _companion(tree, node, key, written, {dim: name}))
-    )
-    return Coordinate(name, Stored(node, (name,)), links=links)
-
-
-def _companion(
-    tree: Tree, coordinate: Node, key: str, written: str, names: Mapping[str, str]
-) -> Coordinate | None:
+def _companion(tree: Tree, coordinate: Node, key: str, path: str, name: str) -> Coordinate | None:
     """Return an array that an attribute of an ancestor's coordinate names, None without one.
 
-    `names` is what the ancestor's dimension is called in the group.
+    It lies along the group's dimensions; `name` is what the coordinate and its dimension are called there.
     """
-    nodes = (
-        Node(coordinate.store, path) for path in candidate_paths(written, coordinate.group.path)
-    )
-    for node in nodes:
+    for candidate in candidate_paths(path, coordinate.group.path):
+        node = Node(coordinate.store, candidate)
         document = tree.document(node)
         if document is not None and document.is_array:
-            own = declared_dimensions(document)
-            is_other = key in BOUNDARIES and (len(own) != 2 or own[0] not in names)
-            return None if is_other else _along(coordinate, key, node, own, names)
-    return None
-
-
-def _along(
-    coordinate: Node, key: str, node: Node, own: Sequence[str | None], names: Mapping[str, str]
-) -> Coordinate:
-    """Return an array that comes along with an ancestor's coordinate, along the group's dimensions."""
-    nameless = ["bounds" if key in BOUNDARIES else f"{node.name}_dim_{n}" for n in range(len(own))]
-    dims = [_meant(it) or it or other for it, other in zip(own, nameless, strict=True)]
-    is_same = all(dim == name for dim, name in names.items())
-    wanted = node.name if is_same else f"{_prefix(coordinate.group)}_{node.name}"
-    along = (
-        names.get(dim, dim) if dim not in dims[:axis] else f"{node.name}_dim_{axis}"
+            break
+    else:
+        return None
+    written = declared_dimensions(document)
+    if key in BOUNDARIES and (len(written) != 2 or written[0] != coordinate.name):
+        return None
+    dims = []
+    for axis, dim in enumerate(written):
+        nameless = "bounds" if key in BOUNDARIES else f"{node.name}_dim_{axis}"
+        dims.append(_meant(dim) or dim or nameless)
+    along = tuple(
+        f"{node.name}_dim_{axis}" if dim in dims[:axis] else name if dim == coordinate.name else dim
         for axis, dim in enumerate(dims)
     )
-    return Coordinate(wanted, Stored(node, tuple(along)))
+    wanted = node.name if name == coordinate.name else f"{_prefix(coordinate.group)}_{node.name}"
+    return Coordinate(wanted, Stored(node, along))
