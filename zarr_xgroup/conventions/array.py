@@ -22,7 +22,7 @@ from zarr_xgroup.variables.sources import Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.conventions.crs import Crs
-    from zarr_xgroup.variables.making import Maker
+    from zarr_xgroup.variables.factory import VariableFactory
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class ArrayView:
         What was reported.
     overruled_crs : Crs or None
         The CRS that is declared where the data carry one themselves.
-    tree, maker, memo, crs_of, assumed
+    tree, factory, memo, crs_of, assumed
         What all arrays of an open have in common: the documents, what makes variables, what functions gave, the CRS
         that conventions other than `proj` say, and the names of conventions that count as declared by every array.
     """
@@ -113,7 +113,7 @@ class ArrayView:
         node: Node,
         dims: tuple[str, ...],
         tree: Tree,
-        maker: Maker,
+        factory: VariableFactory,
         memo: Memo | None = None,
         *,
         crs_of: Callable[[ArrayView], Crs | None] | None = None,
@@ -140,7 +140,7 @@ class ArrayView:
         self.referred: set[Node] = set()
         self.overruled_crs: Crs | None = None
         self.tree = tree
-        self.maker = maker
+        self.factory = factory
         self.memo = memo or Memo(tree)
         self.crs_of = crs_of or (lambda _array: None)
         self.assumed = assumed
@@ -227,7 +227,7 @@ class ArrayView:
         """
         node = source.node
         try:
-            template = self.maker.template(node, source.along)
+            template = self.factory.template(node, source.along)
         except XGroupMetadataError as error:
             message = _("{node} cannot be opened: {reason}").format(node=node, reason=error)
             raise XGroupMetadataError(message, place=str(place or self.node)) from error

@@ -411,7 +411,7 @@ class Follower:
         sizes = zip(dims, shape_of(array, node), strict=True)
         others = tuple(dim for dim, size in sizes if known.get(dim) != size)
         if others and others == dims[-1:]:
-            return array.maker.decoded_dtype(Stored(node, dims)).kind == "S"
+            return array.factory.decoded_dtype(Stored(node, dims)).kind == "S"
         return not others
 
 

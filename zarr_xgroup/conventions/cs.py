@@ -840,7 +840,7 @@ def _offset_bounds(
         bounds = Computed(computed, (axis.length, 2), dtype, dims, first=source.first)
     elif (
         isinstance(source, Stored | Literal)
-        and (kind := axis.array.maker.decoded_dtype(source).kind) in "iuf"
+        and (kind := axis.array.factory.decoded_dtype(source).kind) in "iuf"
     ):
         if isinstance(source, Literal) and kind in "iu" and source.values.size:
             ends = [source.values.min().item(), source.values.max().item()]

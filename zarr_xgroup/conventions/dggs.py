@@ -362,7 +362,7 @@ def _unpacked(
     array.referred.add(node)
     along = ("range", "end")[: len(shape_of(array, node))]
     packed = array.stored(Stored(node, along, decoded=False), reference)
-    kind = array.maker.decoded_dtype(packed)
+    kind = array.factory.decoded_dtype(packed)
     if kind.kind not in "iu":
         text, remedy = _("names {node}, which has no integers"), _("name an array of integers")
         raise reference.error(text.format(node=node), CELLS, remedy)

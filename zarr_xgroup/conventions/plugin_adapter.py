@@ -29,7 +29,7 @@ from zarr_xgroup.metadata.dimensions import declared_dimensions, shape_of
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.variables.making import Maker
+from zarr_xgroup.variables.factory import VariableFactory
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
 from zarr_xgroup.variables.stored import StoredArray
 
@@ -83,7 +83,7 @@ class BoundResolver:
             node = view.resolver.array(_written(view.node, reference))
             view.referred.add(node)
             dims = own_dims_of(view, node) if dimensions is None else tuple(dimensions)
-            return view.maker.variable(view.stored(Stored(node, dims)))
+            return view.factory.variable(view.stored(Stored(node, dims)))
 
         found: xr.Variable = self._ask(question)
         return found
@@ -120,18 +120,22 @@ def variables_of(
 ) -> dict[str, xr.Variable]:
     """Return what a handler's `interpret` says of an array that is open by itself, as variables."""
 
-    def question(view: ArrayView) -> tuple[Interpretation, list[Coordinate], Maker]:
+    def question(view: ArrayView) -> tuple[Interpretation, list[Coordinate], VariableFactory]:
         answer = answer_of(interpret, view)
-        return answer, [_or_own(view, coordinate) for coordinate in answer.coordinates], view.maker
+        return (
+            answer,
+            [_or_own(view, coordinate) for coordinate in answer.coordinates],
+            view.factory,
+        )
 
-    interpretation, coordinates, maker = run_on_zarr(question, array, root)
+    interpretation, coordinates, factory = run_on_zarr(question, array, root)
     for finding in interpretation.findings:
         if finding.topic is Topic.PROBLEM:
             raise finding.as_error()
     variables: dict[str, xr.Variable] = {}
     attached = (link.coordinate for link in interpretation.links)
     for coordinate in (*coordinates, *attached):
-        _add_complete(variables, coordinate, maker)
+        _add_complete(variables, coordinate, factory)
     return variables
 
 
@@ -148,17 +152,21 @@ def _questions_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
     """Return what asks about an array that is open by itself until nothing is lacking any more."""
     library = Library.around(root.store, root.metadata.zarr_format)
     tree, node = library.tree, Node(0, array.path)
-    maker = Maker(tree, library.zarr_store)
+    factory = VariableFactory(tree, library.zarr_store)
 
     def view() -> ArrayView:
         tree.document(node.group)  # zarr objects are made of what is known of it
         document = tree.document(node)
         dims = () if document is None else _dims(document)
+<<<<<<< HEAD
         siblings = {
             name: dict(zip(_dims(sibling), shape_of(sibling), strict=True))
             for name, sibling in tree.arrays(node.group).items()
         }
-        return ArrayView(node, dims, tree, maker, siblings=siblings)
+        return ArrayView(node, dims, tree, factory, siblings=siblings)
+=======
+        return ArrayView(node, dims, tree, factory, siblings=_Siblings(node.group, tree))
+>>>>>>> 66811b8 (Call what makes variables a factory of variables, which tells of each source in one place)
 
     return lambda question: library.ask(lambda: question(view()))
 
@@ -168,21 +176,47 @@ def _dims(document: Document) -> tuple[str, ...]:
     return tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
 
 
-def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, maker: Maker) -> None:
+<<<<<<< HEAD
+def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, factory: VariableFactory) -> None:
+=======
+class _Siblings(Mapping[str, Mapping[str, int]]):
+    """The arrays of a group, each read when it is asked for, and listed when all are."""
+
+    def __init__(self, group: Node, tree: Tree) -> None:
+        self._group = group
+        self._tree = tree
+
+    def __getitem__(self, name: str) -> Mapping[str, int]:
+        document = self._tree.document(self._group.child(name))
+        if document is None or not document.is_array:
+            raise KeyError(name)
+        return dict(zip(_dims(document), shape_of(document), strict=True))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tree.arrays(self._group))
+
+    def __len__(self) -> int:
+        return sum(1 for _name in self)
+
+
+def _add_complete(
+    variables: dict[str, xr.Variable], coordinate: Coordinate, factory: VariableFactory
+) -> None:
+>>>>>>> 66811b8 (Call what makes variables a factory of variables, which tells of each source in one place)
     """Add a coordinate with its attributes, its boundaries and its terms, by their names."""
     attributes = dict(coordinate.attributes)
     if coordinate.bounds is not None:
         attributes["bounds"] = coordinate.bounds.name
-        _add_complete(variables, coordinate.bounds, maker)
+        _add_complete(variables, coordinate.bounds, factory)
     if coordinate.formula_terms:
         terms = coordinate.formula_terms.items()
         attributes["formula_terms"] = " ".join(f"{term}: {found.name}" for term, found in terms)
         for _term, found in terms:
-            _add_complete(variables, found, maker)
-    variable = maker.variable(coordinate.source)
+            _add_complete(variables, found, factory)
+    variable = factory.variable(coordinate.source)
     variable.attrs = {**attributes, **variable.attrs}
     for link in coordinate.links:
-        _add_complete(variables, link.coordinate, maker)
+        _add_complete(variables, link.coordinate, factory)
         key, names = link.attribute, {link.path: link.coordinate.name}
         variable.attrs[key] = with_names(key, variable.attrs[key], names)
     variables[coordinate.name] = variable
@@ -219,7 +253,7 @@ def texts_of(answer: object) -> frozenset[str]:
 
 def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Interpretation:
     """Return what a handler's `get_variables` says of an array."""
-    root, group, zarr_array = array.maker.zarr_objects(array.node)
+    root, group, zarr_array = array.factory.zarr_objects(array.node)
     variables = get_variables(zarr_array, group, root)
     if not isinstance(variables, Mapping):
         message = _("'get_variables' must return a dict of xarray.Variable by name, got {kind}")
@@ -231,7 +265,7 @@ def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Inter
 
 def detected(detect: Callable[..., object], array: ArrayView) -> bool:
     """Tell whether a handler's own `detect` says that it applies to an array."""
-    return bool(detect(*array.maker.zarr_objects(array.node)))
+    return bool(detect(*array.factory.zarr_objects(array.node)))
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:

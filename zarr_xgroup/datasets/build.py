@@ -29,8 +29,8 @@ from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.library import Library, Part
+from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
-from zarr_xgroup.variables.making import MOST_OWN_VALUES, MOST_VALUES, Maker, chunk_size
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
 from zarr_xgroup.variables.stored import Template
 
@@ -52,7 +52,7 @@ class Builder:
     def __init__(
         self, plans: Collection[GroupPlan], planning: Planning, *, with_indexes: bool
     ) -> None:
-        self._maker = planning.maker
+        self._factory = planning.factory
         self._dropped = planning.dropped
         self._decode_times = planning.decoding.get("decode_times", True)
         self._with_indexes = with_indexes
@@ -65,7 +65,7 @@ class Builder:
             for planned in plan.variables
             if (part := self._part_read(planned))
         ]
-        self._values = _fetched_at_once(read, self._maker, planning.library)
+        self._values = _fetched_at_once(read, self._factory, planning.library)
 
     def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
         """Return a group as a Dataset, and what is wrong with variables that are not as asked for.
@@ -142,7 +142,7 @@ class Builder:
 
     def _undecoded(self, planned: PlannedVariable, values: Any, part: Part | None) -> xr.Variable:
         """Return a planned variable, lazy, with those of its values that were fetched, if any were."""
-        variable = self._maker.variable(planned.source)
+        variable = self._factory.variable(planned.source)
         if planned.is_own:
             del variable.encoding["source"]
         if variable.dims != planned.dims:
@@ -183,7 +183,7 @@ class Builder:
         """Return a Dataset of variables, without those that do not go together with what is before them."""
         attributes: Mapping[str, Any] = {}
         try:
-            attributes = self._maker.attributes(plan.node).fresh()
+            attributes = self._factory.attributes(plan.node).fresh()
         except XGroupMetadataError as error:
             findings.append(without_attributes(plan.node, error))
         # As with engine zarr: what NCZarr keeps for itself is not shown.
@@ -241,7 +241,7 @@ def _unread(
 
 
 def _fetched_at_once(
-    read: Iterable[tuple[PlannedVariable, Part]], maker: Maker, library: Library
+    read: Iterable[tuple[PlannedVariable, Part]], factory: VariableFactory, library: Library
 ) -> Mapping[Any, Any]:
     """Return the values that xarray will read, by array and part: all, the two ends, or the error.
 
@@ -252,7 +252,7 @@ def _fetched_at_once(
     for planned, part in read:
         source = planned.source
         if isinstance(source, Stored):
-            template = maker.template(source.node, source.along)
+            template = factory.template(source.node, source.along)
             if part == "all" or 0 not in template.shape:
                 wanted.setdefault((source.node, part), template)
             if planned.is_own and part == "ends":

@@ -42,7 +42,7 @@ from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
 
 if TYPE_CHECKING:
-    from zarr_xgroup.variables.making import Maker
+    from zarr_xgroup.variables.factory import VariableFactory
     from zarr_xgroup.variables.stored import Template
 
 #: Attributes that only describe an array: arrays that differ in no other one share an answer.
@@ -132,14 +132,14 @@ class Interpreter:
     def __init__(
         self,
         tree: Tree,
-        maker: Maker,
+        factory: VariableFactory,
         handlers: Handlers,
         dropped: Collection[str] = (),
         assumed: Collection[str] = (),
         passed_over: Collection[Node] = (),
     ) -> None:
         self.tree = tree
-        self.maker = maker
+        self.factory = factory
         self.dropped = frozenset(dropped)
         self.assumed = frozenset(assumed)
         self.passed_over = frozenset(passed_over)
@@ -154,7 +154,7 @@ class Interpreter:
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
         """Return an array as handlers see it."""
         return ArrayView(
-            *(node, dims, self.tree, self.maker, self.memo),
+            *(node, dims, self.tree, self.factory, self.memo),
             crs_of=self.handlers.crs_of,
             assumed=self.assumed,
             **known,
@@ -311,7 +311,7 @@ class _Group:
         for name in list(self.documents):
             try:
                 node = self.node.child(name)
-                templates[name] = interpreter.maker.template(node, assigned.dims[name])
+                templates[name] = interpreter.factory.template(node, assigned.dims[name])
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
         siblings = {
@@ -374,7 +374,7 @@ class _Group:
             node = self.node.child(name)
             try:
                 inherited = inherited_dimensions(self._tree, node, document)
-                self._interpreter.maker.template(node, _each_once(inherited.declared))
+                self._interpreter.factory.template(node, _each_once(inherited.declared))
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
             else:

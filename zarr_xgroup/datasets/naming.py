@@ -37,7 +37,7 @@ from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
 if TYPE_CHECKING:
-    from zarr_xgroup.variables.making import Maker
+    from zarr_xgroup.variables.factory import VariableFactory
 
 #: What a coordinate is to the array that refers to it.
 Role: TypeAlias = Literal["coordinate", "bounds", "other"]
@@ -50,7 +50,7 @@ _BY_UNITS: Mapping[str, Mapping[str, str]] = {
 
 
 def plan_groups(
-    readings: Iterable[GroupReading], maker: Maker, *, with_indexes: bool = False
+    readings: Iterable[GroupReading], factory: VariableFactory, *, with_indexes: bool = False
 ) -> list[GroupPlan]:
     """Return what the Datasets of groups will hold.
 
@@ -71,7 +71,7 @@ def plan_groups(
                 )
                 for array in reading.arrays
             ),
-            *(reading.groups, maker.attributes(reading.node).text("coordinates")),
+            *(reading.groups, factory.attributes(reading.node).text("coordinates")),
             repr((reading.bounds_of_dropped, reading.times)),
         )
         plan, referred = shareable.get(key, (None, frozenset()))
@@ -79,7 +79,7 @@ def plan_groups(
             plans.append(_with_arrays_of(reading, plan))
             continue
         is_first = plan is None
-        plan = _plan_group(reading, maker, with_indexes=with_indexes)
+        plan = _plan_group(reading, factory, with_indexes=with_indexes)
         plans.append(plan)
         if is_first and not plan.findings and not reading.times:
             # An array is something else to its own group than to others: these cannot share the plan.
@@ -109,9 +109,11 @@ def _with_arrays_of(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
     return GroupPlan(reading, tuple(variables), ())
 
 
-def _plan_group(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> GroupPlan:
+def _plan_group(
+    reading: GroupReading, factory: VariableFactory, *, with_indexes: bool
+) -> GroupPlan:
     """Return what the Dataset of a group will hold."""
-    planner = GroupPlanner(reading, maker, with_indexes=with_indexes)
+    planner = GroupPlanner(reading, factory, with_indexes=with_indexes)
     for array in planner.arrays:
         planner.attach_coordinates_of(array)
     for name, attributes in reading.times.items():
@@ -126,13 +128,15 @@ def _plan_group(reading: GroupReading, maker: Maker, *, with_indexes: bool) -> G
 class GroupPlanner:
     """The variables of one group while they are planned: its own arrays, then what these refer to."""
 
-    def __init__(self, reading: GroupReading, maker: Maker, *, with_indexes: bool) -> None:
-        self.reading, self._maker, self._with_indexes = reading, maker, with_indexes
+    def __init__(
+        self, reading: GroupReading, factory: VariableFactory, *, with_indexes: bool
+    ) -> None:
+        self.reading, self._factory, self._with_indexes = reading, factory, with_indexes
         self.findings: list[Finding] = []
         self.names = UsedNames(reading.groups)
         for array in reading.arrays:
             self.names.add(array.node.name, _sizes_of(array))
-        self.arrays = self._with_split_dimensions(_without_grids_of_others(reading, maker))
+        self.arrays = self._with_split_dimensions(_without_grids_of_others(reading, factory))
         # Dimensions that no array has any more are free again.
         self.names = UsedNames(reading.groups)
         for array in self.arrays:
@@ -330,7 +334,7 @@ class GroupPlanner:
 
     def _own_array_wins(self, own: PlannedVariable, source: Source, role: Role) -> bool:
         """Tell whether an own array wins over what is declared and would be called so."""
-        sizes, declared = self._maker.sizes(own.source), self._maker.sizes(source)
+        sizes, declared = self._factory.sizes(own.source), self._factory.sizes(source)
         # 1. A dimension's own coordinate, whatever is declared; but no array of another length.
         if own.dims == source.dims == (own.name,):
             return sizes == declared or not isinstance(source, Stored | HandlerVariable)
@@ -375,7 +379,7 @@ class GroupPlanner:
         """Add a variable for what the group does not have itself, and return the best name that is free."""
         source, wanted = coordinate.source, coordinate.name
         try:
-            sizes = self._maker.sizes(source)
+            sizes = self._factory.sizes(source)
         except XGroupMetadataError as error:
             message = _("{node} cannot be opened: {reason}")
             node = source.node if isinstance(source, Stored) else wanted
@@ -430,7 +434,7 @@ class GroupPlanner:
         if isinstance(source, HandlerVariable):
             attributes = source.variable.attrs
         elif isinstance(source, Stored):
-            attributes = self._maker.attributes(source.node)
+            attributes = self._factory.attributes(source.node)
         dims = tuple(renamed.get(dim, dim) for dim in source.dims)
         self.variables[name] = PlannedVariable(
             name, source, dims, attributes, is_coordinate=True, referrer=referrer.name
@@ -484,13 +488,13 @@ class GroupPlanner:
         source, units = coordinate.source, str(coordinate.attributes.get("units"))
         if not isinstance(source, Stored) or "since" not in units:
             return coordinate.identity
-        if "units" in self._maker.attributes(source.node):
+        if "units" in self._factory.attributes(source.node):
             return coordinate.identity
         return source, units, str(coordinate.attributes.get("calendar"))
 
     def _is_too_long(self, source: Source) -> bool:
         """Tell whether xarray would read too much for an index of what is read from a source."""
-        return self._with_indexes and self._maker.is_too_long(source)
+        return self._with_indexes and self._factory.is_too_long(source)
 
     # Dimensions for which arrays declare other coordinates.
 
@@ -522,7 +526,7 @@ class GroupPlanner:
                         if coordinate is None:
                             new_first[dim] = cells
                         elif self._can_be_index(coordinate):
-                            fits = self._maker.sizes(coordinate.source)[dim] == sizes[dim]
+                            fits = self._factory.sizes(coordinate.source)[dim] == sizes[dim]
                             new_first[dim] = cells if fits else None
                     if first.get(dim) in (None, cells):
                         continue
@@ -580,20 +584,22 @@ class GroupPlanner:
         if source.dims != (name,) or "/" in name or name in self.reading.groups:
             return False
         try:
-            self._maker.sizes(source)
+            self._factory.sizes(source)
         except XGroupMetadataError:
             return False
         return not self._is_too_long(source)
 
 
-def _without_grids_of_others(reading: GroupReading, maker: Maker) -> Iterator[ArrayReading]:
+def _without_grids_of_others(
+    reading: GroupReading, factory: VariableFactory
+) -> Iterator[ArrayReading]:
     """Yield the arrays of a group, those that are coordinates without a grid that no array of data has.
 
     An array of another group may have been attached, cut, and written with the group that it was a coordinate
     of. What that declares of its own grid is not said of it, and would give it the first cells.
     """
     attributes = [array.document.attributes for array in reading.arrays]
-    attributes.append(maker.attributes(reading.node))
+    attributes.append(factory.attributes(reading.node))
     coordinates = {name for own in attributes for name in names_in(own, "coordinates")}
     data = {
         array

@@ -45,7 +45,7 @@ from zarr_xgroup.options import (
 )
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.variables.making import Maker
+from zarr_xgroup.variables.factory import VariableFactory
 
 T = TypeVar("T", StoreOptions, DecodingOptions)
 
@@ -65,7 +65,7 @@ class Planning:
         # Nothing was read before options were found to be sound.
         self.library, self.group = Library.open(store_like, _part(StoreOptions, options))
         self.tree, masks = self.library.tree, options.get("use_zarr_fill_value_as_mask")
-        self.maker = Maker(self.tree, self.library.zarr_store, fill_value_masks=masks)
+        self.factory = VariableFactory(self.tree, self.library.zarr_store, fill_value_masks=masks)
         #: What is of levels that were not chosen.
         self._passed_over: set[Node] = set()
 
@@ -77,7 +77,7 @@ class Planning:
         else:
             group = self._choose(self.pyramid(), self.resolution).group.path
         readings = self._interpreted([Node(0, group)])
-        return plan_groups(readings, self.maker, with_indexes=with_indexes)
+        return plan_groups(readings, self.factory, with_indexes=with_indexes)
 
     def plan_tree(self, *, with_indexes: bool, is_tree: bool = True) -> list[GroupPlan]:
         """Return the plans of the group asked for and of all below it, parents first.
@@ -101,7 +101,7 @@ class Planning:
         readings = self._interpreted(groups, is_tree=is_tree)
         if is_tree:
             readings = with_times(readings)
-        return plan_groups(readings, self.maker, with_indexes=with_indexes)
+        return plan_groups(readings, self.factory, with_indexes=with_indexes)
 
     def asks_for(self, group: Node) -> bool:
         """Tell whether a group is asked for: of those of a pattern, only what matches it."""
@@ -169,12 +169,12 @@ class Planning:
         if AUTO in self.assumed:
             # Just what the warning of an open without it would name.
             self.assumed -= {AUTO}
-            plans = plan_groups(self._interpreted(groups), self.maker)
+            plans = plan_groups(self._interpreted(groups), self.factory)
             lacking = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
             self.taken = in_order(name for array in lacking for name in array.assumable)
             self.assumed = self.assumed.union(self.taken)
         interpreter = Interpreter(
-            self.tree, self.maker, handlers(), self.dropped, self.assumed, self._passed_over
+            self.tree, self.factory, handlers(), self.dropped, self.assumed, self._passed_over
         )
         return self.library.ask(lambda: interpreter.interpret(groups))
 

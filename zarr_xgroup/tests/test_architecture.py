@@ -30,7 +30,7 @@ from zarr_xgroup.findings import as_warnings
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.variables.making import Maker
+from zarr_xgroup.variables.factory import VariableFactory
 
 PACKAGE = Path(zarr_xgroup.__file__).parent
 STORES = PACKAGE / "tests" / "stores"
@@ -220,10 +220,10 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     library.read_tree(root)
     tree = library.tree
     groups = list(tree.subtree(Node(0, root)))
-    maker = Maker(tree, lambda _number: DeadStore())
-    interpreter = Interpreter(tree, maker, handlers())
+    factory = VariableFactory(tree, lambda _number: DeadStore())
+    interpreter = Interpreter(tree, factory, handlers())
     readings = library.ask(lambda: interpreter.interpret(groups))
-    plans = plan_groups(readings, maker)
+    plans = plan_groups(readings, factory)
     assert [plan.node for plan in plans] == groups
     findings = [finding for plan in plans for finding in plan.findings]
     told = as_warnings([*findings, *lacks(undeclared(plans, tree))])

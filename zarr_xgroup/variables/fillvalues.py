@@ -48,13 +48,10 @@ def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -
         return True
     kinds = "iu" if either_sign else dtype.kind
     limits = [np.iinfo(f"{kind}{dtype.itemsize}") for kind in kinds]
-    return _is_whole(written) and any(it.min <= written <= it.max for it in limits)
-
-
-def _is_whole(written: Any) -> bool:
+    is_whole = isinstance(written, int) and not isinstance(written, bool)
     if isinstance(written, float):
-        return written.is_integer()
-    return isinstance(written, int) and not isinstance(written, bool)
+        is_whole = written.is_integer()
+    return is_whole and any(limit.min <= written <= limit.max for limit in limits)
 
 
 def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:

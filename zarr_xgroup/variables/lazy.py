@@ -68,7 +68,7 @@ def _read_but_ends(
         read = [range(size)[part] for part, size in zip(key, variable.shape, strict=True)]
         value = ends.get(tuple(map(_only, read)))
         if value is not None:
-            return np.broadcast_to(value, [1 for it in read if isinstance(it, range)]).copy()
+            return np.broadcast_to(value, [1 for part in read if isinstance(part, range)]).copy()
     return variable[key].values
 
 
@@ -92,7 +92,9 @@ class ComputedArray(LazyArray):
         Arrays select pointwise (together, their axes first in the result) or each along
         its own axis of the result.
         """
-        positions = [_positions(*it) for it in zip(key.tuple, self.shape, strict=True)]
+        positions = [
+            _positions(part, size) for part, size in zip(key.tuple, self.shape, strict=True)
+        ]
         if len(positions) == 1:  # selects the same either way
             return self._values(positions).copy()
         is_pointwise = isinstance(key, indexing.VectorizedIndexer)
@@ -114,17 +116,17 @@ def _mesh(
     First the axes of those that select together, then one for each of the others but integers.
     """
     pairs = list(zip(positions, together, strict=True))
-    points = np.broadcast_shapes(*(np.shape(it) for it, joint in pairs if joint))
-    alone = np.ix_(*(it for it, joint in pairs if np.ndim(it) and not joint))
+    points = np.broadcast_shapes(*(np.shape(part) for part, joint in pairs if joint))
+    alone = np.ix_(*(part for part, joint in pairs if np.ndim(part) and not joint))
     trailing = (1,) * len(alone)
-    shape = tuple(np.size(it) for it in alone)
+    shape = tuple(np.size(part) for part in alone)
     others = iter(alone)
     mesh = []
-    for it, joint in pairs:
+    for part, joint in pairs:
         if joint:
-            mesh.append(np.broadcast_to(it, points).reshape(points + trailing))
+            mesh.append(np.broadcast_to(part, points).reshape(points + trailing))
         else:
-            mesh.append(next(others) if np.ndim(it) else it)
+            mesh.append(next(others) if np.ndim(part) else part)
     return points, shape, mesh
 
 

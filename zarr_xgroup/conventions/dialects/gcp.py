@@ -84,7 +84,7 @@ def _coordinate(array: ArrayView, name: str) -> Coordinate:
         is_packed = any(array.attribute(key, node) for key in ("scale_factor", "add_offset"))
         # The first line and pixel are 0, which is not missing where 0 is the fill value.
         stored = array.stored(Stored(node, dims, decoded=is_packed or node.name == name), place)
-        if 0 in shape or array.maker.decoded_dtype(stored).kind not in "iuf":
+        if 0 in shape or array.factory.decoded_dtype(stored).kind not in "iuf":
             text, remedy = _("names {node}, which has no numbers"), _("name an array of numbers")
             raise place.error(text.format(node=node), remedy=remedy)
         arrays.append(stored)

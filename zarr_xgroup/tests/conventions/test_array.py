@@ -57,7 +57,7 @@ def node(path: str) -> Node:
 @pytest.mark.parametrize("path", ["g", "nope"])
 def test_there_is_no_view_of_what_is_no_array(path: str) -> None:
     def other(view: ArrayView) -> ArrayView:
-        return ArrayView(node(path), (), view.tree, view.maker)
+        return ArrayView(node(path), (), view.tree, view.factory)
 
     with pytest.raises(XGroupMetadataError, match=rf"^there is no array /{path}$"):
         asked(other)

@@ -25,7 +25,7 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
 )
 from zarr_xgroup.tests.documents import array, group
-from zarr_xgroup.variables import making
+from zarr_xgroup.variables import factory
 
 
 def consolidated(documents: Mapping[str, Json]) -> MemoryStore:
@@ -217,7 +217,7 @@ def test_without_indexes_a_long_coordinate_keeps_its_name() -> None:
 def test_the_groups_own_coordinates_are_read_as_by_any_engine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(making, "MOST_VALUES", 0)
+    monkeypatch.setattr(factory, "MOST_VALUES", 0)
     documents = {"": group(), "x": long_array(20, 1), "v": array([20], ["x"])}
     dataset, told = opened_with_warnings(xr.open_dataset, consolidated(documents))
     assert set(dataset.xindexes) == {"x"}
@@ -295,7 +295,7 @@ def test_long_chunks_of_own_times_are_read_as_by_any_engine(
 
 
 def test_each_coordinate_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "MOST_VALUES", 20)
+    monkeypatch.setattr(factory, "MOST_VALUES", 20)
     documents = {"": group(), "axes": group()}
     for length in (40, 8, 1, 20, 9, 21):
         name = f"x{length}"

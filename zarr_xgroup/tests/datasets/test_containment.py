@@ -317,8 +317,10 @@ def test_variables_that_do_not_go_together() -> None:
         planned("y"),
     )
     library = SimpleNamespace(read_values=lambda _arrays: {})
-    maker = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
-    planning: Any = SimpleNamespace(maker=maker, library=library, decoding={}, dropped=frozenset())
+    factory = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
+    planning: Any = SimpleNamespace(
+        factory=factory, library=library, decoding={}, dropped=frozenset()
+    )
     reading: Any = SimpleNamespace(node=Node(0, "g"))
     plan = GroupPlan(reading, variables, ())
     dataset, findings = Builder([plan], planning, with_indexes=True).dataset(plan)

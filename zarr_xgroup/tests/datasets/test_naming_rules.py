@@ -29,8 +29,8 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened_with_warnings,
 )
+from zarr_xgroup.variables.factory import VariableFactory
 from zarr_xgroup.variables.functions import Regular, RegularBounds
-from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
 SIZES = {"y": 3, "z": 4}
@@ -402,7 +402,9 @@ def test_data_that_others_refer_to_stay_data() -> None:
 def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     beyond = {Node(0, "far/x")}
     monkeypatch.setattr(
-        Maker, "is_too_long", lambda _maker, source: getattr(source, "node", None) in beyond
+        VariableFactory,
+        "is_too_long",
+        lambda _factory, source: getattr(source, "node", None) in beyond,
     )
     # What cannot be called as its dimension makes no other one of that of others.
     dataset, _told = opened(

@@ -35,8 +35,8 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     recording_store,
 )
+from zarr_xgroup.variables.factory import VariableFactory
 from zarr_xgroup.variables.fillvalues import can_hold, plain_fill_value
-from zarr_xgroup.variables.making import Maker
 from zarr_xgroup.variables.sources import Stored
 
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
@@ -318,21 +318,21 @@ def test_no_chunk_is_read_for_a_fill_value() -> None:
 # As engine zarr makes them.
 
 
-def reading(store: Store, *paths: str) -> tuple[Library, Maker]:
+def reading(store: Store, *paths: str) -> tuple[Library, VariableFactory]:
     """Open a store, and read the documents of some nodes to make variables of."""
     library, _group = Library.open(store, {})
     library.ask(lambda: [library.tree.document(Node(0, path)) for path in paths])
-    return library, Maker(library.tree, library.zarr_store)
+    return library, VariableFactory(library.tree, library.zarr_store)
 
 
 @pytest.mark.parametrize("path", ["nope", "v/deeper"])
 def test_no_array_to_open(path: str) -> None:
-    _library, maker = reading(memory_store(build(Group({"v": Array(1.0)}))), "v", path)
+    _library, factory = reading(memory_store(build(Group({"v": Array(1.0)}))), "v", path)
     node = Node(0, path)
     calls: tuple[Callable[[], object], ...] = (
-        lambda: maker.variable(Stored(node, ())),
-        lambda: maker.template(node, ()),
-        lambda: maker.zarr_objects(node),
+        lambda: factory.variable(Stored(node, ())),
+        lambda: factory.template(node, ()),
+        lambda: factory.zarr_objects(node),
     )
     for call in calls:
         with pytest.raises(XGroupMetadataError) as caught:
@@ -348,10 +348,10 @@ def test_a_transposed_variable_is_lazy_and_the_other_way_round(zarr_format: Zarr
     values = np.arange(24).reshape(2, 3, 4)
     root = Group({"v": Array(values, ("a", "b", "c"), {"units": "m"}, chunks=(2, 1, 3))})
     store = recording_store(build(root, zarr_format))
-    _library, maker = reading(store, "v")
+    _library, factory = reading(store, "v")
     along = ("a", "b", "c")
-    variable = maker.variable(Stored(Node(0, "v"), along))
-    result = maker.variable(Stored(Node(0, "v"), along, transposed=True))
+    variable = factory.variable(Stored(Node(0, "v"), along))
+    result = factory.variable(Stored(Node(0, "v"), along, transposed=True))
     assert store.chunk_gets == {}
     assert result.dims == ("c", "b", "a")
     assert result.attrs == {"units": "m"}
@@ -369,9 +369,9 @@ def stored_and_transposed(
     store = MemoryStore()
     root = zarr.open_group(store, mode="w", zarr_format=3)
     root.create_array("v", shape=shape, dtype="f8", **options)
-    _library, maker = reading(store, "v")
+    _library, factory = reading(store, "v")
     source = Stored(Node(0, "v"), ("a", "b")[: len(shape)])
-    return maker.variable(source), maker.variable(replace(source, transposed=True))
+    return factory.variable(source), factory.variable(replace(source, transposed=True))
 
 
 def test_transposed_shards() -> None:

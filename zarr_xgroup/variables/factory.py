@@ -1,4 +1,4 @@
-"""Lazy variables made of sources."""
+"""Lazy variables, made of what they are read from."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_OWN_VALUES = 2**28
 ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 
 
-class Maker:
+class VariableFactory:
     """Makes variables of sources, lazy and undecoded, and zarr objects of nodes.
 
     None of the variables share anything mutable. `fill_value_masks` says whether the fill value of an
@@ -52,31 +52,29 @@ class Maker:
         self._zarr_store = zarr_store
         self._fill_value_masks = fill_value_masks
         self._templates: dict[Any, Template | XGroupMetadataError] = {}
-        self._known: dict[tuple[int, str, tuple[str, ...]], Template] = {}
+        self._by_place: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
         """Return what follows from an array's document, with names for its dimensions.
 
         Raises XGroupMetadataError if there is no such array, or zarr or xarray cannot use its document.
         """
-        key = node.store, node.path, dims
-        if key not in self._known:
-            self._known[key] = self._template(self._document(node), dims)
-        return self._known[key]
-
-    def _template(self, document: Document, dims: tuple[str, ...]) -> Template:
-        attributes = document.attributes
+        place = node.store, node.path, dims
+        if place in self._by_place:
+            return self._by_place[place]
         # What is described alike, wherever it is, has one.
+        document = self._document(node)
+        attributes = document.attributes
         key = document.text_without_attributes(), dims, tuple(attributes), attributes.text(FILL)
-        found = self._templates.get(key)
-        if found is None:
+        if key not in self._templates:
             try:
-                found = template_of(document, dims, self._fill_value_masks)
+                self._templates[key] = template_of(document, dims, self._fill_value_masks)
             except XGroupMetadataError as error:
-                found = error
-            self._templates[key] = found
+                self._templates[key] = error
+        found = self._templates[key]
         if isinstance(found, XGroupMetadataError):
             raise found
+        self._by_place[place] = found
         return found
 
     def _document(self, node: Node) -> Document:
@@ -158,39 +156,37 @@ class Maker:
     def variable(self, source: Source) -> xr.Variable:
         """Return a new variable of a source, or raise XGroupMetadataError if it cannot be made."""
         if isinstance(source, Stored):
-            return self._stored(source)
+            node = source.node
+            store, name = self._zarr_store(node.store), self._tree.stores[node.store].name
+            variable = self.template(node, source.along).variable(
+                store, node.path, self._document(node), transposed=source.transposed
+            )
+            variable.encoding["source"] = f"{name.rstrip('/')}{node}"
+            return variable[0] if source.first else variable
         if isinstance(source, Computed):
-            return self._computed(source)
+            function = source.function
+            if source.arrays:
+                with containing():
+                    arrays = [_decoded(array, self.variable(array)) for array in source.arrays]
+                function = partial(function, *arrays)
+            array = ComputedArray(function, source.shape, np.dtype(source.dtype))
+            variable = lazy_variable(array, source.along)
+            if source.chunks:
+                # dask divides it as the data: a whole one may not fit into memory.
+                variable.encoding["preferred_chunks"] = dict(source.chunks)
+            return variable[0] if source.first else variable
         if isinstance(source, Literal):
             return xr.Variable(source.dims, source.values.copy())
         if isinstance(source, Offset):
             with containing():
                 values = _decoded(source.values, self.variable(source.values))
-            array = offset_bounds(values, source.below, source.above)
-            return lazy_variable(array, source.dims)
-        return _given(source)
-
-    def _stored(self, source: Stored) -> xr.Variable:
-        node = source.node
-        store, name = self._zarr_store(node.store), self._tree.stores[node.store].name
-        variable = self.template(node, source.along).variable(
-            store, node.path, self._document(node), transposed=source.transposed
-        )
-        variable.encoding["source"] = f"{name.rstrip('/')}{node}"
-        return variable[0] if source.first else variable
-
-    def _computed(self, source: Computed) -> xr.Variable:
-        function = source.function
-        if source.arrays:
-            with containing():
-                given = [_decoded(it, self._stored(it)) for it in source.arrays]
-            function = partial(function, *given)
-        array = ComputedArray(function, source.shape, np.dtype(source.dtype))
-        variable = lazy_variable(array, source.along)
-        if source.chunks:
-            # dask divides it as the data: a whole one may not fit into memory.
-            variable.encoding["preferred_chunks"] = dict(source.chunks)
-        return variable[0] if source.first else variable
+            bounds = offset_bounds(values, source.below, source.above)
+            return lazy_variable(bounds, source.dims)
+        # A third party's variable shares nothing but lazy data; there may be arrays among its attributes.
+        given: xr.Variable = source.variable
+        own = given.copy(deep=isinstance(given._data, np.ndarray))
+        own.attrs, own.encoding = deepcopy(dict(given.attrs)), dict(given.encoding)
+        return own
 
 
 def chunk_size(variable: xr.Variable | Template) -> int:
@@ -206,12 +202,3 @@ def _decoded(source: Stored | Literal, variable: xr.Variable) -> xr.Variable:
     name = source.node.name if isinstance(source, Stored) else "coordinate"
     decoded: xr.Variable = decode_cf_variable(name, variable, decode_times=False)
     return decoded
-
-
-def _given(source: HandlerVariable) -> xr.Variable:
-    """Return a copy of a third party's variable that shares nothing with it but lazy data."""
-    variable: xr.Variable = source.variable
-    own = variable.copy(deep=isinstance(variable._data, np.ndarray))
-    own.attrs = deepcopy(dict(variable.attrs))  # there may be arrays among them
-    own.encoding = dict(variable.encoding)
-    return own
