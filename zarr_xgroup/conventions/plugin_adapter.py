@@ -158,15 +158,11 @@ def _questions_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
         tree.document(node.group)  # zarr objects are made of what is known of it
         document = tree.document(node)
         dims = () if document is None else _dims(document)
-<<<<<<< HEAD
         siblings = {
             name: dict(zip(_dims(sibling), shape_of(sibling), strict=True))
             for name, sibling in tree.arrays(node.group).items()
         }
         return ArrayView(node, dims, tree, factory, siblings=siblings)
-=======
-        return ArrayView(node, dims, tree, factory, siblings=_Siblings(node.group, tree))
->>>>>>> 66811b8 (Call what makes variables a factory of variables, which tells of each source in one place)
 
     return lambda question: library.ask(lambda: question(view()))
 
@@ -176,33 +172,9 @@ def _dims(document: Document) -> tuple[str, ...]:
     return tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
 
 
-<<<<<<< HEAD
-def _add_complete(variables: dict[str, xr.Variable], coordinate: Coordinate, factory: VariableFactory) -> None:
-=======
-class _Siblings(Mapping[str, Mapping[str, int]]):
-    """The arrays of a group, each read when it is asked for, and listed when all are."""
-
-    def __init__(self, group: Node, tree: Tree) -> None:
-        self._group = group
-        self._tree = tree
-
-    def __getitem__(self, name: str) -> Mapping[str, int]:
-        document = self._tree.document(self._group.child(name))
-        if document is None or not document.is_array:
-            raise KeyError(name)
-        return dict(zip(_dims(document), shape_of(document), strict=True))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tree.arrays(self._group))
-
-    def __len__(self) -> int:
-        return sum(1 for _name in self)
-
-
 def _add_complete(
     variables: dict[str, xr.Variable], coordinate: Coordinate, factory: VariableFactory
 ) -> None:
->>>>>>> 66811b8 (Call what makes variables a factory of variables, which tells of each source in one place)
     """Add a coordinate with its attributes, its boundaries and its terms, by their names."""
     attributes = dict(coordinate.attributes)
     if coordinate.bounds is not None:
