@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import accumulate
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.checked import CheckedStore
@@ -46,30 +47,36 @@ def found_by_open(
     checked : CheckedStore
         The store. Where nothing is declared, names and dimensions may be anything.
     """
-    told_of: defaultdict[str, list[Place]] = defaultdict(list)
+    # By node: the pointers to what is told, and to all that these are parts of.
+    told_at: defaultdict[str, set[str]] = defaultdict(set)
+    told_within: defaultdict[str, set[str]] = defaultdict(set)
     for mistake in told:
-        for place in dict.fromkeys((mistake.place, *mistake.places)):
+        for place in (mistake.place, *mistake.places):
             if place.pointer:
-                told_of[place.node].append(place)
+                told_at[place.node].add(place.pointer)
+                told_within[place.node].update(_wholes(place.pointer))
+    has_cause = {
+        node for node, at in told_at.items() if any(pointer.startswith(_CAUSES) for pointer in at)
+    }
     for finding in findings:
         node, topic = finding.place.node, finding.topic
         is_of_conventions = topic in (None, Topic.PROBLEM, Topic.CHOICE)
         has_no_other_rule = topic is not None and finding.rule is OPEN_RULES[topic]
         if not (checked.declares_something or is_of_conventions):
             continue
-        if has_no_other_rule and any(place.pointer.startswith(_CAUSES) for place in told_of[node]):
+        if has_no_other_rule and node in has_cause:
             continue  # it may follow from that
         if topic is Topic.NO_PRINCIPAL:
-            near = told_of[node] + told_of[node.rpartition("/")[0] or "/"]
-            is_told = any(place.pointer.startswith("/attributes/") for place in near)
+            group = node.rpartition("/")[0] or "/"
+            is_told = any("/attributes" in told_within[path] for path in (node, group))
         else:
             # What an array lacks may be told of a part of what is written for it; a choice is another matter.
             of_parts = topic not in (None, Topic.CHOICE)
             is_told = any(
-                place.holds(written) or (of_parts and written.holds(place))
-                for written in (finding.place, *finding.related)
-                if written.pointer
-                for place in told_of[written.node]
+                not told_at[place.node].isdisjoint(_wholes(place.pointer))
+                or (of_parts and place.pointer in told_within[place.node])
+                for place in (finding.place, *finding.related)
+                if place.pointer
             )
         if is_told:
             continue
@@ -81,6 +88,11 @@ def found_by_open(
                 places=() if finding.place.pointer else tuple(map(Place, finding.arrays)),
             )
         yield finding
+
+
+def _wholes(pointer: str) -> Iterator[str]:
+    """Yield a pointer, and those to all that it is a part of."""
+    return accumulate(pointer.split("/")[1:], "{}/{}".format, initial="")
 
 
 def _remedy(finding: Finding) -> str:
