@@ -67,24 +67,17 @@ def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
     """
     values = fragment.as_list()
     if all(isinstance(value, str) for value in values):
-        return _frozen(np.array(values, dtype=object if not values else None))
-    if not all(map(_is_number, values)):
+        array = np.array(values, dtype=object if not values else None)
+    elif any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
         raise fragment.error(_("must be all numbers or all strings"))
-    array = np.array(values)
-    if array.dtype.kind not in "iuf" or not all(map(_is_held, values, array.tolist())):
-        raise fragment.error(_("has integers that no type for all of its numbers holds exactly"))
-    return _frozen(array)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_held(given: float, held: float) -> bool:
-    """Tell whether a number of an array is just what was given: Python compares exactly."""
-    return given == held or math.isnan(given)
-
-
-def _frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    else:
+        array = np.array(values)
+        # Python compares numbers of different types exactly.
+        pairs = zip(values, array.tolist(), strict=True)
+        if array.dtype.kind not in "iuf" or not all(
+            given == held or math.isnan(given) for given, held in pairs
+        ):
+            message = _("has integers that no type for all of its numbers holds exactly")
+            raise fragment.error(message)
     array.flags.writeable = False
     return array
