@@ -15,7 +15,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   const target = document.getElementById(link.hash.slice(1));
   if (target.closest("[hidden]") !== null) searchFor("");
-  for (let outer = target.closest("details"); outer !== null; outer = around(outer)) outer.open = true;
+  for (let part = target.closest("details"); part !== null; part = around(part)) part.open = true;
   document.querySelector(".reached")?.classList.remove("reached");
   const reached = target.querySelector("summary") ?? target;
   reached.classList.add("reached");
@@ -64,7 +64,9 @@ form.addEventListener("submit", (event) => {
 });
 for (const button of form.querySelectorAll("button")) {
   button.hidden = !rows.some((row) => texts.get(row).text.includes(button.value));
-  button.addEventListener("click", () => searchFor(search.value === button.value ? "" : button.value));
+  button.addEventListener("click", () => {
+    searchFor(search.value === button.value ? "" : button.value);
+  });
 }
 
 // Arrows: those to one target share a lane beside the rows.
@@ -109,15 +111,18 @@ function lanesOf(arrows) {
   const ending = Map.groupBy(arrows.filter(({ end }) => end !== null), ({ end }) => end);
   const lanes = [...ending].map(([end, all]) => {
     const places = [end, ...all.map(({ start }) => start)].map((row) => numbers.get(row));
-    return { end, all, top: Math.min(...places), bottom: Math.max(...places), at: numbers.get(end) };
+    return { end, all, top: Math.min(...places), bottom: Math.max(...places) };
   });
   lanes.sort((one, other) => one.bottom - one.top - other.bottom + other.top);
   const taken = [];
   for (const lane of lanes) {
-    const isFree = (others) => others.every((it) => lane.bottom < it.top || it.bottom < lane.top);
-    lane.place = [...taken, []].findIndex(isFree);
+    const isBeside = ({ top, bottom }) => lane.bottom < top || bottom < lane.top;
+    lane.place = [...taken, []].findIndex((others) => others.every(isBeside));
     (taken[lane.place] ??= []).push(lane);
-    for (const arrow of lane.all) Object.assign(arrow, { lane, isUp: numbers.get(arrow.start) > lane.at });
+    for (const arrow of lane.all) {
+      arrow.lane = lane;
+      arrow.isUp = numbers.get(arrow.start) > numbers.get(lane.end);
+    }
   }
   return lanes;
 }
@@ -159,16 +164,17 @@ function drawArrows() {
   picture.setAttribute("height", whole);
   for (const { arrow, lane, y } of ports.filter(({ arrow }) => arrow !== undefined)) {
     const x = lane === undefined ? first - 16 : first + lane.place * between;
-    const turn = Math.sign((lane?.y ?? y) - y) * Math.min(8, Math.abs((lane?.y ?? y) - y) / 2);
-    const bend = Math.abs(turn);
-    const d =
-      lane === undefined
-        ? `M0 ${y}H${x - 2}M${x} ${y - 4}l8 8m0-8l-8 8`
-        : `M0 ${y}H${x - bend}q${bend} 0 ${bend} ${turn}V${lane.y - turn}q0 ${turn} ${-bend} ${turn}H7`;
-    draw("path", { class: lane ? `arrow tone-${lane.place % 6} ${arrow.kind}` : "dead", d });
+    if (lane === undefined) {
+      draw("path", { class: "dead", d: `M0 ${y}H${x - 2}M${x} ${y - 4}l8 8m0-8l-8 8` });
+      continue;
+    }
+    const turn = lane.y < y ? -8 : 8;
+    const d = `M0 ${y}H${x - 8}q8 0 8 ${turn}V${lane.y - turn}q0 ${turn} -8 ${turn}H7`;
+    draw("path", { class: `arrow tone-${lane.place % 6} ${arrow.kind}`, d });
   }
   for (const { arrow, lane, y } of ports) {
-    if (arrow === undefined) draw("path", { class: `head tone-${lane.place % 6}`, d: `M1 ${y}l8-4.5v9z` });
+    const tone = `tone-${lane?.place % 6}`;
+    if (arrow === undefined) draw("path", { class: `head ${tone}`, d: `M1 ${y}l8-4.5v9z` });
     else if (arrow.number > 1) draw("text", { x: 9, y: y + 3.5 }, arrow.number.toLocaleString("en"));
   }
 }

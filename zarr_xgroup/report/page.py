@@ -40,12 +40,15 @@ _MOST_TOLD = 50_000
 _ROWS_AT_FIRST = 40
 #: How many rows of arrays are one that unfolds where groups come below them.
 _MANY_ARRAYS = 6
-#: How many names and chips a row has, how many links a list, how many items one that is unfolded at first.
-_MOST_NAMES = 4
-_MOST_LINKS = 20
+#: How many chips a row has, how many arrays a problem names, how many rows are told that refer to one,
+#: and how many items a list has that is unfolded at first.
+_MOST_CHIPS = 4
+_MOST_NAMED = 5
+_MOST_USERS = 20
 _MOST_OPEN = 20
-#: How many letters of a name a row has, and of any text the page.
+#: How many letters a name in a row has, several names, and any text.
 _LONGEST_NAME = 120
+_LONGEST_NAMES = 60
 _LONGEST_TEXT = 1000
 
 #: Where the values of a coordinate are.
@@ -174,10 +177,10 @@ def _lines(lines: Iterable[str]) -> _Html:
     return _joined(_html('<div class="line">{}</div>', line) for line in lines if line)
 
 
-def _first(links: Sequence[_Html]) -> list[str]:
+def _first(links: Sequence[_Html], most: int) -> list[str]:
     """Return the first links, and how many more there are."""
-    more = [f"{len(links) - _MOST_LINKS:,} more"] if len(links) > _MOST_LINKS else []
-    return [*links[:_MOST_LINKS], *more]
+    more = [f"{len(links) - most:,} more"] if len(links) > most else []
+    return [*links[:most], *more]
 
 
 def _section(name: str, heading: str, items: Sequence[_Html]) -> str:
@@ -193,10 +196,11 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _names(alike: Sequence[FoundArray] | Sequence[FoundGroup]) -> str:
-    """Return the names of things that are alike, the first and the last of many."""
-    if len(alike) > _MOST_NAMES:
-        return f"{_short(alike[0].name)} \u2026 {_short(alike[-1].name)}"
-    return ", ".join(_short(one.name) for one in alike)
+    """Return the names of things that are alike, the first and the last if they are too long."""
+    names = ", ".join(one.name for one in alike)
+    if len(alike) == 1 or len(names) <= _LONGEST_NAMES:
+        return _short(names)
+    return f"{_short(alike[0].name)} \u2026 {_short(alike[-1].name)}"
 
 
 def _sizes(array: FoundArray) -> str:
@@ -353,7 +357,7 @@ class _Tree:
         card = [
             _remark(f"{len(alike):,} groups alike" if len(alike) > 1 else ""),
             _remark(_counted(arrays, "array") if arrays else ""),
-            *[*conventions.values()][:_MOST_NAMES],
+            *[*conventions.values()][:_MOST_CHIPS],
         ]
         # Others are told of the arrays that have them, or that they are.
         told = {name for array in group.arrays for name in array.coordinates}
@@ -375,11 +379,11 @@ class _Tree:
         is_one_size = len({*sizes.values()}) == 1
         is_told = missing and Place(array.path) not in self._wrong
         card = [
-            _remark(f"{len(alike):,} arrays alike" if len(alike) > _MOST_NAMES else ""),
+            _remark(f"{len(alike):,} arrays alike" if len(alike) > _MOST_CHIPS else ""),
             _remark(_sizes(array) if is_one_size else ""),
             _remark(array.dtype if is_one_size else ""),
             _remark("coordinate" if array.is_coordinate else ""),
-            *map(_chip, array.conventions[:_MOST_NAMES]),
+            *map(_chip, array.conventions[:_MOST_CHIPS]),
             _badge("lacking", f"no coordinate {missing}") if is_told else "",
         ]
         paths = sizes if is_one_size else [f"{path} {size}" for path, size in sizes.items()]
@@ -416,7 +420,7 @@ class _Tree:
             "Problems": _list(links),
             **facts,
             "References": _list(self._reference(reference, path) for reference in references),
-            "Referred to by": _list(_first(users)),
+            "Referred to by": _list(_first(users, _MOST_USERS)),
         }
         terms = [
             _html('<dt>{}</dt><dd class="{}">{}</dd>', term, term.split()[0].lower(), fact)
@@ -491,7 +495,7 @@ class _Tree:
             if place is not None and not place_before(place, problem.arrays):
                 place = None
             named = (Place(path) for path in problem.arrays if place is None or path != place.node)
-            links = _joined(_first([self._link(array) for array in named]), " ")
+            links = _joined(_first([self._link(array) for array in named], _MOST_NAMED), " ")
             lines = [
                 f"opened without {problem.lost}" if problem.lost else "",
                 _html("at {}", self._link(place)) if place else "",
