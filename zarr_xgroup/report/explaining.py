@@ -174,8 +174,9 @@ class _Explaining:
         )
 
     def _group(self, plan: GroupPlan) -> FoundGroup:
+        """Return a group: its arrays, the coordinates of its Dataset, the levels of its pyramid."""
         if not self._planned.asks_for(plan.node):
-            return FoundGroup(str(plan.node), (), (), ())
+            return FoundGroup(str(plan.node))
         dropped, assumed = self._planned.dropped, self._planned.assumed
         kept = (variable for variable in plan.variables if variable.name not in dropped)
         variables = {variable.name: variable for variable in kept}
@@ -230,6 +231,7 @@ class _Explaining:
         variables: Mapping[str, PlannedVariable],
         coordinates: Sequence[PlannedVariable],
     ) -> Iterator[FoundArray]:
+        """Yield the arrays of a group, each with the coordinates that fit its dimensions."""
         # A coordinate is compared with the arrays that have its first dimension: there may be thousands.
         by_first: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for number, coordinate in enumerate(coordinates):
@@ -281,6 +283,7 @@ class _Explaining:
                     yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
     def _is_declared_at(self, handler: type[ConventionHandler], node: Node) -> bool:
+        """Tell whether a node declares a convention; it is worked out once for all arrays below it."""
         if (handler, node) not in self._declares:
             attributes = self._attributes(node)
             by_root = not node.path and is_declared_of_store(handler, attributes)
@@ -292,6 +295,7 @@ class _Explaining:
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
+        """Yield what an open warns of."""
         planned = self._planned
         findings = [*planned.library.findings, *planned.findings]
         for plan in self._asked_for:

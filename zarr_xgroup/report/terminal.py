@@ -173,6 +173,7 @@ def explanation_parts(
 
 
 def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
+    """Return what is wrong, where, what was lost by it, and for which other arrays."""
     text = literal(f"[{number}] ", "red") + literal(problem.kind.capitalize(), "bold")
     place = problem.place
     if problem.text:
@@ -328,6 +329,7 @@ def _conventions(array: FoundArray) -> Text:
 
 
 def _coordinate(coordinate: FoundCoordinate) -> Text:
+    """Return the name of a coordinate, its dimensions, and where its values come from."""
     style = _KIND_STYLES.get(coordinate.kind, "")
     dims = f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " "
     facts = [literal(coordinate.text)] if coordinate.text else []
