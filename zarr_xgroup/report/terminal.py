@@ -262,6 +262,7 @@ class _StoreTree:
         facts += [literal(array.times)] if array.times else []
         details = [literal("; ").join(facts)] if facts else []
         coordinates = [known[name] for name in array.coordinates if name in known]
+        shown = ", ".join if self._is_whole else listed
         own, again = [], []
         for coordinate in () if array.is_coordinate else coordinates:
             if coordinate.name in above:
@@ -271,9 +272,9 @@ class _StoreTree:
             else:
                 details.append(_coordinate(coordinate))
         for text, names in (("of the group", own), ("as above", again)):
-            details += [literal(f"coordinates {text}: {listed(names)}", "dim")] if names else []
+            details += [literal(f"coordinates {text}: {shown(names)}", "dim")] if names else []
         if array.missing:
-            details.append(literal(f"no coordinate along {listed(array.missing)}", "yellow"))
+            details.append(literal(f"no coordinate along {shown(array.missing)}", "yellow"))
         details += self._about(array.path, [coordinate.origin for coordinate in coordinates])
         return self._with_details(label, details)
 

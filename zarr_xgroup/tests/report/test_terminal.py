@@ -259,6 +259,22 @@ def test_text_of_a_deep_tree_is_short_and_its_whole_complete() -> None:
     assert drawn(found, is_whole=True).count("no coordinate along lat") == 500
 
 
+def test_of_many_coordinates_the_first_are_shown() -> None:
+    names = tuple(f"c{n}" for n in range(200))
+    coordinates = [
+        FoundCoordinate(name, ("x",), "computed" if n % 2 else "own", text=f"values {n}")
+        for n, name in enumerate(names)
+    ]
+    found = FoundArray("/a", ("x",), (3,), "i1", coordinates=names, missing=names)
+    group = FoundGroup("/", (found,), tuple(coordinates))
+    explanation = Explanation("s.zarr", "/", 3, False, (group,))
+    shown, whole = repr(explanation), drawn(explanation, is_whole=True)
+    assert len(shown.splitlines()) < 30
+    assert "... 82 more lines\n" in shown
+    assert "and 170 more" in shown
+    assert Counter(re.findall(r"\bc\d+", whole)) == dict.fromkeys(names, 2)
+
+
 def test_a_store_of_no_groups() -> None:
     assert "Groups: 0." in drawn(Explanation("empty.zarr", "/", 3, False))
 
