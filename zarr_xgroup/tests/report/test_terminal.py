@@ -6,7 +6,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -468,24 +468,3 @@ def test_arrays_that_a_text_names_shortened_are_not_named_again() -> None:
     )
     text = drawn(Explanation("ocean.zarr", "/", 3, False, problems=(problem,)))
     assert paths[0] not in text.replace("\n    ", "")
-
-
-class CountedArray(FoundArray):
-    """An array that counts how often a member of one is asked for."""
-
-    read: ClassVar[Counter[str]] = Counter()
-
-    def __getattribute__(self, name: str) -> Any:
-        CountedArray.read[name] += 1
-        return super().__getattribute__(name)
-
-
-def test_each_of_many_arrays_is_compared_once() -> None:
-    flat = (FoundGroup("/", tuple(CountedArray(f"/a{n}", (), (n,), "i1") for n in range(2000))),)
-    groups = (
-        FoundGroup(f"/g{n}", (CountedArray(f"/g{n}/a{n}", (), (n,), "i1"),)) for n in range(2000)
-    )
-    for found in (flat, (FoundGroup("/"), *groups)):
-        CountedArray.read.clear()
-        assert "1988 more" in repr(Explanation("many.zarr", "/", 3, False, found))
-        assert CountedArray.read["conventions"] < 2.1 * 2000  # its own, and all
