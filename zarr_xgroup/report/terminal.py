@@ -225,9 +225,11 @@ class _StoreTree:
             if more_arrays:
                 branch.add(_more(more_arrays, "array", self._hint))
             for same in groups:
-                below, name = (branch, same[0].name) if depth < _DEEPEST else (tree, same[0].path)
-                level = depth + 1 if below is branch else 1
-                pending.append((same[0], below.add(self._group(same, name)), level))
+                if depth < _DEEPEST:
+                    below, level = branch.add(self._group(same, same[0].name)), depth + 1
+                else:  # there would be no room for it: it begins anew at the left
+                    below, level = tree.add(self._group(same, same[0].path)), 1
+                pending.append((same[0], below, level))
             if more_groups:
                 branch.add(_more(more_groups, "group", self._hint))
         return tree
@@ -237,7 +239,7 @@ class _StoreTree:
         group, others = alike[0], [group.name for group in alike[1:]]
         label = literal(name, "bold blue", longest=_LONGEST_NAME)
         if others:
-            text = f" and {len(others)} {'group' if len(others) == 1 else 'groups'} like it: "
+            text = f" and {_counted(len(others), 'group')} like it: "
             label += literal(text, "dim") + _names(others)
         levels = level_lines(group.levels, group.path) if group.levels else ()
         return self._with_details(label, [*levels, *self._about(group.path, ())])
@@ -306,8 +308,7 @@ class _StoreTree:
         if told:
             yield literal(f"see {', '.join(f'[{number}]' for number in told)} below", "red")
         elif numbers:
-            text_of_number = "1 problem" if len(numbers) == 1 else f"{len(numbers)} problems"
-            yield literal(f"{text_of_number}{self._hint}", "red")
+            yield literal(f"{_counted(len(numbers), 'problem')}{self._hint}", "red")
 
 
 def _conventions(array: FoundArray) -> Text:
@@ -364,7 +365,11 @@ def _names(names: Sequence[str], style: str = "") -> Text:
 
 def _more(count: int, noun: str, hint: str) -> Text:
     """Return how many more things of a kind there are."""
-    return literal(f"... {count} more {noun}{'' if count == 1 else 's'}{hint}", "dim")
+    return literal(f"... {_counted(count, f'more {noun}')}{hint}", "dim")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 # Verdicts.
