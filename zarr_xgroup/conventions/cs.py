@@ -168,7 +168,7 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down that there is not exactly one way; ``{"ref": {"external": ...}}`` is one, too."""
-        given = [way for way in cls.ways if fragment.get(way) is not None]
+        given = [way for way in cls.ways if fragment.value.get(way) is not None]
         wrapped = fragment.get(WRAPPED)
         external = None if wrapped is None else wrapped.get("external")
         if external is not None and "external" not in given:
@@ -331,11 +331,11 @@ class AxisMembers(_CsModel, frozen=True, kw_only=True):
     @classmethod
     def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Take down a unit beside that of times."""
-        unit = fragment.get("unit")
-        if unit is not None and fragment.get("time") is not None:
+        if all(fragment.value.get(key) is not None for key in ("unit", "time")):
             reason = _("says nothing beside {key!r}").format(key="time")
-            remedy = _("leave one of {keys} out").format(keys="unit, time")
-            reader.report(FORM, unit, reason, remedy, severity="warning", value_kept=True)
+            place, remedy = fragment.place("unit"), _("leave one of {keys} out")
+            remedy = remedy.format(keys="unit, time")
+            reader.report(FORM, place, reason, remedy, severity="warning", value_kept=True)
 
 
 class CoordinateSet(AxisMembers, frozen=True, kw_only=True):
@@ -418,16 +418,16 @@ class System(_CsModel, frozen=True, kw_only=True):
         """
         axes = found.get("axes", ())
         _take_down_doubles(axes, fragment.node, reader)
-        misspelt = cls.misspelt(fragment.value).values()
-        is_lacking = "type" not in fragment.value and "type" not in misspelt
-        if is_lacking and isinstance(fragment.value.get("axes"), OBJECT):  # older ones have none
+        is_newer = isinstance(fragment.value.get("axes"), OBJECT)  # older ones have no type
+        is_lacking = "type" not in fragment.value and is_newer
+        if is_lacking and "type" not in cls.misspelt(fragment.value).values():
             letters = [axis.abbreviation for _name, axis in axes if isinstance(axis, Axis)]
             kinds = {_TYPE_OF.get(letter, "undefined") for letter in letters} or {"undefined"}
             remedy = write("type", kinds.pop() if len(kinds) == 1 else "compound")
             place, text = fragment.place("type"), _("is missing")
             reader.report(TYPE, place, text, remedy, severity="warning", value_kept=True)
         has_id = "id" in found and any(map(found["id"].value.get, CRS_KEYS))
-        if not has_id and any(fragment.get(key) is not None for key in CRS_KEYS):
+        if not has_id and any(fragment.value.get(key) is not None for key in CRS_KEYS):
             found["id"] = ProjObject().read(fragment, fields_of(cls)["id"][1], reader)
 
 
@@ -442,8 +442,9 @@ def _take_down_doubles(
     for name, axis in axes:
         if isinstance(axis, Part) or axis.abbreviation not in ABBREVIATIONS:
             continue
-        other, place = known.setdefault(axis.abbreviation, name), axis.place(node, "abbreviation")
-        if other != name and Place("", place.pointer) not in told:
+        other = known.setdefault(axis.abbreviation, name)
+        place = None if other == name else axis.place(node, "abbreviation")
+        if place is not None and Place("", place.pointer) not in told:
             text = _("{value} is the abbreviation of axis {other!r}, too")
             text = text.format(value=shown(axis.abbreviation), other=other)
             free = ", ".join(letter for letter in ABBREVIATIONS if letter not in known)
