@@ -62,7 +62,6 @@ _KINDS = {
 }
 
 _FALLBACK = "by another rule than the first"
-_NAME = '<span class="name">{}</span>'
 
 #: A frame that may do nothing but run its script, and the text that shows where there is no frame.
 #: The frame says how high the page is, and becomes as high up to a limit.
@@ -208,16 +207,13 @@ def _sizes(array: FoundArray) -> str:
     return " \u00d7 ".join(f"{name} {size}" for name, size in pairs) or "scalar"
 
 
-def _remark(text: str) -> str:
-    return _html('<span class="remark">{}</span>', text) if text else ""
+def _span(kind: str, text: str) -> str:
+    """Return a text of a kind, "" if there is none."""
+    return _html('<span class="{}">{}</span>', kind, text) if text else ""
 
 
-def _chip(convention: FoundConvention) -> _Html:
-    return _html('<span class="chip {}">{}</span>', convention.tier, _short(convention.name))
-
-
-def _badge(kind: str, text: str) -> _Html:
-    return _html('<span class="badge {}">{}</span>', kind, text)
+def _chip(convention: FoundConvention) -> str:
+    return _span(f"chip {convention.tier}", _short(convention.name))
 
 
 def _is_loss(problem: FoundProblem) -> bool:
@@ -342,12 +338,14 @@ class _Tree:
             if groups and len(arrays) >= _MANY_ARRAYS:
                 label = _counted(sum(map(len, arrays)), "array")
                 folded = '<details class="row arrays"><summary>{}</summary>{}</details>'
-                rows = _html(folded, _html(_NAME, label), rows)
+                rows = _html(folded, _span("name", label), rows)
             parts.append(rows)
             pending += ["</details>", *reversed(groups)]
         for row in self._elsewhere:
             kind = "elsewhere in this store" if row.store is None else "another store"
-            parts.append(self._row(row, "elsewhere", row.store or row.node, [_remark(kind)], {}))
+            parts.append(
+                self._row(row, "elsewhere", row.store or row.node, [_span("remark", kind)], {})
+            )
         return "".join(parts)
 
     def _group(self, alike: Sequence[FoundGroup]) -> _Html:
@@ -355,8 +353,8 @@ class _Tree:
         arrays = sum(self._arrays[one.path] for one in alike)
         conventions = {one.name: _chip(one) for array in group.arrays for one in array.conventions}
         card = [
-            _remark(f"{len(alike):,} groups alike" if len(alike) > 1 else ""),
-            _remark(_counted(arrays, "array") if arrays else ""),
+            _span("remark", f"{len(alike):,} groups alike" if len(alike) > 1 else ""),
+            _span("remark", _counted(arrays, "array") if arrays else ""),
             *[*conventions.values()][:_MOST_CHIPS],
         ]
         # Others are told of the arrays that have them, or that they are.
@@ -379,12 +377,12 @@ class _Tree:
         is_one_size = len({*sizes.values()}) == 1
         is_told = missing and Place(array.path) not in self._wrong
         card = [
-            _remark(f"{len(alike):,} arrays alike" if len(alike) > _MOST_CHIPS else ""),
-            _remark(_sizes(array) if is_one_size else ""),
-            _remark(array.dtype if is_one_size else ""),
-            _remark("coordinate" if array.is_coordinate else ""),
+            _span("remark", f"{len(alike):,} arrays alike" if len(alike) > _MOST_CHIPS else ""),
+            _span("remark", _sizes(array) if is_one_size else ""),
+            _span("remark", array.dtype if is_one_size else ""),
+            _span("remark", "coordinate" if array.is_coordinate else ""),
             *map(_chip, array.conventions[:_MOST_CHIPS]),
-            _badge("lacking", f"no coordinate {missing}") if is_told else "",
+            _span("badge lacking", f"no coordinate {missing}") if is_told else "",
         ]
         paths = sizes if is_one_size else [f"{path} {size}" for path, size in sizes.items()]
         facts = {
@@ -405,7 +403,7 @@ class _Tree:
         badge = ""
         if wrong := [problems[number - 1] for number in self._wrong.get(row, ())]:
             text = _counted(sum(problem.count for problem in wrong), "problem")
-            badge = _badge("loss" if any(map(_is_loss, wrong)) else "", text)
+            badge = _span("badge loss" if any(map(_is_loss, wrong)) else "badge", text)
         path = row.node if row.store is None else ""
         references = self._folding.references[path]
         users = [
@@ -427,13 +425,12 @@ class _Tree:
             for term, fact in facts.items()
             if fact
         ]
-        label = _html(_NAME, _short(name))
         return _html(
             '<details id="{}" class="row {}"{}><summary>{}</summary>{}</details>',
             self._ids[row],
             kind,
             " open" if path in self._open else "",
-            _joined((label, *card, badge)),
+            _joined((_span("name", _short(name)), *card, badge)),
             _html("<dl>{}</dl>", _joined(terms)) if terms else "",
         )
 
@@ -457,10 +454,10 @@ class _Tree:
             f"cell boundaries: {coordinate.bounds}" if coordinate.bounds else "",
         ]
         return _html(
-            '<b>{}</b> {} <span class="chip">{}</span>{}{}',
+            "<b>{}</b> {} {}{}{}",
             coordinate.name,
             f"({', '.join(coordinate.dims)})" if coordinate.dims else "",
-            _KINDS.get(coordinate.kind, coordinate.kind),
+            _span("chip", _KINDS.get(coordinate.kind, coordinate.kind)),
             " index" if coordinate.is_index else "",
             _lines(lines),
         )
@@ -471,8 +468,10 @@ class _Tree:
         return _html(
             "<code>{}</code> {}{}{}",
             reference.target,
-            _html("\u2192 {}", self._link(target)) if target else _badge("loss", "leads nowhere"),
-            _html(" {}", _badge("", _FALLBACK)) if reference.by_fallback else "",
+            _html("\u2192 {}", self._link(target))
+            if target
+            else _span("badge loss", "leads nowhere"),
+            _html(" {}", _span("badge", _FALLBACK)) if reference.by_fallback else "",
             _lines([reference.text, _html("at {}", where)]),
         )
 
@@ -501,7 +500,7 @@ class _Tree:
                 _html("at {}", self._link(place)) if place else "",
                 _html("concerns {}", links) if links else "",
             ]
-            kind = _badge("loss" if _is_loss(problem) else "", problem.kind)
+            kind = _span("badge loss" if _is_loss(problem) else "badge", problem.kind)
             item = '<li id="p{}">{} {}{}</li>'
             items.append(_html(item, f"{number}", kind, problem.text, _lines(lines)))
         return _section("problems", "Problems", items)
