@@ -183,6 +183,21 @@ class XGroupMetadataError(XGroupError, ValueError):
     remedy: str = ""
     severity: Severity = "error"
 
+    @classmethod
+    def of(
+        cls,
+        place: str,
+        keys: tuple[str, ...],
+        reason: str,
+        rule: Rule | None = None,
+        remedy: str = "",
+        severity: Severity = "error",
+    ) -> Self:
+        """Return the error of a value: where it is written, what is wrong, by which rule, and what to write."""
+        error = cls(reason, place=place, reason=reason)
+        error.keys, error.rule, error.remedy, error.severity = keys, rule, remedy, severity
+        return error
+
 
 @contextmanager
 def containing() -> Iterator[None]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import accumulate, chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TypeVar
 
 from zarr_xgroup.errors import (
@@ -74,6 +74,17 @@ OPEN_RULES = {
     Topic.NAME: Rule("open/names", _DOCUMENT, "9 Coordinates and their names"),
     Topic.METADATA: Rule("open/metadata", _DOCUMENT, "5 Variables"),
     Topic.NO_PRINCIPAL: Rule("open/principal-convention", _DOCUMENT, "8.1 Declaration"),
+}
+
+
+#: What tells of each topic, in the order in which it is told.
+_WARNINGS: dict[Topic, type[XGroupWarning]] = {
+    Topic.DIMENSION: XGroupDimensionWarning,
+    Topic.NAME: XGroupNameWarning,
+    Topic.METADATA: XGroupMetadataWarning,
+    Topic.PROBLEM: XGroupResolutionWarning,
+    Topic.CHOICE: XGroupResolutionWarning,
+    Topic.NO_PRINCIPAL: XGroupNoPrincipalWarning,
 }
 
 
@@ -184,10 +195,8 @@ class Finding:
         """Return the error behind it, or what is raised where it keeps from going on."""
         if self.error is not None:
             return self.error
-        error = XGroupMetadataError(self.text, place=str(self.place), reason=self.text)
-        error.keys, error.rule = self.place.keys, self.rule
-        error.remedy, error.severity = self.remedy, self.severity
-        return error
+        place, keys = str(self.place), keys_of(self.place.pointer)
+        return XGroupMetadataError.of(place, keys, self.text, self.rule, self.remedy, self.severity)
 
 
 def report(
@@ -240,7 +249,10 @@ def report(
         if isinstance(error, XGroupMetadataError) and error.rule:
             rule, remedy, severity = error.rule, error.remedy, error.severity
     if error is not None and error.place and not (where.pointer or where.store):
-        where = _place_of(error, where.node)
+        # The error knows where in the node, or in which other one; a node may have "#" in its name.
+        pointer = error.place.removeprefix(where.node)
+        node = where.node if pointer.startswith("#") else error.place.partition("#")[0]
+        where = Place(node, pointer.partition("#")[2])
     return Finding(
         rule,
         where,
@@ -252,15 +264,6 @@ def report(
         cost=cost,
         error=error,
     )
-
-
-def _place_of(error: XGroupError, node: str) -> Place:
-    """Return the place that an error names; the node is the one that it is probably in."""
-    pointer = error.place.removeprefix(node)
-    if pointer.startswith("#"):
-        return Place(node, pointer[1:])
-    other, _hash, pointer = error.place.partition("#")
-    return Place(other, pointer)
 
 
 def without_attributes(node: Node, error: XGroupError) -> Finding:
@@ -288,8 +291,27 @@ def referred_to_by(attribute: str, name: str = "") -> str:
 
 
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
-    """Return the warnings that tell findings, one for each cause."""
-    return [_warning(it) for it in by_cause(findings)]
+    """Return the warnings that tell findings, one for each cause: arrays, what they lost, where, and why."""
+    found = []
+    for finding in by_cause(findings):
+        topic, arrays, place = finding.topic or Topic.METADATA, finding.arrays, finding.place
+        before = place_before(place, arrays)
+        where = before and listed([before], count=max(1, len(finding.places)))
+        text = finding.text
+        if finding.cost:
+            text = ngettext(
+                "{names} was opened without {lost}: {error}",
+                "{names} were opened without {lost}: {error}",
+                len(arrays),
+            ).format(names=listed(arrays), lost=finding.cost, error=after_place(where, text))
+        elif topic is not Topic.NO_PRINCIPAL:  # its text counts the arrays
+            is_in_array = arrays == (place.node,) and place.store is None
+            text = after_place(where, text)
+            text = text if is_in_array and where else after_place(listed(arrays), text)
+        warning = _WARNINGS[topic](text, finding.as_error() if finding.cost else finding.error)
+        warning.paths = arrays
+        found.append(warning)
+    return found
 
 
 def by_cause(findings: Iterable[Finding]) -> list[Finding]:
@@ -298,9 +320,9 @@ def by_cause(findings: Iterable[Finding]) -> list[Finding]:
     What was wrong comes first, what was not declared last.
     """
     topics = list(_WARNINGS)
-    told = [(topics.index(it.topic), it) for it in findings if it.topic is not None]
-    ordered = (it for _index, it in sorted(told, key=itemgetter(0)))
-    return group_findings(ordered, by=_cause, most_of=attrgetter("topic"))
+    told = [finding for finding in findings if finding.topic is not None]
+    told.sort(key=lambda finding: topics.index(finding.topic or Topic.METADATA))
+    return group_findings(told, by=_cause, most_of=attrgetter("topic"))
 
 
 def group_findings(
@@ -325,7 +347,27 @@ def group_findings(
     found = [_in_one(same) for same in _grouped(findings, by)]
     if most_of is None:
         return found
-    return list(chain.from_iterable(map(_at_most, _grouped(found, most_of))))
+    limited = []
+    for alike in _grouped(found, most_of):
+        shown, others = alike[: _MOST - 1], alike[_MOST - 1 :]
+        if len(others) > 1:
+            last, count = others[0], sum(finding.count for finding in others)
+            text = ngettext(
+                "{text} (and {count} more of this kind)",
+                "{text} (and {count} more of this kind)",
+                count - 1,
+            ).format(text=last.text, count=count - 1)
+            last = replace(
+                last,
+                text=text,
+                places=_united(finding.places for finding in others),
+                arrays=_united(finding.arrays for finding in others),
+                cost=last.cost and _("what depends on it"),
+                count=count,
+            )
+            others = [last]
+        limited += [*shown, *others]
+    return limited
 
 
 def wording(finding: Finding) -> Hashable:
@@ -362,43 +404,44 @@ def _grouped(
 
 def _in_one(same: Sequence[Finding]) -> Finding:
     """Return findings that have something in common as one: about all of their arrays, the first place."""
-    found, places = same[0], _united(it.places or (it.place,) for it in same)
-    text, cost = _in_one_text(same, [it.text for it in same]), found.cost
-    error = found.error
-    if found.topic is Topic.PROBLEM and isinstance(error, XGroupStoreError) and error.store:
-        text, places = "; ".join(dict.fromkeys(it.error.reason for it in same if it.error)), ()
-        found = replace(found, error=XGroupStoreError.of(error.store, text, error.place))
-        found.as_error().__cause__ = error.__cause__
-    if found.topic is Topic.PROBLEM or cost:
-        cost = _lost(same)
+    first, error, cost = same[0], same[0].error, same[0].cost
+    arrays = _united(finding.arrays for finding in same)
+    places = _united(finding.places or (finding.place,) for finding in same)
+    text = _in_one_text(same, [finding.text for finding in same])
+    if first.topic is Topic.PROBLEM and isinstance(error, XGroupStoreError) and error.store:
+        # All that is wrong with the store, whoever refers to it.
+        reasons = dict.fromkeys(finding.error.reason for finding in same if finding.error)
+        text, places, cause = "; ".join(reasons), (), error.__cause__
+        error = XGroupStoreError.of(error.store, text, error.place)
+        error.__cause__ = cause
+    if first.topic is Topic.PROBLEM or cost:
+        # What arrays were opened without, and each time which if not all lack the same.
+        lacking: defaultdict[str, set[str]] = defaultdict(set)
+        for finding in same:
+            attribute = finding.place.pointer.removeprefix("/attributes/")
+            lost = finding.cost or _("what depends on it")
+            if not finding.cost and attribute != finding.place.pointer:
+                lost = _("what {attribute!r} declares").format(attribute=attribute)
+            lacking[shortened(lost, _LONGEST_LOST)].update(finding.arrays)
+        named = list(lacking)
+        if any(paths != {*arrays} for paths in lacking.values()):
+            named = [
+                f"{lost} ({path})" for lost, paths in lacking.items() for path in sorted(paths)
+            ]
+        cost = listed(named, _NAMED_LOST)
     return replace(
-        found,
+        first,
         text=presentable(text),
-        remedy=presentable(_in_one_text(same, [it.remedy for it in same])),
+        remedy=presentable(_in_one_text(same, [finding.remedy for finding in same])),
         cost=presentable(cost),
-        arrays=_united(it.arrays for it in same),
+        arrays=arrays,
         places=places,
+        error=error,
     )
 
 
-def _at_most(findings: list[Finding]) -> list[Finding]:
-    """Return findings, at most 200, the last of which stands for all others."""
-    if len(findings) <= _MOST:
-        return findings
-    shown, others = findings[: _MOST - 1], findings[_MOST - 1 :]
-    count = sum(it.count for it in others)
-    text = ngettext(
-        "{text} (and {count} more of this kind)",
-        "{text} (and {count} more of this kind)",
-        count - 1,
-    ).format(text=others[0].text, count=count - 1)
-    places, arrays = _united(it.places for it in others), _united(it.arrays for it in others)
-    cost = others[0].cost and _("what depends on it")
-    last = replace(others[0], text=text, places=places, arrays=arrays, cost=cost, count=count)
-    return [*shown, last]
-
-
 def _united(parts: Iterable[tuple[P, ...]]) -> tuple[P, ...]:
+    """Return what is in any of several tuples, each once."""
     return tuple(dict.fromkeys(chain.from_iterable(parts)))
 
 
@@ -406,7 +449,8 @@ def _in_one_text(findings: Iterable[Finding], texts: Sequence[str]) -> str:
     """Return one text for several, with relative paths if they differ by these alone, else the first."""
     if len(set(texts)) == 1:
         return texts[0]
-    one, *others = {_relative(text, it) for text, it in zip(texts, findings, strict=True)}
+    pairs = zip(texts, findings, strict=True)
+    one, *others = {_relative(text, finding) for text, finding in pairs}
     return texts[0] if others else one
 
 
@@ -416,7 +460,7 @@ def _relative(text: str, finding: Finding) -> str:
     What is in the root or in no group that the array is in keeps its path.
     """
     array = next(iter(finding.arrays), finding.place.node)
-    groups = [it for it in accumulate(array.split("/")[:-1], "{}/{}".format) if it][::-1]
+    groups = [group for group in accumulate(array.split("/")[:-1], "{}/{}".format) if group][::-1]
 
     def path_from_group(found: re.Match[str]) -> str:
         for levels, group in enumerate(groups):
@@ -427,58 +471,10 @@ def _relative(text: str, finding: Finding) -> str:
     return _PATH.sub(path_from_group, text) if groups else text
 
 
-#: What tells of each topic, in the order in which it is told.
-_WARNINGS: dict[Topic, type[XGroupWarning]] = {
-    Topic.DIMENSION: XGroupDimensionWarning,
-    Topic.NAME: XGroupNameWarning,
-    Topic.METADATA: XGroupMetadataWarning,
-    Topic.PROBLEM: XGroupResolutionWarning,
-    Topic.CHOICE: XGroupResolutionWarning,
-    Topic.NO_PRINCIPAL: XGroupNoPrincipalWarning,
-}
-
-
-def _warning(finding: Finding) -> XGroupWarning:
-    """Return the warning that tells of a finding: its arrays, what they lost, where, and why."""
-    topic, arrays, place = finding.topic or Topic.METADATA, finding.arrays, finding.place
-    before = place_before(place, arrays)
-    where = before and listed([before], count=max(1, len(finding.places)))
-    text = finding.text
-    if finding.cost:
-        text = ngettext(
-            "{names} was opened without {lost}: {error}",
-            "{names} were opened without {lost}: {error}",
-            len(arrays),
-        ).format(names=listed(arrays), lost=finding.cost, error=after_place(where, text))
-    elif topic is not Topic.NO_PRINCIPAL:  # its text counts the arrays
-        is_in_array = arrays == (place.node,) and place.store is None
-        text = after_place(where, text)
-        text = text if is_in_array and where else after_place(listed(arrays), text)
-    warning = _WARNINGS[topic](text, finding.as_error() if finding.cost else finding.error)
-    warning.paths = arrays
-    return warning
-
-
 def place_before(place: Place, arrays: Collection[str]) -> str:
     """Return a place where it is not one of the arrays, which are named anyhow, nor the whole store, else ""."""
     is_said = not place.pointer and (not arrays or place.node in arrays)
     return "" if is_said else str(place)
-
-
-def _lost(findings: Iterable[Finding]) -> str:
-    """Return what arrays were opened without, and each time which if not all lack the same."""
-    lacking: defaultdict[str, set[str]] = defaultdict(set)
-    for finding in findings:
-        attribute = finding.place.pointer.removeprefix("/attributes/")
-        lost = finding.cost or _("what depends on it")
-        if not finding.cost and attribute != finding.place.pointer:
-            lost = _("what {attribute!r} declares").format(attribute=attribute)
-        lacking[shortened(lost, _LONGEST_LOST)].update(finding.arrays)
-    arrays = set().union(*lacking.values())
-    named = list(lacking)
-    if any(of != arrays for of in lacking.values()):
-        named = [f"{lost} ({path})" for lost, of in lacking.items() for path in sorted(of)]
-    return listed(named, _NAMED_LOST)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -144,9 +144,7 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         self, reason: str, rule: Rule | None = None, remedy: str = "", severity: Severity = "error"
     ) -> XGroupMetadataError:
         """Return an error that says what is wrong with this value, by which rule, and what to write."""
-        error = XGroupMetadataError(reason, place=str(self), reason=reason)
-        error.keys, error.rule, error.remedy, error.severity = self.keys, rule, remedy, severity
-        return error
+        return XGroupMetadataError.of(str(self), self.keys, reason, rule, remedy, severity)
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
