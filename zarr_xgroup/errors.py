@@ -68,7 +68,7 @@ class Rule:
 
 def rules_in(module: Mapping[str, object]) -> tuple[Rule, ...]:
     """Return the rules that have a name in a module, given by its `vars()`."""
-    return tuple(it for it in module.values() if isinstance(it, Rule))
+    return tuple(value for value in module.values() if isinstance(value, Rule))
 
 
 def after_place(place: str, text: str) -> str:
@@ -104,7 +104,8 @@ class XGroupError(Exception):
     def __init__(
         self, *arguments: object, place: str = "", target: str = "", reason: str = ""
     ) -> None:
-        super().__init__(*(presentable(it) if isinstance(it, str) else it for it in arguments))
+        texts = (presentable(text) if isinstance(text, str) else text for text in arguments)
+        super().__init__(*texts)
         self.place = redact(place)
         self.target = redact(target)
         self.reason = presentable(reason)
@@ -297,19 +298,11 @@ def warn_user(warning: XGroupWarning) -> None:
     """Give a warning, pointing at the first line outside of this package and xarray."""
     if warning.error is not None:
         redact_causes(warning.error)
-    warnings.warn(warning, stacklevel=_user_stacklevel())
-
-
-def _user_stacklevel() -> int:
-    """Return the `stacklevel` for a `warnings.warn` call in the calling function."""
     level = 1
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame):
-        frame = frame.f_back
-        level += 1
-    return level
-
-
-def _is_ours(frame: FrameType) -> bool:
-    module = str(frame.f_globals.get("__name__", ""))
-    return module.partition(".")[0] in _PASSED_OVER and not module.startswith(_USERS)
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in _PASSED_OVER or module.startswith(_USERS):
+            break
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)

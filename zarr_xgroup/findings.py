@@ -188,8 +188,8 @@ class Finding:
         """Return the same in another node, as far as it is in the first."""
         if node == other:
             return self
-        place, *related = (it.moved(node, other) for it in (self.place, *self.related))
-        return replace(self, place=place, related=tuple(related))
+        related = tuple(place.moved(node, other) for place in self.related)
+        return replace(self, place=self.place.moved(node, other), related=related)
 
     def as_error(self) -> XGroupError:
         """Return the error behind it, or what is raised where it keeps from going on."""

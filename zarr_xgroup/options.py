@@ -111,7 +111,8 @@ DEFAULTS: Mapping[str, Any] = {
 def with_options_shown(function: Function, kind: type[ReportOptions] = OpenOptions) -> Function:
     """Return a function that takes options of a kind, of which `help` and completion show each."""
     found = signature(function)
-    named = [it for it in found.parameters.values() if it.kind != Parameter.VAR_KEYWORD]
+    given = found.parameters.values()
+    named = [parameter for parameter in given if parameter.kind != Parameter.VAR_KEYWORD]
     options = [
         # Annotations are text, as those of the function are.
         Parameter(
@@ -154,7 +155,12 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> Report
         message = _("engine 'xgroup' has no option {names}; it has {options}")
         settled = _without_engine_zarr(settled)
     if unknown := sorted(settled.keys() - kind.__annotations__.keys()):
-        names = ", ".join(_with_likely(name, kind) for name in unknown)
+        named = []
+        for name in unknown:
+            text = _("{name} (did you mean {meant}?)")
+            likely = get_close_matches(name, kind.__annotations__, 1)
+            named.append(text.format(name=name, meant=likely[0]) if likely else name)
+        names = ", ".join(named)
         raise TypeError(
             message.format(names=names, options=", ".join(sorted(kind.__annotations__)))
         )
@@ -165,13 +171,6 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> Report
         text = _("zarr_format must be 2 or 3, got {value!r}")
         raise ValueError(text.format(value=zarr_format))
     return cast(ReportOptions, settled)
-
-
-def _with_likely(name: str, kind: type[ReportOptions]) -> str:
-    """Return the name of an option that there is not, and which was probably meant."""
-    likely = get_close_matches(name, kind.__annotations__, 1)
-    text = _("{name} (did you mean {meant}?)")
-    return text.format(name=name, meant=likely[0]) if likely else name
 
 
 def convention_attrs_of(how: Any) -> ConventionAttrs:

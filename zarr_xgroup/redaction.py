@@ -132,7 +132,7 @@ def _printable_letter(letter: str) -> str:
 def redact(text: str) -> str:
     """Return a text with user information, query and fragment cut out of the URLs in it."""
     if "uri" in text:
-        text = _URI_MEMBER.sub(lambda it: it["key"] + redact_uri(it["uri"]), text)
+        text = _URI_MEMBER.sub(lambda member: member["key"] + redact_uri(member["uri"]), text)
     if ":/" not in text and "//" not in text and "%2f%2f" not in text.lower():
         return text
     return _QUERY_IN_TEXT.sub(_without_query, _without_users(text))
@@ -145,7 +145,7 @@ def _without_users(text: str) -> str:
     ends at the last ``@`` before the next URL. All letters that matter are looked up once.
     """
     authority_ends, user_ends, urls, ats = (
-        [it.start() for it in pattern.finditer(text)]
+        [found.start() for found in pattern.finditer(text)]
         for pattern in (_AUTHORITY_END_IN_TEXT, _USER_END, _NEXT_URL, _AFTER_AT)
     )
 
@@ -229,7 +229,7 @@ def _stand_in(error: BaseException) -> BaseException:
     kind = type(error)
     stand_in: BaseException = RedactedError(f"{kind.__name__}: {_lines(str(error))}")
     if kind.__module__ == "builtins" and not isinstance(error, BaseExceptionGroup):
-        stand_in = kind(*(_lines(it) if isinstance(it, str) else it for it in error.args))
+        stand_in = kind(*(_lines(text) if isinstance(text, str) else text for text in error.args))
     stand_in.__cause__, stand_in.__context__ = error.__cause__, error.__context__
     stand_in.__suppress_context__ = error.__suppress_context__
     return stand_in.with_traceback(error.__traceback__)

@@ -95,7 +95,12 @@ def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
         problem = tree.problems.get(node)
         if problem is not None:
             raise of_store(problem, name)
-        raise XGroupGroupError(_no_group(tree, group, near))
+        message = _("There is no group {group!r} in {store}").format(group=f"/{group}", store=name)
+        is_all_known = tree.stores[0].consolidated_at == ""
+        groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
+        if names := ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS]):
+            message += _("; groups there are: {names}").format(names=names)
+        raise XGroupGroupError(message)
     if document.is_array and not group:
         message = _("{store} is an array, not a group of arrays").format(store=name)
         raise XGroupGroupError(message)
@@ -105,17 +110,6 @@ def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
             "take its variable {name!r}"
         ).format(path=str(node), store=name, parent=str(node.group), name=node.name)
         raise XGroupGroupError(message)
-
-
-def _no_group(tree: Tree, group: str, near: Sequence[str]) -> str:
-    store = tree.stores[0]
-    message = _("There is no group {group!r} in {store}").format(
-        group=f"/{group}", store=store.name
-    )
-    is_all_known = store.consolidated_at == ""
-    groups = [it.path for it in tree.subtree(Node(0, ""))] if is_all_known else near
-    names = ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS])
-    return message + _("; groups there are: {names}").format(names=names) if names else message
 
 
 def check_not_stale(tree: Tree, read: Iterable[str]) -> None:
@@ -155,8 +149,8 @@ def check_foreign_root(found: Found) -> ZarrFormat:
 
 def first_error(found: Iterable[Found]) -> XGroupError | None:
     """Return the first error of reading documents, None if all were read or are absent."""
-    errors = (it for values in found for it in values.values() if isinstance(it, XGroupError))
-    return next(errors, None)
+    values = (value for documents in found for value in documents.values())
+    return next((value for value in values if isinstance(value, XGroupError)), None)
 
 
 def of_store(error: XGroupError, store: str) -> XGroupError:

@@ -44,6 +44,7 @@ from zarr_xgroup.storage.places import (
 if TYPE_CHECKING:
     import aiohttp  # at run time where it is needed: it takes longer than all of this package
 
+_SCHEME = re.compile(r"^[^:/]+(?=://)")
 #: Stands in a warning for all stores beyond the limit, so that there is one warning about them.
 _ALL_OTHERS = "*"
 #: Options with which public data is read without credentials.
@@ -97,9 +98,21 @@ class ForeignStores:
         if self._place is not None and place is not None and self._place.contains(place):
             inside = Node(0, "/".join(place.segments[len(self._place.segments) :]))
         try:
-            _check_uri(uri, links)
+            if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
+                message = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
+                raise XGroupStoreError.of(redact_uri(uri), message)
+            if leads_upwards(links):
+                raise _not_opened(uri, _("there is '..' in its path"))
             if inside is None:
-                self._follow(links)
+                # Counted before it is opened: only the first so many are followed.
+                most = self._limits.stores
+                if most is not None and len(self._followed | {links}) > most:
+                    message = _(
+                        "not followed: an open follows references to {count} other stores, the most that "
+                        "cross_store_max_stores allows"
+                    )
+                    raise XGroupStoreError.of(_ALL_OTHERS, message.format(count=most))
+                self._followed.add(links)
             guarded = await self._check_networks(uri, links, given, referring)
         except XGroupStoreError as error:
             return error
@@ -110,17 +123,6 @@ class ForeignStores:
             self._opened[key] = asyncio.create_task(self._open(uri, given, guarded))
         opened = await self._opened[key]
         return opened if isinstance(opened, XGroupStoreError) else Node(opened, "")
-
-    def _follow(self, links: tuple[Link, ...]) -> None:
-        """Count a store before it is opened: only the first so many are followed."""
-        most = self._limits.stores
-        if most is not None and len(self._followed | {links}) > most:
-            message = _(
-                "not followed: an open follows references to {count} other stores, the most that "
-                "cross_store_max_stores allows"
-            )
-            raise XGroupStoreError.of(_ALL_OTHERS, message.format(count=most))
-        self._followed.add(links)
 
     async def _check_networks(
         self, uri: str, links: Sequence[Link], given: Mapping[Link, object], referring: int
@@ -163,51 +165,34 @@ class ForeignStores:
     async def _open(
         self, uri: str, given: Mapping[Link, dict[str, Any] | None], guarded: Collection[Link]
     ) -> int | XGroupStoreError:
-        options = _storage_options(uri, given, guarded)
-        location = _local_path(uri) if uri.lower().startswith("file://") else _lowered(uri)
+        """Return the number of a store that is opened now, or why it cannot be."""
+        # fsspec's options: by scheme, if it is a chain.
+        by_scheme: dict[str, Any] = {}
+        for text in uri.split("::"):
+            link = Link.parse(text)
+            named = given[link]
+            options = dict(_ANONYMOUS.get(link.scheme, {}) if named is None else named)
+            if link.scheme in ("http", "https"):
+                options.setdefault("get_client", partial(http_client, link in guarded))
+            if options and link.scheme != "file":
+                by_scheme[text.partition("://")[0].lower()] = options
+        all_options = by_scheme if "::" in uri else next(iter(by_scheme.values()), None)
+
+        if uri.lower().startswith("file://"):
+            # Literally, if that is there, else percent-decoded.
+            path = uri[len("file://") :].rstrip("/") or "/"
+            location = path if os.path.exists(path) else unquote(path)
+        else:  # as fsspec takes it: schemes in lower case, no slash at the end
+            links = (
+                _SCHEME.sub(lambda scheme: scheme[0].lower(), text) for text in uri.split("::")
+            )
+            location = "::".join(links).rstrip("/")
         try:
-            return await self._opener(location, options, redact_uri(uri), self._limits)
+            return await self._opener(location, all_options or None, redact_uri(uri), self._limits)
         except (XGroupError, Warning) as error:  # a warning that is to be an error
             problem = _not_opened(uri, str(error))
             problem.__cause__ = error
             return problem
-
-
-def _check_uri(uri: str, links: tuple[Link, ...]) -> None:
-    """Raise XGroupStoreError if a URI can be that of no store."""
-    if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
-        message = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
-        raise XGroupStoreError.of(redact_uri(uri), message)
-    if leads_upwards(links):
-        raise _not_opened(uri, _("there is '..' in its path"))
-
-
-def _storage_options(
-    uri: str, given: Mapping[Link, dict[str, Any] | None], guarded: Collection[Link]
-) -> dict[str, Any] | None:
-    """Return fsspec's options for a URI: by scheme, if it is a chain."""
-    by_scheme: dict[str, Any] = {}
-    for text in uri.split("::"):
-        link = Link.parse(text)
-        options = given[link]
-        options = dict(_ANONYMOUS.get(link.scheme, {}) if options is None else options)
-        if link.scheme in ("http", "https"):
-            options.setdefault("get_client", partial(http_client, link in guarded))
-        if options and link.scheme != "file":
-            by_scheme[text.partition("://")[0].lower()] = options
-    return by_scheme or None if "::" in uri else next(iter(by_scheme.values()), None)
-
-
-def _lowered(uri: str) -> str:
-    """Return a URI as fsspec takes it: schemes in lower case, no slash at the end."""
-    links = (re.sub(r"^[^:/]+(?=://)", lambda m: m[0].lower(), link) for link in uri.split("::"))
-    return "::".join(links).rstrip("/")
-
-
-def _local_path(uri: str) -> str:
-    """Return the path of a ``file://`` URI: literally if it is there, else percent-decoded."""
-    path = uri[len("file://") :].rstrip("/") or "/"
-    return path if os.path.exists(path) else unquote(path)
 
 
 def _not_opened(uri: str, reason: str) -> XGroupStoreError:

@@ -32,10 +32,9 @@ from zarr_xgroup.storage.failures import (
 )
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
 from zarr_xgroup.storage.opening import describe_store, named_by, open_store, uri_of
-from zarr_xgroup.storage.reading import StoreReader
-from zarr_xgroup.storage.start import Start, find_start, groups_near
+from zarr_xgroup.storage.reading import StoreReader, wait
+from zarr_xgroup.storage.start import find_start, groups_near
 from zarr_xgroup.storage.stores import OpenStore, known_store
-from zarr_xgroup.storage.waiting import wait
 
 T = TypeVar("T")
 
@@ -211,7 +210,7 @@ class Library:
             subtree = self.tree.subtree(Node(0, group))
             wait(
                 beside.read_members(
-                    beside.node(it.path) for it in subtree if self.pattern.matches(it.path)
+                    beside.node(node.path) for node in subtree if self.pattern.matches(node.path)
                 )
             )
         return beside.number
@@ -322,7 +321,7 @@ class Library:
         documents: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         members: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         # The same order each time: of URIs that name one store the first is that by which it is opened.
-        for node, of_members, uri in sorted(lacking, key=lambda it: (it.uri or "", str(it))):
+        for node, of_members, uri in sorted(lacking, key=lambda lack: (lack.uri or "", str(lack))):
             if uri is not None:
                 links[node.store, uri].append(node.path)
             else:
@@ -340,8 +339,8 @@ class Library:
 def groups_instead(library: Library, opened: str) -> list[str]:
     """Return, if a group that was read holds no array, the nearest groups below it that do, at most eight."""
     tree, node = library.tree, Node(0, opened)
-    is_broken = any(it.group == node for it in tree.problems if it.path and it.store == 0)
-    if tree.arrays(node) or is_broken:
+    broken = (wrong.group for wrong in tree.problems if wrong.path and wrong.store == 0)
+    if tree.arrays(node) or node in broken:
         return []
     found: list[str] = []
     level = [node]
@@ -366,49 +365,44 @@ async def _open(library: Library, store_like: Any, options: StoreOptions) -> str
     is_pattern = not set("*?[").isdisjoint(asked)
     start = await find_start(store_like, "" if is_pattern else asked, options)
     try:
-        opened = _learn_start(library, start, options)
-        await _check_start(opened, start)
-        if start.listing is not None and not opened.tree.is_listed(opened.node(start.group)):
-            opened.keep_listing(opened.node(start.group), await start.listing)
+        # 1. What was found where the store begins.
+        tree, consolidated = library.tree, options.get("consolidated")
+        name = describe_store(start.store_like)
+        opened = library.add(
+            start.store,
+            known_store(start.store, name, start.zarr_format or 3),
+            uri_of(start.store_like),
+            closes=start.is_ours,
+            ignores_consolidated=consolidated is False,
+            named=start.named,
+        )
+        for path, values in start.found.items():
+            tree.learn_node(opened.node(path), values)
+        opened.learn_consolidated(start.found, consolidated)
+
+        # 2. Whether the group is there, and a group.
+        group = opened.node(start.group)
+        check_not_stale(tree, start.found)
+        is_there = tree.known(group) is not None or group in tree.problems
+        are_known = is_there or opened.known.consolidated_at == ""
+        near = [] if are_known else await groups_near(start.store, start.group)
+        check_group(tree, start.group, near)
+        if start.listing is not None and not tree.is_listed(group):
+            opened.keep_listing(group, await start.listing)
+
+        # 3. A pattern, unless a group is called so.
         if is_pattern:
             called_so = opened.node(join_path(start.group, asked))
             await opened.read_documents([called_so])
-            document = opened.tree.known(called_so)
+            document = tree.known(called_so)
             if document is not None and not document.is_array:
-                return called_so.path
-            begins_at_top = given.startswith("/")
-            library.pattern = Pattern(start.group, f"/{asked}" if begins_at_top else asked)
+                group = called_so
+            else:
+                text = f"/{asked}" if given.startswith("/") else asked
+                library.pattern = Pattern(start.group, text)
     except BaseException:
         start.give_up()
         raise
     if start.listing is not None:
         start.listing.cancel()
-    return start.group
-
-
-def _learn_start(library: Library, start: Start, options: StoreOptions) -> OpenStore:
-    """Add the store that is opened, with what was found where it begins."""
-    name = describe_store(start.store_like)
-    known = known_store(start.store, name, start.zarr_format or 3)
-    consolidated = options.get("consolidated")
-    opened = library.add(
-        start.store,
-        known,
-        uri_of(start.store_like),
-        closes=start.is_ours,
-        ignores_consolidated=consolidated is False,
-        named=start.named,
-    )
-    for path, values in start.found.items():
-        library.tree.learn_node(opened.node(path), values)
-    opened.learn_consolidated(start.found, consolidated)
-    return opened
-
-
-async def _check_start(opened: OpenStore, start: Start) -> None:
-    """Raise an error unless the group asked for is there, and a group."""
-    tree, node = opened.tree, opened.node(start.group)
-    check_not_stale(tree, start.found)
-    is_there = tree.known(node) is not None or node in tree.problems
-    are_known = is_there or opened.known.consolidated_at == ""
-    check_group(tree, start.group, [] if are_known else await groups_near(start.store, start.group))
+    return group.path

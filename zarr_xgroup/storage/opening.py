@@ -157,9 +157,10 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
         link = os.path.realpath(place) if ".." in place.parts else str(place)
     else:
         links = place.split("::")
-        at = next((n for n, it in enumerate(links) if Link.parse(it).scheme not in CACHES), 0)
-        before = "".join(f"{it}::" for it in links[:at])
-        after = "".join(f"::{it}" for it in links[at + 1 :])
+        schemes = [Link.parse(text).scheme for text in links]
+        at = next((n for n, scheme in enumerate(schemes) if scheme not in CACHES), 0)
+        before = "".join(f"{text}::" for text in links[:at])
+        after = "".join(f"::{text}" for text in links[at + 1 :])
         link = links[at].rstrip("/")
         if "://" not in link or not {"?", "#"}.isdisjoint(link):  # signed, or of a version
             return None

@@ -213,7 +213,9 @@ def by_prefix(options: Any) -> dict[Link, Mapping[str, Any]]:
             message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
             raise XGroupPathError(message.format(prefix=redact_location(prefix)))
     places = {Link.parse(prefix): given for prefix, given in reversed(list(options.items()))}
-    longest = sorted(places, key=lambda it: (bool(it.authority), len(it.segments)), reverse=True)
+    longest = sorted(
+        places, key=lambda place: (bool(place.authority), len(place.segments)), reverse=True
+    )
     return {place: places[place] for place in longest}
 
 

@@ -1,12 +1,15 @@
-"""Metadata documents, listings of groups and values of arrays, read concurrently."""
+"""Metadata documents, listings of groups and values of arrays, read concurrently and waited for."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+import threading
+from _thread import start_new_thread
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, TypeVar
+from contextvars import ContextVar, copy_context
+from queue import SimpleQueue
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import zarr
@@ -14,6 +17,7 @@ from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import FsspecStore
 
+from zarr_xgroup._compat import sync
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found
@@ -172,9 +176,6 @@ class StoreReader:
 
         return await self._attempt(values, place)
 
-    def _is_late(self) -> bool:
-        return self._deadline is not None and asyncio.get_running_loop().time() >= self._deadline
-
     async def _attempt(
         self, request: Callable[[], Awaitable[T]], place: str, *, is_document: bool = False
     ) -> T | XGroupStoreError:
@@ -188,7 +189,8 @@ class StoreReader:
                 return await request()
         except Exception as error:  # noqa: BLE001
             reason = reason_of(error)
-            if isinstance(error, TimeoutError) and self._is_late():
+            now, deadline = asyncio.get_running_loop().time(), self._deadline
+            if isinstance(error, TimeoutError) and deadline is not None and now >= deadline:
                 reason = _("timeout: no answer in the time that cross_store_timeout gives")
             if is_document and isinstance(error, TooLargeError):
                 reason = _("{reason}, the most that cross_store_max_bytes allows").format(
@@ -257,3 +259,37 @@ def request_limit(store: Store) -> asyncio.Semaphore:
         if not any(kept[key] and server.is_at(key.host, key.port) for key in kept):
             limits.append(FEW_CONNECTIONS)
     return asyncio.Semaphore(min(limits))
+
+
+# Waiting for what is read: the one place where an open does.
+
+
+def wait(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Return what a coroutine returns.
+
+    Ctrl-C interrupts the main thread alone. Were it to wait as zarr does, it could be interrupted
+    while it holds a lock that zarr's event loop needs, and all later opens would wait for ever. So
+    another thread does so, and the main one waits for that by what has no such moment.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return sync(coroutine)
+    answers: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = SimpleQueue()
+    context = copy_context()
+    start_new_thread(_answer, (context.run, coroutine, answers.put))
+    answer, error = answers.get()
+    try:
+        if error is not None:
+            raise error
+        return cast("T", answer)
+    finally:
+        del error  # it refers to this frame
+
+
+def _answer(
+    run: Callable[..., Any], coroutine: Coroutine[Any, Any, Any], put: Callable[[Any], None]
+) -> None:
+    """Put the result of a coroutine, or its exception, where the waiting thread finds it."""
+    try:
+        put((run(sync, coroutine), None))
+    except BaseException as error:  # noqa: BLE001 - raised again by who waits
+        put((None, error))

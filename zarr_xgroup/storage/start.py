@@ -73,7 +73,7 @@ class Start:
     def zarr_format(self) -> ZarrFormat | None:
         """The format of the first node that is there; None if there is none."""
         formats = (format_of(self.found.get(path, {})) for path in (self.group, self.named, ""))
-        return next((it for it in formats if it is not None), None)
+        return next((zarr_format for zarr_format in formats if zarr_format is not None), None)
 
     @property
     def is_ours(self) -> bool:
@@ -133,8 +133,9 @@ async def _started(
         if not options.get("consolidated") and supports_listing(place.store):
             start.listing = asyncio.ensure_future(reader.names(start.group))
         # Of what is above the address a document counts, and not what it keeps of those below.
-        above = [it for it in _keys(options) if it != CONSOLIDATED_V2]
-        keys = {path: list(_keys(options)) for path in (start.named, start.group)}
+        of_groups = list(_keys(options))
+        keys = dict.fromkeys((start.named, start.group), of_groups)
+        above = [key for key in of_groups if key != CONSOLIDATED_V2]
         start.found = dict(known or {})
         if start.listing is None and start.group and not start.named and not start.found:
             # What the root keeps of the group is all that engine zarr asks for, too.
