@@ -174,7 +174,9 @@ class Library:
             If the members of the group that it begins at cannot be listed.
         """
         store, top = self.stores[0], Node(0, pattern.top)
-        self.read_group(pattern.top, is_tree=True)
+        wait(store.read_members([top]))
+        if not self.tree.is_listed(top):
+            raise self.tree.problems[top]
         found = wait(store.find_groups(top, pattern))
         matching = [group for group in found if pattern.matches(group.path)]
         if not matching:
@@ -201,18 +203,14 @@ class Library:
         itself = known_store(store, known.name, known.zarr_format)
         beside = self.add(store, itself, ignores_consolidated=True)
         top = beside.node(group)
-        if self.pattern is None:
-            nodes = [beside.node(node.path) for node in self.tree.nodes_below(Node(0, group))]
-            wait(beside.read_documents(nodes + [top] * (group != known.consolidated_at)))
-            wait(beside.read_members([top]))
-            wait(beside.read_below(top))
-        else:
-            subtree = self.tree.subtree(Node(0, group))
-            wait(
-                beside.read_members(
-                    beside.node(node.path) for node in subtree if self.pattern.matches(node.path)
-                )
-            )
+        if (pattern := self.pattern) is not None:
+            known_groups = [node.path for node in self.tree.subtree(Node(0, group))]
+            wait(beside.read_members(map(beside.node, filter(pattern.matches, known_groups))))
+            return beside.number
+        nodes = [beside.node(node.path) for node in self.tree.nodes_below(Node(0, group))]
+        wait(beside.read_documents(nodes + [top] * (group != known.consolidated_at)))
+        wait(beside.read_members([top]))
+        wait(beside.read_below(top))
         return beside.number
 
     def read_values(
