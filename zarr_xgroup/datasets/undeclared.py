@@ -34,29 +34,17 @@ _LONGEST, _NAMED_EXAMPLES, _LONGEST_PATH = 400, 3, 45
 
 @dataclass(frozen=True)
 class Undeclared:
-    """An array that follows no principal convention, and lacks coordinates or a CRS.
-
-    Attributes
-    ----------
-    node : Node
-        The array.
-    ndim : int
-        How many dimensions it has.
-    bare : tuple of str
-        Those without a coordinate.
-    why : str
-        Why what it or its group declares does not count, "" if they declare nothing.
-    assumable : tuple of str
-        The conventions whose marks it has: assumed, they would give what it lacks.
-    principal : handler or None
-        What its group declares, though it does not apply to the array.
-    """
+    """An array that follows no principal convention, and lacks coordinates or a CRS."""
 
     node: Node
     ndim: int
+    #: The dimensions without a coordinate.
     bare: tuple[str, ...]
+    #: Why what it or its group declares does not count, "" if they declare nothing.
     why: str = ""
+    #: The conventions whose marks it has: assumed, they would give what it lacks.
     assumable: tuple[str, ...] = ()
+    #: What its group declares, though it does not apply to the array.
     principal: Handler | None = None
 
 
