@@ -328,7 +328,8 @@ def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> I
             axes = level if level is not None and level.dims else any_grid
             if relation is None or relation.scale is None or axes is None or not axes.dims:
                 continue
-            shape, whole = (() if one is None else one.shape for one in (level, found.get(source)))
+            sized = (level, found.get(source))
+            shape, whole = (one.shape if one is not None and one.dims else () for one in sized)
             with suppress(XGroupMetadataError):  # which an open of the level tells
                 along = relation.along(group, axes.dims, axes.orders[0], axes.orders, shape, whole)
                 (step_y, step_x), _shifts = along
