@@ -370,7 +370,7 @@ async def _open(library: Library, store_like: Any, options: StoreOptions) -> str
             start.store,
             known_store(start.store, name, start.zarr_format or 3),
             uri_of(start.store_like),
-            closes=start.is_ours,
+            closes=start.is_opened_here,
             ignores_consolidated=consolidated is False,
             named=start.named,
         )

@@ -1,4 +1,4 @@
-"""Stores: what users name them by, how they are opened, and what can be asked of them.
+"""Stores: how users name them, how they are opened, and what they can do.
 
 Nothing here knows what a hierarchy is.
 """
@@ -249,11 +249,11 @@ def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecSto
     """
     filesystem, path = url_to_fs(url, **(storage_options or {}))
     has_table = links_of(url)[0].scheme != "simplecache"
-    wrapper = _OneByOne if has_table else AsyncFileSystemWrapper
+    wrapper = _OneFileAtATime if has_table else AsyncFileSystemWrapper
     return FsspecStore(wrapper(filesystem, asynchronous=True), read_only=True, path=path)
 
 
-class _OneByOne(AsyncFileSystemWrapper):  # type: ignore[misc]
+class _OneFileAtATime(AsyncFileSystemWrapper):  # type: ignore[misc]
     """One of fsspec's caches that keeps a table of its files, asked for one file at a time.
 
     Of two threads that ask for files, one replaces what the other has just entered into that table.
@@ -262,10 +262,10 @@ class _OneByOne(AsyncFileSystemWrapper):  # type: ignore[misc]
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         for name in ("cat_file", "cat_ranges"):
-            setattr(self, f"_{name}", partial(_alone, getattr(self.sync_fs, name)))
+            setattr(self, f"_{name}", partial(_one_at_a_time, getattr(self.sync_fs, name)))
 
 
-async def _alone(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+async def _one_at_a_time(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     def call() -> Any:
         with _caching:
             return function(*arguments, **options)
@@ -305,7 +305,7 @@ def _protocols(store: FsspecStore) -> Sequence[str]:
 
 
 def _waiting_fs(store: FsspecStore) -> Any:
-    """Return the filesystem of a store, that which waits for its answers where it is made of one."""
+    """Return the filesystem of a store; of an asynchronous wrapper, the filesystem inside."""
     return getattr(store.fs, "sync_fs", store.fs)
 
 

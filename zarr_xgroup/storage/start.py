@@ -51,15 +51,15 @@ class Start:
     store : zarr.abc.store.Store
         The store, from its root on.
     store_like : str, os.PathLike, ...
-        What a user names to open that.
+        What a user would give to open this store.
     named : str
-        The path in it of what the user did name.
+        The path in it of what the user gave.
     group : str
-        That of the group asked for.
+        The path of the group asked for.
     found : dict of str to mapping
-        The metadata documents of the root, of what is named and of the group asked for, by path.
+        The metadata documents of the root, of what the user gave, and of the group asked for, by path.
     listing : asyncio.Future, optional
-        The names in the group, where they are asked for along with these.
+        The names in the group, if they are asked for at the same time.
     """
 
     store: Store
@@ -76,7 +76,7 @@ class Start:
         return next((zarr_format for zarr_format in formats if zarr_format is not None), None)
 
     @property
-    def is_ours(self) -> bool:
+    def is_opened_here(self) -> bool:
         """Whether the store was opened here, and not by the user."""
         return self.store is not getattr(self.store_like, "store", self.store_like)
 
@@ -84,7 +84,7 @@ class Start:
         """Close the store if it was opened here, and ask for no names any more."""
         if self.listing is not None:
             self.listing.cancel()
-        if self.is_ours:
+        if self.is_opened_here:
             self.store.close()
 
 
@@ -99,12 +99,12 @@ async def find_start(store_like: Any, asked: str, options: StoreOptions) -> Star
     known: dict[str, Found] = {}
     if (address := root_of(store_like)) is not None:
         with suppress(XGroupStoreError):  # a root that may not be opened is none
-            start = await _started(*address, asked, options)
+            start = await _start_at(*address, asked, options)
             if _is_group(start.found[""], start.zarr_format):
                 return start
             start.give_up()
             known = {"": start.found[start.named], asked: start.found[start.group]}
-    start = await _started(store_like, "", asked, options, known)
+    start = await _start_at(store_like, "", asked, options, known)
     if start.zarr_format is None:
         try:
             raise await _why_nothing(start, options)
@@ -113,14 +113,14 @@ async def find_start(store_like: Any, asked: str, options: StoreOptions) -> Star
     return start
 
 
-async def _started(
+async def _start_at(
     store_like: Any,
     behind: str,
     asked: str,
     options: StoreOptions,
     known: dict[str, Found] | None = None,
 ) -> Start:
-    """Open a store and read what is not known of its root, a path behind that and the group asked for below it."""
+    """Open a store; read its root, the path behind that, and the group asked for below that, as far as not known."""
     place = await open_store(store_like, options.get("storage_options"))
     start = Start(place.store, store_like, join_path(place.path, behind), "", {})
     try:
@@ -141,7 +141,7 @@ async def _started(
             # What the root keeps of the group is all that engine zarr asks for, too.
             root = start.found[""] = await reader.node("", keys[""])
             can_keep = getattr(start.store, "supports_consolidated_metadata", True)
-            if can_keep and _keeps(root, start.group, options):
+            if can_keep and _has_consolidated(root, start.group, options):
                 return start
         paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
         found = await gather(lambda path: reader.node(path, keys.get(path, above)), paths)
@@ -166,7 +166,7 @@ def _keys(options: StoreOptions) -> Iterator[str]:
             yield CONSOLIDATED_V2
 
 
-def _keeps(root: Found, group: str, options: StoreOptions) -> bool:
+def _has_consolidated(root: Found, group: str, options: StoreOptions) -> bool:
     """Tell whether there is such a group in the consolidated metadata of a root."""
     zarr_format = format_of(root)
     if options.get("consolidated") is False or zarr_format is None:
@@ -178,7 +178,7 @@ def _keeps(root: Found, group: str, options: StoreOptions) -> bool:
 
 
 def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
-    """Tell whether a group was found, which says itself that it is of a format: not all JSON is Zarr."""
+    """Tell whether documents are those of a group, which names its format: not all JSON is Zarr."""
     document = node_document(found, zarr_format, "")[0] if zarr_format else None
     says: object = None if document is None or document.is_array else document.get("zarr_format")
     return says is not None and says == zarr_format
@@ -188,7 +188,7 @@ def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
 
 
 async def _why_nothing(start: Start, options: StoreOptions) -> XGroupError:
-    """Return the error of a store of which neither root nor group is there, naming what is there instead."""
+    """Return the error of a store without a root or the group asked for; it names what is there instead."""
     name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
     problem = first_error(start.found.values())
     asked = options.get("zarr_format")

@@ -61,7 +61,7 @@ class OpenStore:
     tree : Tree
         What is known of it and others, and grows.
     closes : bool
-        Whether it was opened here, so that closing what is handed out closes it.
+        Whether it was opened here: then closing a Dataset closes it.
     limits : ForeignLimits
         How much an open may ask of it.
     ignores_consolidated : bool
@@ -74,7 +74,7 @@ class OpenStore:
     findings : list of Finding
         What was found about the store as a whole.
     listings : dict
-        What is listed in groups whose members are not read yet, or why that is not known.
+        The names in groups whose members are not read yet, or why a group cannot be listed.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class OpenStore:
         return request_limit(self.store)
 
     def _reader(self) -> StoreReader:
-        """Return what reads documents, the time for which begins now."""
+        """Return a reader of documents. The time that it may take begins now."""
         return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
@@ -234,7 +234,7 @@ class OpenStore:
                 "Group {path} of {store} has {count} members whose names zarr or a server would "
                 "take for other paths; they were left out: {names}"
             )
-            self._leave_out(group, sorted(names - usable - {".", ".."}), message)
+            self._report_left_out(group, sorted(names - usable - {".", ".."}), message)
             names = usable
         self.listings[group] = names
 
@@ -267,7 +267,7 @@ class OpenStore:
         self.tree.learn_listing(group, problem)
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
-        """Take over the first consolidated metadata there is: at what the user named, or at the group.
+        """Use the first consolidated metadata there is: of what the user named, or of the group.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class OpenStore:
                     "The consolidated metadata of {store} has {count} keys that cannot be paths of "
                     "nodes, which were left out: {names}"
                 )
-                self._leave_out(at, self.tree.learn_consolidated(at, nodes), message)
+                self._report_left_out(at, self.tree.learn_consolidated(at, nodes), message)
                 return
         if required:
             message = _(
@@ -334,8 +334,8 @@ class OpenStore:
             return None
         return nodes
 
-    def _leave_out(self, group: Node, names: list[str], message: str) -> None:
-        """Tell of names at a group that were left out, if any were."""
+    def _report_left_out(self, group: Node, names: list[str], message: str) -> None:
+        """Report the names in a group that were left out, if there are any."""
         if names:
             in_short = ", ".join(map(_IN_SHORT.repr, names[:_NAMED]))
             text = message.format(
@@ -344,6 +344,6 @@ class OpenStore:
             self._report(group, text, XGroupMetadataError(text))
 
     def _report(self, group: Node, text: str, error: XGroupError) -> None:
-        """Tell what is wrong with the nodes at a group, in a text that names the store."""
+        """Report what is wrong with a group or its members; the text names the store."""
         place = Place(str(group), store=self.known.name if self.number else None)
         self.findings.append(report(Topic.METADATA, place, text, arrays=(), error=error))
