@@ -22,12 +22,14 @@ from zarr_xgroup.metadata.cf import REFERRING, names_in, with_names
 
 
 class _Coordinate(NamedTuple):
-    """A coordinate of a dimension: which group has it, its index, and what it is; None if not known."""
+    """A coordinate of a dimension."""
 
+    #: The path of the group that has it.
     group: str
     indexed: xr.Index | None
+    #: What it is, None if not known.
     identity: Hashable
-    #: Boundaries are times in the groups of what they bound.
+    #: Type, units and calendar: boundaries are times in the groups of what they bound.
     decoding: tuple[Any, ...]
 
 
@@ -73,7 +75,8 @@ def align_with_parents(
 
         # 2. Coordinates that a group below would inherit beside a child of the same name, which xarray refuses.
         #    What has no index is not inherited.
-        for name, group in [(str(it), below(str(it))) for it in dataset.xindexes]:
+        for name in map(str, list(dataset.xindexes)):
+            group = below(name)
             if not group:
                 continue
             new = _numbered(f"{name}_1", name, {*dataset.variables, *dataset.sizes}, below)
@@ -87,8 +90,8 @@ def align_with_parents(
         # 3. In a node of a DataTree, what it inherits comes before its own data variables, but after its
         #    own coordinates. Beside an array of the parents' group they stay what engine zarr makes of them.
         own = _coordinates(path, dataset, known)
-        hidden[path] = [it for it in above if it in dataset.variables and it not in own]
-        if attached := [it for it in hidden[path] if above[it].identity is not None]:
+        hidden[path] = [name for name in above if name in dataset.variables and name not in own]
+        if attached := [name for name in hidden[path] if above[name].identity is not None]:
             dataset = dataset.set_coords(attached)
         aligned[path] = dataset
         sizes[path], coordinates[path] = {**sizes[parent], **dataset.sizes}, {**own, **above}
@@ -116,10 +119,10 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
 def _naming(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
     """Return a Dataset, a copy, whose variables name others by other names."""
     for variable in dataset.variables.values():
-        for said in (variable.attrs, variable.encoding):
+        for attributes in (variable.attrs, variable.encoding):
             for key in REFERRING:
-                if not names.keys().isdisjoint(names_in(said, key)):
-                    said[key] = with_names(key, said[key], names)
+                if not names.keys().isdisjoint(names_in(attributes, key)):
+                    attributes[key] = with_names(key, attributes[key], names)
     return dataset
 
 
@@ -176,7 +179,7 @@ def _group_below(groups: Mapping[str, Sequence[str]], path: str, name: str) -> s
     """Return a group of a name below another one; `groups` are sorted, by their names."""
     paths, begin = groups.get(name, ()), f"{path.rstrip('/')}/"
     place = bisect_left(paths, begin)
-    return next((it for it in paths[place : place + 1] if it.startswith(begin)), None)
+    return next((first for first in paths[place : place + 1] if first.startswith(begin)), None)
 
 
 def _name(path: str) -> str:

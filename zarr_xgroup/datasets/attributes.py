@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from inspect import getattr_static
 from types import NoneType
 from typing import Any, TypeVar
@@ -78,7 +78,7 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     copied: Any = data.copy(deep=False)
     result: T = copied
     if isinstance(copied, xr.DataArray):
-        variables = [copied.variable, *(it.variable for it in copied.coords.values())]
+        variables = [copied.variable, *(coord.variable for coord in copied.coords.values())]
         _drop_in_variables(variables, _assumed(assumed), set())
         _fit_for_netcdf(variables)
         return result
@@ -88,7 +88,7 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     # Those that counted for a group without its saying so, as their open took it down.
     known: list[Any] = [dataset.encoding.pop(CONVENTIONS_KEY, {}) for dataset in datasets.values()]
     above = {CONVENTIONS_KEY: [{"name": name} for name in known[0].get("above", ())]}
-    names = {*assumed, *(name for it in known for name in it.get("assumed", ()))}
+    names = {*assumed, *(name for remembered in known for name in remembered.get("assumed", ()))}
     settle(datasets, "drop", [above], names)
     if isinstance(copied, xr.DataTree):
         for node in copied.subtree:
@@ -112,44 +112,44 @@ def settle(
     for path in sorted(datasets):  # parents first
         parent = path.rpartition("/")[0] or "/"
         counting[path] = counting.get(parent, outside) | _declared(datasets[path].attrs)
-    for path, dataset in datasets.items():
-        _restate(dataset, counting[path] | _assumed(assumed))
 
-    # 2. All attributes stay; `drop_conventions` will want to know what counts without their saying so.
+    # 2. Attributes of a Dataset and of its variables say what was attached.
+    default = vars(ConventionHandler)["restated"]
+    restating = [
+        handler for handler in handlers() if getattr_static(handler, "restated") is not default
+    ]
+    for path, dataset in datasets.items() if restating else ():
+        conventions = counting[path] | _assumed(assumed)
+        dims = {name: variable.dims for name, variable in dataset.variables.items()}
+        holders: list[Any] = [dataset, *dataset.variables.values()]
+        for holder in holders:
+            for handler in restating:
+                if handler in conventions or is_declared(handler, holder.attrs):
+                    restated = _asked(handler, handler.restated, holder.attrs, dict(dims))
+                    holder.attrs = holder.attrs if restated is None else dict(restated)
+
+    # 3. All attributes stay; `drop_conventions` will want to know what counts without their saying so.
     if how == "keep":
         for path, dataset in datasets.items():
-            others = sorted(it.name for it in counting[path] - _declared(dataset.attrs))
+            others = sorted(cls.name for cls in counting[path] - _declared(dataset.attrs))
             if others or assumed:
                 remembered = {"above": others, "assumed": sorted(assumed)}
                 dataset.encoding[CONVENTIONS_KEY] = remembered
         return
 
-    # 3. Those of conventions go; of a group also those of conventions that arrays anywhere declare.
+    # 4. Those of conventions go; of a group also those of conventions that arrays anywhere declare.
     if how == "drop":
-        variables = [it for dataset in datasets.values() for it in dataset.variables.values()]
+        variables = [each for dataset in datasets.values() for each in dataset.variables.values()]
         used = {handler for variable in variables for handler in _declared(variable.attrs)}
         for path, dataset in datasets.items():
             near = _assumed(assumed) | _declared(dataset.attrs)
             _drop_in_variables(dataset.variables.values(), near, counting[path])
             dataset.attrs = _without(dataset.attrs, near | used, counting[path])
 
-    # 4. What is left is such that netCDF can hold it.
+    # 5. What is left is such that netCDF can hold it.
     for dataset in datasets.values():
-        dataset.attrs = dict(_as_json(dataset.attrs))
+        dataset.attrs = _as_json(dataset.attrs)
         _fit_for_netcdf(dataset.variables.values())
-
-
-def _restate(dataset: xr.Dataset, conventions: Collection[Handler]) -> None:
-    """Have the attributes of a Dataset, and of its variables, say what was attached."""
-    default = vars(ConventionHandler)["restated"]
-    restating = [it for it in handlers() if getattr_static(it, "restated") is not default]
-    holders: list[Any] = [dataset, *dataset.variables.values()]
-    for holder in holders:
-        for handler in restating:
-            if handler in conventions or is_declared(handler, holder.attrs):
-                dims = {name: variable.dims for name, variable in dataset.variables.items()}
-                restated = _asked(handler, handler.restated, holder.attrs, dims)
-                holder.attrs = holder.attrs if restated is None else dict(restated)
 
 
 def _asked(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -203,7 +203,7 @@ def _without(
     lost = {
         item.keys[-1]
         for item in items_in(Fragment(Node(0, ""), (), written))
-        if isinstance(item.value, Mapping) and any(matches(it, item.value) for it in near)
+        if isinstance(item.value, Mapping) and any(matches(cls, item.value) for cls in near)
     }
     if isinstance(written, Mapping):
         written = {key: item for key, item in written.items() if key not in lost}
@@ -215,26 +215,28 @@ def _without(
 def _fit_for_netcdf(variables: Iterable[xr.Variable]) -> None:
     """Make attributes such that netCDF can hold them, and truth values, too."""
     for variable in variables:
-        variable.attrs = dict(_as_json(variable.attrs))
+        variable.attrs = _as_json(variable.attrs)
         if variable.dtype == bool:  # where it is absent xarray writes integers and says so
             variable.attrs.pop("dtype", None)
 
 
-def _as_json(attributes: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield attributes as every kind of netCDF file can hold them: texts, numbers, all else as JSON text.
+def _as_json(attributes: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return attributes as every kind of netCDF file can hold them: texts, numbers, all else as JSON text.
 
     Names that its libraries keep for themselves are left out: they say how a file stores dimensions.
     """
+
+    def is_number(value: Any) -> bool:
+        if isinstance(value, bool):
+            return False
+        return isinstance(value, float) or (isinstance(value, int) and _LEAST <= value <= _MOST)
+
+    fitting = {}
     for key, value in attributes.items():
         if isinstance(value, list | tuple):
-            fits = bool(value) and all(map(_is_number, value))
+            fits = bool(value) and all(map(is_number, value))
         else:  # what is not of JSON comes from decoding or from plug-ins
-            fits = _is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
+            fits = is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
         if key not in _RESERVED:
-            yield key, value if fits else json.dumps(value, default=str)
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, float) or (isinstance(value, int) and _LEAST <= value <= _MOST)
+            fitting[key] = value if fits else json.dumps(value, default=str)
+    return fitting
