@@ -422,7 +422,7 @@ def _in_one(same: Sequence[Finding]) -> Finding:
             lost = finding.cost or _("what depends on it")
             if not finding.cost and attribute != finding.place.pointer:
                 lost = _("what {attribute!r} declares").format(attribute=attribute)
-            lacking[shortened(lost, _LONGEST_LOST)].update(finding.arrays)
+            lacking[shortened(presentable(lost), _LONGEST_LOST)].update(finding.arrays)
         named = list(lacking)
         if any(paths != {*arrays} for paths in lacking.values()):
             named = [

@@ -323,6 +323,7 @@ def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
 
 
 @given(st.one_of(encoded, tokens, st.just(f"http://{HOST}/a?sig={SECRET}")))
+@example(f"ftp://a.b:%7C%3A%3D%40{SECRET}%5C%26%5B%5B@{HOST}/store.zarr")  # cut where it is long
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF)
 def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> None:
     for attributes in mistaken(uri):
