@@ -170,8 +170,8 @@ class Geolocation(Model, frozen=True, kw_only=True):
     planar: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down that there are no arrays at all."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report that there are no arrays at all."""
         is_lost = any(finding.topic for finding in reader.wrong)  # one that is misspelt
         if not is_lost and not any(map(fragment.get, KINDS_OF_ARRAYS)):
             reason = _("has neither 'geodetic' nor 'planar'")

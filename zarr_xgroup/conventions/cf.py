@@ -538,7 +538,7 @@ def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[
 
 
 def _list_below(tree: Tree, group: Node) -> None:
-    """Ask for the members of all groups below one: the tree takes down what is not known yet."""
+    """Ask for the members of all groups below one, so that the tree notes those that are not known yet."""
     if not tree.is_consolidated(group):
         for _below in tree.subtree(group):
             pass

@@ -115,8 +115,8 @@ class Descriptor(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down what a descriptor of its type lacks."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report what a descriptor of its type lacks."""
         for key in _NEEDED.get(found.get("type", ""), ()):
             if fragment.get(key) is None:
                 place = Fragment(fragment.node, (*fragment.keys, key), None)

@@ -276,7 +276,7 @@ def _report_not_understood(value: Fragment, remedy: str, reader: Reader) -> None
 
 
 def _report_other(place: Fragment, found: list[Crs], reader: Reader) -> None:
-    """Take down CRSs that are others than the first, which counts."""
+    """Report CRSs that are others than the first, which counts."""
     for other in found[1:]:
         if found[0].differs(other):
             text = _("is another CRS than {key}, which counts").format(key=found[0].key)
@@ -310,8 +310,8 @@ class ProjMembers(Model, frozen=True, kw_only=True):
         return super().read(Fragment(fragment.node, fragment.keys, members))
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down CRSs that differ, and the code of STAC where it stands alone."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report CRSs that differ, and the code of STAC where it stands alone."""
         ways = [found[way] for way in ("projjson", "wkt2", "code", "epsg") if way in found]
         _report_other(fragment, ways, reader)
         if [key for key in fragment.value if fragment.get(key)] == [EPSG]:
@@ -344,7 +344,7 @@ class ProjObject(Kind):
             return UNUSABLE
         spelt = ProjMembers.misspelt(value.value)
         for key, meant in spelt.items():
-            reader.misspelt(value.place(key), meant)
+            reader.report_misspelt(value.place(key), meant)
         if not spelt and not any(key in value.value for key in CRS_KEYS):
             text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
             reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)

@@ -166,8 +166,8 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     external: Annotated[Part | None, ReferenceTo()] = None
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down that there is not exactly one way; ``{"ref": {"external": ...}}`` is one, too."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report that there is not exactly one way; ``{"ref": {"external": ...}}`` is one, too."""
         given = [way for way in cls.ways if fragment.value.get(way) is not None]
         wrapped = fragment.get(WRAPPED)
         external = None if wrapped is None else wrapped.get("external")
@@ -219,9 +219,9 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down cells without width, too."""
-        super().look_further(fragment, found, reader)
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report cells without width, too."""
+        super().report_further(fragment, found, reader)
         below, above = found.get("regular", (0, 1))
         if below == above:
             reason = _("{value}: cells have no width").format(value=shown([below, above]))
@@ -287,8 +287,8 @@ class Time(_CsModel, frozen=True, kw_only=True):
     ] = ""
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down a unit, and an epoch, by which times cannot be decoded; an open tells it of the coordinate."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report a unit, and an epoch, by which times cannot be decoded; an open tells it of the coordinate."""
         keys, units = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, found.get("reference")
         if units is not None:
             keys = dict.fromkeys(keys, "reference")
@@ -329,8 +329,8 @@ class AxisMembers(_CsModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down a unit beside that of times."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report a unit beside that of times."""
         if all(fragment.value.get(key) is not None for key in ("unit", "time")):
             reason = _("says nothing beside {key!r}").format(key="time")
             place, remedy = fragment.place("unit"), _("leave one of {keys} out")
@@ -373,9 +373,9 @@ class Axis(AxisMembers, frozen=True, kw_only=True):
     ] = ()
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down names that an earlier set of the axis has, too."""
-        super().look_further(fragment, found, reader)
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report names that an earlier set of the axis has, too."""
+        super().report_further(fragment, found, reader)
         known: set[str] = set()
         for item in found.get("coordinates", ()):
             name = "" if isinstance(item, Part) else item.name
@@ -411,8 +411,8 @@ class System(_CsModel, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down abbreviations that two axes have, and that its type is missing.
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report abbreviations that two axes have, and that its type is missing.
 
         The members of a proj object that stand in it count as its ``id``, if it has none.
         """
@@ -437,7 +437,7 @@ def _take_down_doubles(
     reader: Reader,
     told: Collection[Place] = (),
 ) -> None:
-    """Take down abbreviations of axes that an earlier axis has, which is called otherwise."""
+    """Report abbreviations of axes that an earlier axis has, which is called otherwise."""
     known: dict[str, str] = {}
     for name, axis in axes:
         if isinstance(axis, Part) or axis.abbreviation not in ABBREVIATIONS:
@@ -466,8 +466,8 @@ class Cs(_CsModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down abbreviations that axes of several CRSs have, if they are others."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report abbreviations that axes of several CRSs have, if they are others."""
         systems = [item for item in found.get("crs", ()) if isinstance(item, System)]
         told = {finding.place for system in systems for finding in system.wrong}
         axes = chain.from_iterable(system.axes for system in systems)

@@ -104,7 +104,7 @@ class Member:
 
 
 class Reader:
-    """Takes down what is wrong with the members of one object.
+    """Collects what is wrong with the members of one object.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Reader:
     Attributes
     ----------
     wrong : list of Finding
-        What was taken down.
+        What was reported.
     """
 
     def __init__(self, form: Rule, spelling: Rule) -> None:
@@ -134,7 +134,7 @@ class Reader:
         value_kept: bool = False,
         related: tuple[Place, ...] = (),
     ) -> None:
-        """Take down what is wrong with a value.
+        """Report what is wrong with a value.
 
         Parameters
         ----------
@@ -162,20 +162,20 @@ class Reader:
         found = Finding(rule, where, text, remedy, severity or "error", topic=topic)
         self.wrong.append(replace(found, related=related) if related else found)
 
-    def null(self, place: Fragment, rule: Rule | None = None) -> None:
-        """Take down that a member is null."""
+    def report_null(self, place: Fragment, rule: Rule | None = None) -> None:
+        """Report that a member is null."""
         reason, remedy = _("is null, which means nothing"), _("leave it out")
         self.report(rule or self.form, place, reason, remedy, severity="warning", value_kept=True)
 
-    def misspelt(self, place: Fragment, meant: str) -> None:
-        """Take down a key that was probably meant to be another one."""
+    def report_misspelt(self, place: Fragment, meant: str) -> None:
+        """Report a key that was probably meant to be another one."""
         reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
         remedy = _('call it "{key}"').format(key=meant)
         related = (Place("", pointer_to((*place.keys[:-1], meant))),)
         self.report(self._spelling, place, reason, remedy, related=related)
 
 
-#: Stands for a value that is not what it must be; that has been taken down.
+#: Stands for a value that is not what it must be; that has been reported.
 UNUSABLE = object()
 
 
@@ -183,7 +183,7 @@ class Kind:
     """What a JSON value must be."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return what the value means, or `UNUSABLE` after taking down why."""
+        """Return what the value means, or `UNUSABLE` after reporting why."""
         raise NotImplementedError
 
 
@@ -439,8 +439,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
                 absent.append((name, member))
         spelt = cls.misspelt(members)
         for key, meant in spelt.items():
-            reader.misspelt(fragment.place(key), meant)
-        cls.look_further(fragment, found, reader)
+            reader.report_misspelt(fragment.place(key), meant)
+        cls.report_further(fragment, found, reader)
         for name, member in absent:
             if name in found:
                 continue  # written in another way, or null means something
@@ -450,12 +450,12 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
                     rule, remedy = cls.required or cls.form, member.remedy
                     reader.report(rule, place, _("is missing"), remedy, severity=member.severity)
             elif member.key in members:
-                reader.null(place, member.rule)
+                reader.report_null(place, member.rule)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down what goes beyond single members; by default nothing.
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report what goes beyond single members; by default nothing.
 
         Parameters
         ----------

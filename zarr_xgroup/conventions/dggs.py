@@ -107,7 +107,7 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Read ``semimajor_axis`` and ``semiminor_axis``, as the axes were called before summer 2026."""
         for key in ("semi_major_axis", "semi_minor_axis"):
             kind, member = fields_of(cls)[key]
@@ -157,8 +157,8 @@ class Dggs(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down that it does not say how fine the cells are, which ids may say."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report that it does not say how fine the cells are, which ids may say."""
         key = "refinement_level"
         if key in fragment.value:
             found.setdefault(key, None)  # null says that cells differ

@@ -208,8 +208,8 @@ class Item(Model, frozen=True, kw_only=True):
     whole: Part | None = None
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down an asset that is no path, and that the level is derived, but not how."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report an asset that is no path, and that the level is derived, but not how."""
         found["whole"] = fragment.part
         if (asset := found.get("asset")) is not None:
             if not _PATH.fullmatch(asset):
@@ -278,8 +278,8 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
     resampling_method: _Method = ""
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down levels that are derived from what is no other level: an open reports it where it needs that one."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report levels that are derived from what is no other level: an open reports it where it needs that one."""
         items: tuple[Item, ...] = found.get("layout", ())
         assets = {item.asset: None for item in items if item.asset is not None}
         for item in items:

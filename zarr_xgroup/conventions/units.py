@@ -132,8 +132,8 @@ class Ucum(Model, frozen=True, kw_only=True):
     version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
 
     @classmethod
-    def look_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Take down that a text is no unit of UCUM."""
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report that a text is no unit of UCUM."""
         unit = found.get("unit")
         code = None if unit is None else ucum_code(unit)
         if unit is not None and (not unit or code != unit):

@@ -278,5 +278,5 @@ def _null(subject: CheckedNode, attribute: Attribute) -> Iterator[Finding]:
     """Yield that an attribute is null."""
     reader = Reader(attribute.form, attribute.form)
     if attribute.key in subject.attributes:
-        reader.null(subject.all_attributes.place(attribute.key))
+        reader.report_null(subject.all_attributes.place(attribute.key))
     return (finding.at(subject.node) for finding in reader.wrong)
