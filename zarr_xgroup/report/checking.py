@@ -18,12 +18,12 @@ from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import CheckedStore, mistakes_of, references, stores
 
-#: By what findings are the same in several places, and of which each may have 200.
-_words = attrgetter("rule", "text", "remedy", "severity")
+#: What mistakes in different nodes that are reported as one have in common, and what a limit is set on.
+_rule_and_text = attrgetter("rule", "text", "remedy", "severity")
 _rule = attrgetter("rule.name")
 
-#: What a verdict has of a finding as JSON; the rest is about what an open does with it.
-_TOLD = ("rule", "place", "text", "remedy", "severity", "places", "count")
+#: The attributes of a finding in a verdict's JSON; the others are about what an open does with it.
+_FIELDS_IN_JSON = ("rule", "place", "text", "remedy", "severity", "places", "count")
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +55,9 @@ class Verdict:
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values: each object has attributes of a class, by their names."""
-        mistakes = [{name: getattr(mistake, name) for name in _TOLD} for mistake in self.mistakes]
+        mistakes = [
+            {name: getattr(mistake, name) for name in _FIELDS_IN_JSON} for mistake in self.mistakes
+        ]
         return {
             "version": VERSION,
             "store": self.store,
@@ -109,7 +111,7 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
         plans = planned.plan_tree(with_indexes=True)
         checked = CheckedStore(planned.library.tree, planned.group, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = limited(_mistakes(planned, plans, checked))
+        found = merged_mistakes(_all_mistakes(planned, plans, checked))
         mistakes = [replace(mistake, error=None) for mistake in found]
         mistakes.sort(key=lambda mistake: (mistake.severity != "error", mistake.place.node))
         name = planned.library.tree.stores[0].name
@@ -118,21 +120,28 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
     return verdict
 
 
-def limited(mistakes: Iterable[Finding]) -> list[Finding]:
-    """Return mistakes, what is the same in several places as one, by one rule at most 200 that are not alike."""
-    found = group_findings(mistakes, by=_words)
+def merged_mistakes(mistakes: Iterable[Finding]) -> list[Finding]:
+    """Return mistakes with those of the same text as one, and of one rule at most 200 different ones.
+
+    Different are mistakes whose texts differ by more than the paths in them. The last one of a rule with more
+    counts all others.
+    """
+    found = group_findings(mistakes, by=_rule_and_text)
     known = {wording(mistake) for mistake in found}
     shown = {wording(it): it for it in group_findings(found, by=wording, most_of=_rule)}
-    others = (
-        last for words, last in shown.items() if words not in known
-    )  # which counts all others
+    # The last finding of a rule with too many has another text, which counts all others.
+    others = (last for words, last in shown.items() if words not in known)
     return [*(mistake for mistake in found if wording(mistake) in shown), *others]
 
 
-def _mistakes(
+def _all_mistakes(
     planned: Planning, plans: list[GroupPlan], checked: CheckedStore
 ) -> Iterator[Finding]:
-    """Yield all that is wrong, maybe the same in several places."""
+    """Yield all mistakes in a store, maybe the same one for several nodes.
+
+    The order matters: rules about references, and about what an open finds, leave out what rules about nodes
+    report at the same place.
+    """
     library, tree = planned.library, planned.library.tree
     of_nodes = (
         mistake
@@ -140,17 +149,19 @@ def _mistakes(
         if planned.asks_for(node.node.group if node.is_array else node.node)
         for mistake in mistakes_of(node)
     )
-    found = group_findings(of_nodes, by=_words)
+    found = group_findings(of_nodes, by=_rule_and_text)
     asked_for = [plan for plan in plans if planned.asks_for(plan.node)]
     lost = references.check(found_references(asked_for, tree), found, checked)
-    found = group_findings([*found, *lost], by=_words)
+    found = group_findings([*found, *lost], by=_rule_and_text)
     yield from found
+    # What an open finds and no rule has reported.
     lacking = planned.undeclared(plans, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in asked_for)
     findings = chain(library.findings, of_plans, forgotten(lacking, tree))
-    yield from stores.found_by_open(findings, found, checked)
+    yield from stores.mistakes_found_by_open(findings, found, checked)
     if tree.stores[0].consolidated_at is not None:
+        # Consolidated metadata against the nodes' own documents.
         own = library.read_beside_consolidated(planned.group)
         known = (it for store in (0, own) for it in tree.subtree(Node(store, planned.group)))
         groups = [group.path for group in known if planned.asks_for(group)]
-        yield from stores.consolidated(tree, own, groups)
+        yield from stores.differences_of_consolidated(tree, own, groups)

@@ -1,7 +1,7 @@
-"""What no interpretation of an array sees, and what descriptions say of the attributes of any node.
+"""Rules that `check` applies to a store besides those that its interpretation applies anyhow.
 
-A rule is a pure function of what is known of a store. It yields mistakes, with the place and what to
-write instead; the same text for the same mistake in other nodes, so that they are told as one.
+A rule is a pure function of the metadata of a store. It yields mistakes, each with its place and a remedy. The
+text of a mistake does not name the node: so the same mistake in many nodes is reported once.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ __all__ = [
     "stores",
 ]
 
-#: Those whose rules look at one node, and at what is around it.
-_OF_NODES = (conventions, arrays)
+#: Modules whose rules look at one group or array, and at the groups and arrays next to it.
+_RULES_OF_NODES = (conventions, arrays)
 
-#: Attributes that these look at, besides described ones, declarations, references and lists.
-_READ = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
+#: Attributes of arrays that rules read, besides those described by conventions, ``zarr_conventions``,
+#: references and lists.
+_OTHER_ATTRIBUTES = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
 _MODULES = (declaring, arrays, stores)
 
-#: All rules that are built in.
+#: All built-in rules, each once.
 RULES: tuple[Rule, ...] = tuple(
     dict.fromkeys(
         chain(
@@ -54,38 +55,42 @@ RULES: tuple[Rule, ...] = tuple(
 
 
 def mistakes_of(subject: CheckedNode) -> Iterator[Finding]:
-    """Yield what is wrong with a node by the rules that look at nodes, third parties' among them."""
-    yield from _of_alike(subject) if subject.is_array else _asked(subject)
+    """Yield the mistakes in one group or array, by built-in rules and by those of plug-ins."""
+    yield from _mistakes_of_array(subject) if subject.is_array else _mistakes_by_rules(subject)
     for handler in handlers():
         if handler not in BUILT_IN and handler not in subject.store.failed:
-            yield from _of_third_party(handler, subject)
+            yield from _mistakes_by_plugin(handler, subject)
 
 
-def _asked(subject: CheckedNode) -> Iterator[Finding]:
-    for module in _OF_NODES:
+def _mistakes_by_rules(subject: CheckedNode) -> Iterator[Finding]:
+    """Yield the mistakes in one group or array by all built-in rules."""
+    for module in _RULES_OF_NODES:
         yield from module.check(subject)
     for convention in _BUILT_IN:
         yield from convention.check(subject)
 
 
-def _of_alike(array: CheckedNode) -> Iterator[Finding]:
-    """Yield what is wrong with an array: the same as with another of its group that is written alike."""
+def _mistakes_of_array(array: CheckedNode) -> Iterator[Finding]:
+    """Yield the mistakes in an array, from a cache if an array of its group has the same metadata.
+
+    Groups often have hundreds of arrays that differ only in attributes which no rule reads.
+    """
     level = arrays.level_of(array)
     items = () if level is None else tuple(item.keys for item in level.items)
-    written = (array.document.text_without_attributes(), *_significant(array))
+    written = (array.document.text_without_attributes(), *_attributes_of_rules(array))
     by = (array.node.group, written, items)
-    first, mistakes = array.store.memo(_first, array, by=by)
+    first, mistakes = array.store.memo(_first_mistakes, array, by=by)
     yield from (mistake.moved(str(first), str(array.node)) for mistake in mistakes)
 
 
-def _first(array: CheckedNode) -> tuple[Node, list[Finding]]:
-    """Return an array and what is wrong with it."""
-    return array.node, list(_asked(array))
+def _first_mistakes(array: CheckedNode) -> tuple[Node, list[Finding]]:
+    """Return an array and its mistakes, which `_mistakes_of_array` keeps for arrays with the same metadata."""
+    return array.node, list(_mistakes_by_rules(array))
 
 
-def _significant(array: CheckedNode) -> Iterator[tuple[str, bytes]]:
-    """Yield the attributes of an array that rules look at, as text."""
-    read = (*_READ, *array.store.memo(_described))
+def _attributes_of_rules(array: CheckedNode) -> Iterator[tuple[str, bytes]]:
+    """Yield name and JSON text of each attribute of an array that a rule reads."""
+    read = (*_OTHER_ATTRIBUTES, *array.store.memo(_described_prefixes))
     for key in array.attributes:
         text = array.attributes.text(key) or b""
         is_read = key.startswith(read) or "convention" in key.lower() or "/" in key
@@ -93,17 +98,20 @@ def _significant(array: CheckedNode) -> Iterator[tuple[str, bytes]]:
             yield key, text
 
 
-def _described() -> tuple[str, ...]:
-    """Return how the attributes of conventions begin that are described."""
+def _described_prefixes() -> tuple[str, ...]:
+    """Return the prefixes of the attributes that conventions describe, or the names of those without a prefix."""
     described = chain.from_iterable(convention.described for convention in declarable())
     return tuple(attribute.prefix or attribute.key for attribute in described)
 
 
-def _of_third_party(handler: Handler, subject: CheckedNode) -> Iterable[Finding]:
-    """Return what a third party's handler finds. If it raises anything, that is told once."""
+def _mistakes_by_plugin(handler: Handler, subject: CheckedNode) -> Iterable[Finding]:
+    """Return the mistakes that the handler of a plug-in finds.
+
+    If the handler raises anything, return none, warn, and do not call its rules again for this store.
+    """
     try:
         with containing():
-            found = [*conventions.of_convention(handler, subject), *handler.check(subject)]
+            found = [*conventions.mistakes_of_convention(handler, subject), *handler.check(subject)]
             for finding in found:
                 if not isinstance(finding, Finding):
                     raise TypeError(repr(finding))

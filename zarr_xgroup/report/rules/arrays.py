@@ -1,4 +1,4 @@
-"""What documents of arrays say of dimensions, whatever their conventions: names and sizes."""
+"""Rules about the names and sizes of an array's dimensions, whatever its conventions."""
 
 from __future__ import annotations
 
@@ -37,21 +37,24 @@ RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE)
 
 
 def check(subject: CheckedNode) -> Iterator[Finding]:
-    """Yield what is wrong with the names and sizes of dimensions; where nothing is declared, they may be anything."""
+    """Yield the mistakes in names and sizes of dimensions of an array, or of all arrays of a group.
+
+    Where nothing declares a convention, only names that a convention needs are checked.
+    """
     is_declared = subject.store.declares_something
     if subject.is_array:
-        yield from _no_names(subject)
+        yield from _unnamed_dimensions(subject)
         if is_declared:
-            yield from _other_names(subject)
+            yield from _contradicting_names(subject)
     elif is_declared:
-        yield from _sizes(subject)
+        yield from _conflicting_sizes(subject)
 
 
-def _no_names(array: CheckedNode) -> Iterator[Finding]:
-    """Yield that dimensions have no names by which a convention goes, or have them as those of Zarr v2."""
+def _unnamed_dimensions(array: CheckedNode) -> Iterator[Finding]:
+    """Yield a mistake if dimensions lack names that a convention needs, or a v3 array names them as in Zarr v2."""
     document, names = array.document, array.attribute(DIMENSION_KEY)
     nameless = sum(not name for name in array.dims)
-    if nameless and _goes_by_names(array):
+    if nameless and _needs_dimension_names(array):
         place = Fragment(array.node, dimension_keys(document), None)
         text = f"{nameless} of {len(array.dims)} dimensions have no name"
         yield report(NAMES, place, text, write(place.keys[-1], _likely_names(array)))
@@ -64,15 +67,19 @@ def _no_names(array: CheckedNode) -> Iterator[Finding]:
         yield report(NAMES, place, text, remedy, severity="warning")
 
 
-def _goes_by_names(array: CheckedNode) -> bool:
-    """Tell whether a convention that an array follows goes by the names of its dimensions."""
+def _needs_dimension_names(array: CheckedNode) -> bool:
+    """Tell whether an array follows a convention that refers to dimensions by name: `cs`, or `spatial` with a grid."""
     has_cs = array.attribute(CS.key) is not None and array.is_declared(CsHandler)
     has_grid = len(array.dims) > 1 and _places_of(array).get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and array.is_declared(SpatialHandler))
 
 
 def _likely_names(array: CheckedNode) -> list[str]:
-    """Return the names that another array of the group and shape has, else the last two as a grid's are declared."""
+    """Return the dimension names to suggest for an array.
+
+    They are those of another array of the group with the same shape; else ``dim_0``, ``dim_1``, ..., where
+    ``spatial:dimensions`` names the last ones of a grid.
+    """
     known = {} if array.group is None else array.store.memo(_names_by_shape, array.group)
     named = known.get(array.shape)
     if named is not None:
@@ -84,24 +91,26 @@ def _likely_names(array: CheckedNode) -> list[str]:
 
 
 def _names_by_shape(group: CheckedNode) -> Mapping[tuple[int, ...], tuple[str | None, ...]]:
-    """Return the dimensions of the first array of a group of each shape that names all of them."""
+    """Return dimension names by shape: those of the first array of a group that names all its dimensions."""
+    # The dict keeps the last array of a shape: reversed, that is the first.
     return {array.shape: array.dims for array in reversed(group.arrays) if None not in array.dims}
 
 
 def level_of(array: CheckedNode) -> Level | None:
-    """Return what the nearest layout that has an array says of it."""
-    layouts = ((group.node, array.store.memo(_layout_of, group)) for group in array.ancestors())
+    """Return the level of a pyramid that an array is in, by the nearest ``multiscales`` layout; None if in none."""
+    layouts = ((group.node, array.store.memo(_layout_in, group)) for group in array.ancestors())
     return level_in(((node, layout) for node, layout in layouts if layout is not None), array.node)
 
 
-def _layout_of(group: CheckedNode) -> Layout | None:
+def _layout_in(group: CheckedNode) -> Layout | None:
+    """Return the ``multiscales`` layout of a group, None if the attribute is missing or no object."""
     written = group.attribute(LAYOUT.key)
     is_one = written is not None and isinstance(written.value, OBJECT)
     return Layout.read(written) if written is not None and is_one else None
 
 
 def _places_of(array: CheckedNode) -> Places:
-    """Return where attributes about an array may stand."""
+    """Return the places where an attribute about an array may be: the array, its group, its pyramid level."""
 
     def attributes_of(node: Node) -> Fragment | None:
         found = array if node == array.node else array.store.node(node.path)
@@ -110,10 +119,10 @@ def _places_of(array: CheckedNode) -> Places:
     return Places.about(array.node, array.node.group, level_of(array), attributes_of)
 
 
-def _other_names(array: CheckedNode) -> Iterator[Finding]:
-    """Yield names of dimensions that xarray and NCZarr go by, where they are none, or not those that count."""
+def _contradicting_names(array: CheckedNode) -> Iterator[Finding]:
+    """Yield ``_ARRAY_DIMENSIONS`` and NCZarr's references that are no list of names, or contradict the array."""
     ndim = len(array.dims)
-    for written, rule in _written_names(array):
+    for written, rule in _names_in_attributes(array):
         key, names = written.keys[-1], written.value
         right: Any = _likely_names(array)
         if rule is REFERENCES:
@@ -133,8 +142,8 @@ def _other_names(array: CheckedNode) -> Iterator[Finding]:
             yield report(rule, written, text, remedy, severity="warning")
 
 
-def _written_names(array: CheckedNode) -> Iterator[tuple[Fragment, Rule]]:
-    """Yield where xarray and NCZarr name dimensions, each with the rule about it."""
+def _names_in_attributes(array: CheckedNode) -> Iterator[tuple[Fragment, Rule]]:
+    """Yield the values in which xarray and NCZarr name an array's dimensions, each with the rule about it."""
     names = array.attribute(DIMENSION_KEY)
     if names is not None:
         yield names, WRITTEN
@@ -147,22 +156,26 @@ def _written_names(array: CheckedNode) -> Iterator[tuple[Fragment, Rule]]:
                 yield nczarr, REFERENCES
 
 
-def _sizes(group: CheckedNode) -> Iterator[Finding]:
-    """Yield arrays by which a dimension of the group has another size than by an earlier one.
+def _conflicting_sizes(group: CheckedNode) -> Iterator[Finding]:
+    """Yield arrays of a group that give a dimension another size than an earlier array gives it.
 
-    Coordinates of dimensions are the first. Sizes count that an array has which needs names by a convention.
+    Dimension coordinates come first: their sizes are right. Another size counts as a mistake only if one of
+    the arrays that have it declares a convention or needs dimension names: else names may just be reused.
     """
     arrays = sorted(group.arrays, key=lambda array: array.dims != (array.node.name,))
+    # The first array with each dimension, and by dimension and size the arrays that disagree with it.
     first: dict[str, CheckedNode] = {}
     others: defaultdict[tuple[str, int], list[CheckedNode]] = defaultdict(list)
     for array in arrays:
         for name, size in array.sizes.items():
             if first.setdefault(name, array).sizes[name] != size:
                 others[name, size].append(array)
+    # The dimensions of each array that have the wrong size; absolute names are of the whole store.
     wrong: defaultdict[Node, list[str]] = defaultdict(list)
     for (name, _size), found in others.items():
         if not name.startswith("/") and any(
-            _goes_by_names(array) or array.attribute(CONVENTIONS_KEY) is not None for array in found
+            _needs_dimension_names(array) or array.attribute(CONVENTIONS_KEY) is not None
+            for array in found
         ):
             for array in found:
                 wrong[array.node].append(name)

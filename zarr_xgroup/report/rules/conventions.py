@@ -1,4 +1,4 @@
-"""How nodes declare conventions, and whether their attributes are what descriptions say."""
+"""Rules about declarations in ``zarr_conventions``, and about attributes that conventions describe."""
 
 from __future__ import annotations
 
@@ -42,26 +42,29 @@ from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
 
-#: Without a declaration of these nothing is lost: they are read all the same.
-_READ_ALL_THE_SAME = (ProjHandler, Multiscales)
+#: Conventions whose attributes are read even where they are not declared: to leave that out is a warning only.
+_READ_WITHOUT_DECLARATION = (ProjHandler, Multiscales)
 
-#: In what conventions without a prefix may be written, too.
-_HOLDING = (*(attribute.key for attribute in CsHandler.described), Multiscales.name)
+#: Attributes in which those of conventions without a prefix may be nested.
+_ATTRIBUTES_THAT_HOLD_OTHERS = (
+    *(attribute.key for attribute in CsHandler.described),
+    Multiscales.name,
+)
 
-#: What a declaration may have; that of CF has a version, too.
-_MEMBERS = frozenset(member.key for _kind, member in fields_of(Declaration).values())
+#: The members that a declaration may have; that of CF may have ``version``, too.
+_MEMBERS_OF_DECLARATION = frozenset(member.key for _kind, member in fields_of(Declaration).values())
 
 
 def check(subject: CheckedNode) -> Iterator[Finding]:
-    """Yield what is wrong with declarations of a node, and with attributes of conventions built in that it follows."""
-    yield from _declarations(subject)
+    """Yield mistakes in a node's declarations, and in its attributes by the built-in conventions that it follows."""
+    yield from _mistakes_of_declarations(subject)
     for convention in declarable():
-        yield from _undeclared(subject, convention)
-    yield from _unused(subject)
+        yield from _undeclared_attributes(subject, convention)
+    yield from _unused_declarations(subject)
     for convention in declarable():
-        yield from _misspelt(subject, convention)
+        yield from _misspelt_attributes(subject, convention)
         if convention in BUILT_IN or convention not in handlers():
-            yield from of_convention(convention, subject)
+            yield from mistakes_of_convention(convention, subject)
     if subject.store.declares_something:
         for key in subject.attributes:  # any attribute may hold references
             attribute = subject.attribute(key) if may_refer(subject.attributes.text(key)) else None
@@ -73,8 +76,8 @@ def check(subject: CheckedNode) -> Iterator[Finding]:
 # Declarations.
 
 
-def _declarations(subject: CheckedNode) -> Iterator[Finding]:
-    """Yield what is wrong with the attribute ``zarr_conventions``, or one that is probably meant to be it."""
+def _mistakes_of_declarations(subject: CheckedNode) -> Iterator[Finding]:
+    """Yield mistakes in the attribute ``zarr_conventions``, and attributes that are probably a misspelling of it."""
     keys = [key for key in subject.attributes if "convention" in key.lower()]
     for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
         text = f"{key!r} means nothing: no convention is declared by it"
@@ -82,22 +85,21 @@ def _declarations(subject: CheckedNode) -> Iterator[Finding]:
         yield report(KEY, subject.all_attributes.place(key), text, remedy)
     written = subject.attribute(ATTRIBUTE.key)
     if written is None:
-        yield from _null(subject, ATTRIBUTE)
+        yield from _null_attribute(subject, ATTRIBUTE)
         return
     items = items_in(written)
     values = {item.keys: item.value for item in items}
     for finding in ATTRIBUTE.all_wrong(written):
-        meant = _meant(
-            {"name": values.get(finding.place.keys)}
-        )  # such as "cs" in place of an object
-        remedy = finding.remedy if meant is None else f"write {_as_declared(meant)}"
+        # The item may be a bare name: "cs" in place of {"name": "cs"}.
+        meant = _convention_meant_by({"name": values.get(finding.place.keys)})
+        remedy = finding.remedy if meant is None else f"write {_declaration_of(meant)}"
         yield replace(finding.at(written.node), remedy=remedy)
     objects = [item for item in items if isinstance(item.value, OBJECT)]
     if isinstance(written.value, list):
         for item in objects:
-            yield from _identity(item)
+            yield from _mistakes_of_identity(item)
     found = set()
-    for item, convention in product(objects, _identified()):
+    for item, convention in product(objects, _identifiable_conventions()):
         if matches(convention, item.value):
             if convention in found:
                 text = f"{convention.name!r} is declared a second time"
@@ -105,23 +107,24 @@ def _declarations(subject: CheckedNode) -> Iterator[Finding]:
             found.add(convention)
 
 
-def _identity(item: Fragment) -> Iterator[Finding]:
-    """Yield that a declaration has no identity, or another one than it is called by."""
-    meant, given = _meant(item.value), Declaration.read(item).identity
-    for key in sorted(item.value.keys() - _MEMBERS):
+def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
+    """Yield mistakes in one declaration: unknown members, no identifier, or one that does not fit its name."""
+    meant, given = _convention_meant_by(item.value), Declaration.read(item).identity
+    for key in sorted(item.value.keys() - _MEMBERS_OF_DECLARATION):
         if not (key == "version" and meant is CfHandler):
             text = f"{key!r} is no member of a declaration"
             yield report(TEXTS, item.place(key), text, "leave it out", severity="warning")
+    # By name the convention is known, but the declaration does not count as one of it.
     is_lost = meant is not None and not matches(meant, item.value)
     if not any(map(item.get, IDENTIFIERS)):
         text = "has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only"
-        remedy = 'add "uuid"' if meant is None else f"write {_as_declared(meant)}"
+        remedy = 'add "uuid"' if meant is None else f"write {_declaration_of(meant)}"
         severity: Severity = "error" if is_lost else "warning"
         yield report(IDENTIFIED, item, text, remedy, severity=severity)
     elif given is not None and meant is not None and is_lost:
         key, value = given
         text = f"{key} {shown(value)} is not that of {meant.name!r}: this does not declare it"
-        yield report(KNOWN, item.place(key), text, f"write {_as_declared(meant)}")
+        yield report(KNOWN, item.place(key), text, f"write {_declaration_of(meant)}")
     elif meant is None and not is_of_other_things(item.value):
         name = shown(self_called(item.value))
         text = f"{name} is a convention that is not known here: nothing is read of it"
@@ -129,15 +132,18 @@ def _identity(item: Fragment) -> Iterator[Finding]:
         yield report(SOME_OTHER, item, text, remedy, severity="warning")
 
 
-def _identified() -> list[Handler]:
-    """Return all conventions that are known by an identity."""
+def _identifiable_conventions() -> list[Handler]:
+    """Return the conventions that have a UUID or a repository, by which a declaration can identify them."""
     return [cls for cls in declarable() if cls.uuid is not None or cls.repositories]
 
 
-def _meant(declaration: Mapping[str, Any]) -> Handler | None:
-    """Return the convention that a declaration is called by, else that it is, else whose URL it has."""
+def _convention_meant_by(declaration: Mapping[str, Any]) -> Handler | None:
+    """Return the convention that a declaration means: by its name, else by its identifiers, else by one URL alone.
+
+    None if no known convention fits.
+    """
     urls = ({key: declaration[key]} for key in IDENTIFIERS[1:] if key in declaration)
-    known = _identified()
+    known = _identifiable_conventions()
     for candidate in ({"name": declaration.get("name")}, declaration, *urls):
         for convention in known:
             if matches(convention, candidate):
@@ -145,8 +151,8 @@ def _meant(declaration: Mapping[str, Any]) -> Handler | None:
     return None
 
 
-def _as_declared(convention: Handler) -> str:
-    """Return how a convention is declared."""
+def _declaration_of(convention: Handler) -> str:
+    """Return the JSON text that declares a convention."""
     if convention.uuid is None:
         return f'{{"name": "{convention.name}"}}'
     return f'{{"uuid": "{convention.uuid}", "name": "{convention.name}"}}'
@@ -155,40 +161,41 @@ def _as_declared(convention: Handler) -> str:
 # Attributes without a declaration, and declarations without attributes.
 
 
-def _prefix(convention: Handler) -> str:
-    """Return how all attributes of a convention begin, "" where they have names of their own."""
+def _prefix_of(convention: Handler) -> str:
+    """Return the prefix of all attributes of a convention (``proj:``), "" if it has no prefix."""
     return next((attribute.prefix for attribute in convention.described), "")
 
 
-def _undeclared(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
-    """Yield attributes that are of a convention that nobody declares for them."""
+def _undeclared_attributes(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
+    """Yield a mistake if a node has attributes of a convention that neither it nor a group above declares."""
     elsewhere = "group" if subject.is_array else "array"
     keys = [
         attribute.key
         for attribute in convention.described
         if attribute.is_unmistakable(subject.attributes) and attribute.on != elsewhere
     ]
-    # Where a declaration was meant to be of it, it is reported that this does not count.
-    if not keys or convention in map(_meant, declarations(subject.attributes)):
+    # A malformed declaration of the convention is reported as such.
+    if not keys or convention in map(_convention_meant_by, declarations(subject.attributes)):
         return
     around = [subject] if subject.group is None else [subject, subject.group]
     if (
         subject.is_declared(convention)
-        if _prefix(convention)
+        if _prefix_of(convention)
         else any(is_declared(convention, node.attributes) for node in around)
     ):
         return
     names = ", ".join(keys)
     text = f"attributes of the convention {convention.name!r}, which is not declared: {names}"
-    remedy = f'add {_as_declared(convention)} to the list "{ATTRIBUTE.key}" of the node'
-    severity: Severity = "warning" if issubclass(convention, _READ_ALL_THE_SAME) else "error"
+    remedy = f'add {_declaration_of(convention)} to the list "{ATTRIBUTE.key}" of the node'
+    severity: Severity = "warning" if issubclass(convention, _READ_WITHOUT_DECLARATION) else "error"
     yield report(DECLARED, subject.all_attributes.place(keys[0]), text, remedy, severity=severity)
 
 
-def _unused(subject: CheckedNode) -> Iterator[Finding]:
-    """Yield declarations of a convention without any attribute of it.
+def _unused_declarations(subject: CheckedNode) -> Iterator[Finding]:
+    """Yield declarations of a convention of which no node in question has an attribute.
 
-    What a group declares is for what is in it, too; an array may have the attributes of `spatial` of its group.
+    A declaration on a group holds for all groups and arrays below it. An array that declares `spatial` may have
+    the attributes on a group above it.
     """
     written = subject.attribute(ATTRIBUTE.key)
     if written is None or not isinstance(written.value, list):
@@ -196,27 +203,27 @@ def _unused(subject: CheckedNode) -> Iterator[Finding]:
     for item, convention in product(items_in(written), declarable()):
         needed = [f'"{attribute.key}"' for attribute in convention.described if attribute.is_needed]
         is_one = isinstance(item.value, OBJECT) and matches(convention, item.value)
-        if not (needed and is_one and _meant(item.value) is convention):
+        if not (needed and is_one and _convention_meant_by(item.value) is convention):
             continue
         nodes = [subject] if subject.is_array else [subject, *subject.below()]
         if convention is SpatialHandler and subject.is_array:
             nodes += subject.ancestors()
-        if not any(_uses(node, convention) for node in nodes):
+        if not any(_has_attributes_of(node, convention) for node in nodes):
             *others, last = needed
             names = f"{', '.join(others)} or {last}" if others else last
             text = f"{convention.name!r} is declared, but there is no {names}"
             yield report(USED, item, text, f"add {names}, or leave this item out")
 
 
-def _uses(subject: CheckedNode, convention: Handler) -> bool:
-    """Tell whether a node has attributes of a convention, or others that hold such.
+def _has_attributes_of(subject: CheckedNode, convention: Handler) -> bool:
+    """Tell whether a node has attributes of a convention, or attributes in which such are nested.
 
-    In a CRS of `cs` may be a geolocation, and units; in any attribute a prefixed one.
+    A CRS of `cs` may hold a geolocation and units; any attribute may hold a prefixed key.
     """
-    attributes, prefix = subject.attributes, _prefix(convention)
+    attributes, prefix = subject.attributes, _prefix_of(convention)
     if any(attribute.key in attributes for attribute in convention.described):
         return True
-    keys: Iterable[str] = _HOLDING
+    keys: Iterable[str] = _ATTRIBUTES_THAT_HOLD_OTHERS
     begins = [f'"{mark}"' for attribute in convention.described for mark in attribute.marks]
     if prefix:
         keys, begins = [key for key in attributes if key != ATTRIBUTE.key], [f'"{prefix}']
@@ -229,16 +236,16 @@ def _uses(subject: CheckedNode, convention: Handler) -> bool:
 # What descriptions say.
 
 
-def is_meant(subject: CheckedNode, convention: Handler) -> bool:
-    """Tell whether attributes of a node are to be read by a convention: declared, assumed, or beyond doubt."""
+def follows(subject: CheckedNode, convention: Handler) -> bool:
+    """Tell whether a node follows a convention: it is declared, assumed, or an attribute can mean nothing else."""
     if convention.name in subject.store.assumed or subject.is_declared(convention):
         return True
     return any(attribute.is_unmistakable(subject.attributes) for attribute in convention.described)
 
 
-def of_convention(convention: Handler, subject: CheckedNode) -> Iterator[Finding]:
-    """Yield what is wrong with the attributes of a convention, if a node follows it."""
-    if not (convention.described and is_meant(subject, convention)):
+def mistakes_of_convention(convention: Handler, subject: CheckedNode) -> Iterator[Finding]:
+    """Yield mistakes in the attributes that a convention describes, if a node follows it."""
+    if not (convention.described and follows(subject, convention)):
         return
     for whole in dict.fromkeys(
         attribute.whole for attribute in convention.described if attribute.whole
@@ -250,7 +257,7 @@ def of_convention(convention: Handler, subject: CheckedNode) -> Iterator[Finding
         if attribute.whole is not None:
             continue
         if written is None:
-            yield from _null(subject, attribute)
+            yield from _null_attribute(subject, attribute)
         elif attribute.on in (None, "array" if subject.is_array else "group"):
             yield from (finding.at(subject.node) for finding in attribute.all_wrong(written))
         elif attribute.misplaced is not None:
@@ -262,9 +269,9 @@ def of_convention(convention: Handler, subject: CheckedNode) -> Iterator[Finding
             yield report(attribute.misplaced, written, text, remedy, severity="warning")
 
 
-def _misspelt(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
-    """Yield prefixed attributes that were probably meant to be others."""
-    prefix = _prefix(convention)
+def _misspelt_attributes(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
+    """Yield attributes with the prefix of a convention whose names are probably misspelt."""
+    prefix = _prefix_of(convention)
     keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
     known = [attribute.key for attribute in convention.described]
     others = {key for attribute in convention.described for key in attribute.unless}
@@ -274,8 +281,8 @@ def _misspelt(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
         yield report(SPELLING, subject.all_attributes.place(key), text, remedy)
 
 
-def _null(subject: CheckedNode, attribute: Attribute) -> Iterator[Finding]:
-    """Yield that an attribute is null."""
+def _null_attribute(subject: CheckedNode, attribute: Attribute) -> Iterator[Finding]:
+    """Yield a mistake if an attribute is there and null."""
     reader = Reader(attribute.form, attribute.form)
     if attribute.key in subject.attributes:
         reader.report_null(subject.all_attributes.place(attribute.key))

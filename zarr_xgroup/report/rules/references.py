@@ -1,4 +1,4 @@
-"""References: where they lead, and what to write instead of those that lead nowhere."""
+"""Rules about references between nodes, and the remedies for those that lead to no array."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, wi
 from zarr_xgroup.metadata.references import NODE
 from zarr_xgroup.report.explanation import FoundReference
 
-#: How many nodes that may be meant a remedy names besides the first.
+#: How many more candidates a remedy names besides the first, so that it stays one line.
 _NAMED = 3
 
-#: Attributes that a grid mapping variable has at least one of.
-_OF_MAPPINGS = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
+#: An array with one of these attributes can be a grid mapping variable.
+_GRID_MAPPING_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
 
 
 def check(
-    references: Iterable[FoundReference], told: Collection[Finding], checked: CheckedStore
+    references: Iterable[FoundReference], reported: Collection[Finding], checked: CheckedStore
 ) -> Iterator[Finding]:
-    """Yield references that lead nowhere, or only by another rule than the first.
+    """Yield references that lead to no node, to the store itself by its URI, or to a node only by a fallback rule.
 
     Parameters
     ----------
     references : iterable of FoundReference
         The references that were followed.
-    told : collection of Finding
-        What other rules tell: what is no reference at all is among it.
+    reported : collection of Finding
+        What other rules report: references at the same places are left out, as they are malformed.
     checked : CheckedStore
         The store.
     """
-    places = {place for mistake in told for place in (mistake.place, *mistake.places)}
+    places = {place for mistake in reported for place in (mistake.place, *mistake.places)}
     of_cf: defaultdict[Place, list[FoundReference]] = defaultdict(list)
     for reference in references:
         source, target = reference.source, reference.leads_to
@@ -47,18 +47,18 @@ def check(
             of_cf[source].append(reference)
         elif target is None:
             text = f"{reference.target!r}: {reference.text}"
-            yield report(SOMEWHERE, source, text, _node_meant(reference, checked))
+            yield report(SOMEWHERE, source, text, _remedy_for_lost_reference(reference, checked))
         elif target.store is None:
-            yield from _otherwise(reference, target)
+            yield from _better_reference(reference, target)
     for place, lost in of_cf.items():
         if (attribute := _cf_attribute(place, checked)) is not None:
             text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
             names = [reference.target for reference in lost]
-            yield report(cf.SOMEWHERE, place, text, _names_meant(*attribute, names))
+            yield report(cf.SOMEWHERE, place, text, _remedy_for_cf_names(*attribute, names))
 
 
-def _otherwise(reference: FoundReference, target: Place) -> Iterator[Finding]:
-    """Yield what to write otherwise of a reference that leads to a node of the store."""
+def _better_reference(reference: FoundReference, target: Place) -> Iterator[Finding]:
+    """Yield a warning if a reference to a node of the store has the store's own URI, or needed a fallback rule."""
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
         text = f"the uri {uri} is that of the store itself"
@@ -68,18 +68,18 @@ def _otherwise(reference: FoundReference, target: Place) -> Iterator[Finding]:
         text = f"{reference.target!r} leads to nothing that fits from the group of the array; {target.node} was taken"
         remedy = write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
-            remedy = f"{write(NODE, _from_group(reference, target.node))}, or {remedy}"
+            remedy = f"{write(NODE, _path_from_group(reference, target.node))}, or {remedy}"
         yield report(FIRST, reference.source, text, remedy, severity="warning")
 
 
-def _from_group(reference: FoundReference, node: str) -> str:
-    """Return the path of a node as the first rule finds it: from the group of the array."""
+def _path_from_group(reference: FoundReference, node: str) -> str:
+    """Return the path of a node relative to the group of the referring array: how the first rule reads paths."""
     array = next(iter(reference.arrays), reference.source.node)
     return relpath(node, array.rpartition("/")[0] or "/")
 
 
-def _node_meant(reference: FoundReference, checked: CheckedStore) -> str:
-    """Return what to write instead of a reference that leads nowhere: a node that is called as the last of its path."""
+def _remedy_for_lost_reference(reference: FoundReference, checked: CheckedStore) -> str:
+    """Return the remedy for a reference to no node: other nodes with the same last segment, if there are any."""
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
         return "correct the URI or the path, or make the store readable where it is"
@@ -93,7 +93,7 @@ def _node_meant(reference: FoundReference, checked: CheckedStore) -> str:
     found = list(islice(others, _NAMED + 1))
     if not found:
         return "refer to a node that is there and fits, or leave the reference out"
-    remedy = write(NODE, _from_group(reference, found[0]))
+    remedy = write(NODE, _path_from_group(reference, found[0]))
     return f"{remedy} (or {', '.join(found[1:])})" if found[1:] else remedy
 
 
@@ -101,7 +101,7 @@ def _node_meant(reference: FoundReference, checked: CheckedStore) -> str:
 
 
 def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[CheckedNode, str, str] | None:
-    """Return the node, name and text of a CF attribute that names arrays; None if there is none at a place."""
+    """Return the node, name and text of the CF attribute at a place; None if it is none that names arrays."""
     subject, key = checked.node(place.node.strip("/")), place.pointer.rpartition("/")[2]
     if subject is None or key not in REFERRING:
         return None
@@ -109,9 +109,9 @@ def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[CheckedNode, str
     return (subject, key, text) if isinstance(text, str) else None
 
 
-def _names_meant(subject: CheckedNode, key: str, text: str, names: Iterable[str]) -> str:
-    """Return what to write in a CF attribute of whose names some lead to no array."""
-    found = {name: _nearest(subject, key, name) for name in names}
+def _remedy_for_cf_names(subject: CheckedNode, key: str, text: str, names: Iterable[str]) -> str:
+    """Return the remedy for a CF attribute in which these names lead to no array."""
+    found = {name: _nearest_fitting_array(subject, key, name) for name in names}
     meant = {name: path for name, path in found.items() if path is not None}
     missing = [name for name in found if name not in meant]
     if not missing:
@@ -127,17 +127,18 @@ def _names_meant(subject: CheckedNode, key: str, text: str, names: Iterable[str]
     return f'name an array that is there, or leave "{key}" out'
 
 
-def _nearest(subject: CheckedNode, key: str, written: str) -> str | None:
-    """Return the name or path of the nearest array that has the same name and fits, as CF resolves it.
+def _nearest_fitting_array(subject: CheckedNode, key: str, written: str) -> str | None:
+    """Return how to name the nearest fitting array of the same name in a CF attribute, None if there is none.
 
-    It is below the group of the array that refers to it, or below a group above that.
+    Searched are the group of the referring array with all groups below it, then each group above. The array's
+    bare name is enough if CF finds it by that; else its relative path is returned.
     """
     name, group = written.rstrip("/").rpartition("/")[2], subject.node.group
     paths = subject.store.by_name.get(name, ())
     for above in (group, *group.ancestors()):
         below = [path for path in paths if path.startswith(f"{above}/".replace("//", "/"))]
         for path in sorted(below, key=lambda path: (path.count("/"), path)):
-            if _fits(subject, key, path):
+            if _can_be_named_by(subject, key, path):
                 nodes = map(subject.store.node, candidate_paths(name, group.path))
                 first = next((node for node in nodes if node is not None and node.is_array), None)
                 is_first = first is not None and str(first.node) == path
@@ -145,15 +146,16 @@ def _nearest(subject: CheckedNode, key: str, written: str) -> str | None:
     return None
 
 
-def _fits(subject: CheckedNode, key: str, path: str) -> bool:
-    """Tell whether an array can be what an attribute of another one names."""
+def _can_be_named_by(subject: CheckedNode, key: str, path: str) -> bool:
+    """Tell whether the array at a path has the dimensions or attributes that a CF attribute of another array needs."""
     other = subject.store.node(path.strip("/"))
     if other is None or not other.is_array or other.node == subject.node:
         return False
     if key in ALONG:
         return other.sizes.items() <= subject.sizes.items() and len(other.sizes) == len(other.dims)
     if key == "grid_mapping":
-        return not _OF_MAPPINGS.isdisjoint(other.attributes)
+        return not _GRID_MAPPING_ATTRIBUTES.isdisjoint(other.attributes)
     if key == "formula_terms":
         return True
+    # Bounds have one dimension more than their coordinate: the vertices of a cell.
     return other.dims[:-1] == subject.dims

@@ -1,4 +1,4 @@
-"""What is wrong with a store beyond its single nodes: what an open of it finds, and its consolidated metadata."""
+"""Rules about a store as a whole: the findings of an open, and consolidated metadata."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from zarr_xgroup.conventions.checked import CheckedStore
 from zarr_xgroup.errors import Rule, XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, report
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
+from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of
@@ -25,7 +26,7 @@ THERE = Rule("consolidated/nodes-are-there", DOCUMENT, "metadata")
 
 RULES = (SAME, COMPLETE, THERE, *OPEN_RULES.values())
 
-#: Where something is written from which other findings follow: declarations, names of dimensions.
+#: JSON pointers of values whose mistakes cause other findings: declarations, names of dimensions.
 _CAUSES = (
     f"/attributes/{CONVENTIONS_KEY}/",
     "/dimension_names",
@@ -33,30 +34,32 @@ _CAUSES = (
 )
 
 
-def found_by_open(
-    findings: Iterable[Finding], told: Iterable[Finding], checked: CheckedStore
+def mistakes_found_by_open(
+    findings: Iterable[Finding], reported: Iterable[Finding], checked: CheckedStore
 ) -> Iterator[Finding]:
-    """Yield what an open finds and no other rule tells, with what a producer should write.
+    """Yield the findings of an open that no other rule reports, with what a producer should write.
 
     Parameters
     ----------
     findings : iterable of Finding
-        What an open finds.
-    told : iterable of Finding
-        What other rules tell.
+        The findings of an open.
+    reported : iterable of Finding
+        What other rules report.
     checked : CheckedStore
         The store. Where nothing is declared, names and dimensions may be anything.
     """
-    # By node: the pointers to what is told, and to all that these are parts of.
-    told_at: defaultdict[str, set[str]] = defaultdict(set)
-    told_within: defaultdict[str, set[str]] = defaultdict(set)
-    for mistake in told:
+    # By node: the pointers to values that are reported, and to all values that contain these.
+    reported_at: defaultdict[str, set[str]] = defaultdict(set)
+    reported_within: defaultdict[str, set[str]] = defaultdict(set)
+    for mistake in reported:
         for place in (mistake.place, *mistake.places):
             if place.pointer:
-                told_at[place.node].add(place.pointer)
-                told_within[place.node].update(_wholes(place.pointer))
+                reported_at[place.node].add(place.pointer)
+                reported_within[place.node].update(_pointer_prefixes(place.pointer))
     has_cause = {
-        node for node, at in told_at.items() if any(pointer.startswith(_CAUSES) for pointer in at)
+        node
+        for node, at in reported_at.items()
+        if any(pointer.startswith(_CAUSES) for pointer in at)
     }
     for finding in findings:
         node, topic = finding.place.node, finding.topic
@@ -65,38 +68,39 @@ def found_by_open(
         if not (checked.declares_something or is_of_conventions):
             continue
         if has_no_other_rule and node in has_cause:
-            continue  # it may follow from that
+            continue  # it may follow from that mistake
         if topic is Topic.NO_PRINCIPAL:
             group = node.rpartition("/")[0] or "/"
-            is_told = any("/attributes" in told_within[path] for path in (node, group))
+            is_reported = any("/attributes" in reported_within[path] for path in (node, group))
         else:
-            # What an array lacks may be told of a part of what is written for it; a choice is another matter.
+            # A mistake in a part of a value explains what an array lacks by that value. A choice among
+            # values is not explained by a mistake in one of them.
             of_parts = topic not in (None, Topic.CHOICE)
-            is_told = any(
-                not told_at[place.node].isdisjoint(_wholes(place.pointer))
-                or (of_parts and place.pointer in told_within[place.node])
+            is_reported = any(
+                not reported_at[place.node].isdisjoint(_pointer_prefixes(place.pointer))
+                or (of_parts and place.pointer in reported_within[place.node])
                 for place in (finding.place, *finding.related)
                 if place.pointer
             )
-        if is_told:
+        if is_reported:
             continue
         if has_no_other_rule:
             finding = replace(
                 finding,
                 text=finding.text + (f"; lost: {finding.cost}" if finding.cost else ""),
-                remedy=finding.remedy or _remedy(finding),
+                remedy=finding.remedy or _default_remedy(finding),
                 places=() if finding.place.pointer else tuple(map(Place, finding.arrays)),
             )
         yield finding
 
 
-def _wholes(pointer: str) -> Iterator[str]:
-    """Yield a pointer, and those to all that it is a part of."""
+def _pointer_prefixes(pointer: str) -> Iterator[str]:
+    """Yield a JSON pointer and those to all values that contain it: "", "/attributes", "/attributes/cs", ..."""
     return accumulate(pointer.split("/")[1:], "{}/{}".format, initial="")
 
 
-def _remedy(finding: Finding) -> str:
-    """Return what to do about what an open finds, where nothing better is known."""
+def _default_remedy(finding: Finding) -> str:
+    """Return the remedy for a finding of an open that has none, by its topic and error."""
     if finding.topic is Topic.DIMENSION:
         return "give each dimension of a group one name and one size"
     if finding.topic is Topic.NAME:
@@ -115,15 +119,15 @@ def _remedy(finding: Finding) -> str:
     return "write it as the convention has it"
 
 
-def consolidated(tree: Tree, own: int, groups: Iterable[str]) -> Iterator[Finding]:
-    """Yield nodes that consolidated metadata lack, or say something else of than their documents.
+def differences_of_consolidated(tree: Tree, own: int, groups: Iterable[str]) -> Iterator[Finding]:
+    """Yield nodes that only consolidated metadata or only the nodes' own documents have, and members that differ.
 
     Parameters
     ----------
     tree : Tree
-        What is known from consolidated metadata, of the store with the number 0.
+        The documents of the store: under number 0 those in consolidated metadata.
     own : int
-        The number under which it has what the nodes' own documents say, as far as they could be read.
+        The number under which the tree has the nodes' own documents, as far as they could be read.
     groups : iterable of str
         The paths of the groups that are checked.
     """
@@ -147,18 +151,21 @@ def consolidated(tree: Tree, own: int, groups: Iterable[str]) -> Iterator[Findin
                 text = "the node is in the consolidated metadata, but not in the store"
                 yield report(THERE, place, text, remedy)
         else:
-            all_keys: list[Keys] = [(key,) for key in {*copy, *document} - {"attributes"}]
-            keys_of_attributes = {*copy.attributes, *document.attributes}
-            all_keys += [("attributes", key) for key in keys_of_attributes]
-            for keys in sorted(all_keys):
-                of_both = (
-                    (copy, document) if len(keys) == 1 else (copy.attributes, document.attributes)
-                )
-                # As texts: NaN is unlike itself. A member that is null is like none.
-                one, other = (
-                    json.dumps(members.get(keys[-1]), sort_keys=True, default=dict)
-                    for members in of_both
-                )
-                if one != other:
-                    text = "the consolidated metadata say something else"
-                    yield report(SAME, Fragment(node, keys, None), text, remedy)
+            for keys in _unequal_members(copy, document):
+                text = "the consolidated metadata say something else"
+                yield report(SAME, Fragment(node, keys, None), text, remedy)
+
+
+def _unequal_members(copy: Document, document: Document) -> Iterator[Keys]:
+    """Yield the keys of the members and attributes in which two documents of a node differ, sorted."""
+    all_keys: list[Keys] = [(key,) for key in {*copy, *document} - {"attributes"}]
+    keys_of_attributes = {*copy.attributes, *document.attributes}
+    all_keys += [("attributes", key) for key in keys_of_attributes]
+    for keys in sorted(all_keys):
+        of_both = (copy, document) if len(keys) == 1 else (copy.attributes, document.attributes)
+        # As texts, because NaN is not equal to itself. A member that is null is like a missing one.
+        one, other = (
+            json.dumps(members.get(keys[-1]), sort_keys=True, default=dict) for members in of_both
+        )
+        if one != other:
+            yield keys

@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.report import explanation
-from zarr_xgroup.report.checking import Verdict, limited
+from zarr_xgroup.report.checking import Verdict, merged_mistakes
 from zarr_xgroup.report.rules import RULES
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
@@ -1153,7 +1153,7 @@ def test_of_one_rule_there_are_200_mistakes() -> None:
     many = [
         Finding(rule, Place(f"/{n}"), f"text {n}", "", places=(Place(f"/{n}"),)) for n in range(999)
     ]
-    told = limited(many)
+    told = merged_mistakes(many)
     assert len(told) == 200
     assert told[-1].text == "text 199 (and 799 more of this kind)"
     assert len(told[-1].places) == 800
