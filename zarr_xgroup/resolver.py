@@ -1,7 +1,7 @@
-"""References: what they may mean, and which candidate is meant.
+"""References: which nodes they may mean, and which of these candidates is meant.
 
-Pure: documents are looked up in what is known (`zarr_xgroup.metadata.tree`). What is not known yet
-counts as absent; the tree takes down that it was asked for.
+No I/O: documents are looked up in the tree of known ones (`zarr_xgroup.metadata.tree`). A document that is
+not read yet counts as absent; the tree notes that it was asked for.
 Rules: specification, "References"; ref convention; RFC 3986, section 5.2.
 """
 
@@ -26,10 +26,10 @@ from zarr_xgroup.redaction import redact
 
 __all__ = ["MAX_DEPTH", "Followed", "Reference", "Resolver", "candidates"]
 
-#: How many references may follow one another before that is taken for a mistake.
+#: How many references may lead to one another before they are taken for a mistake: real ones have a few.
 MAX_DEPTH = 16
 
-#: How much is shown of what is no reference.
+#: How many letters a message shows of a JSON value that is no reference.
 _SHOWN = 60
 
 T = TypeVar("T")
@@ -38,9 +38,23 @@ T = TypeVar("T")
 def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) -> list[Node]:
     """Return the nodes that a reference may mean, most likely first.
 
-    `referrer` is the array that it is followed for, `written` the node that it is written in: the array itself,
-    or another one that the array refers to. Raises XGroupStoreError if the store cannot be opened,
-    XGroupPathError if all paths lead above the root of the store.
+    Parameters
+    ----------
+    reference : Reference
+        The reference.
+    referrer : Node
+        The array that it is followed for.
+    written : Node
+        The node that it is written in: the array itself, or another one that the array refers to.
+    tree : Tree
+        Knows the documents, and other stores.
+
+    Raises
+    ------
+    XGroupStoreError
+        If the store cannot be opened.
+    XGroupPathError
+        If all paths lead above the root of the store.
     """
     store, paths = written.store, [relative_path("", reference.node.lstrip("/"))]
     if reference.uri is not None:
@@ -51,7 +65,8 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
         bases = [referrer.group.path, referrer.path] if store == referrer.store else []
         if written != referrer:
             document = tree.document(written)
-            # A group's attributes stand in that group: its own path is what contains them.
+            # A relative path in a group's attributes is taken from that group first, one in an array's from
+            # the group that contains the array.
             ends = [written.path, written.group.path]
             bases += ends if document is not None and not document.is_array else ends[::-1]
         paths = [relative_path(base, reference.node) for base in bases]
@@ -78,9 +93,9 @@ class Followed:
     written : Node
         The node that it is written in.
     keys : tuple of str
-        The way to it in the document of that node.
+        The way to the reference in the document of that node.
     target : str
-        What is written there, in short.
+        The reference as it is written, in short.
     leads_to : Node or None
         The node that it leads to, None if nowhere.
     leads_to_keys : tuple of str
@@ -90,7 +105,7 @@ class Followed:
     text : str
         Why it leads nowhere, or which choice was made.
     is_reached : bool
-        Whether another reference led to where it is written.
+        Whether another reference led to the node that it is written in.
     """
 
     referrer: Node
@@ -104,10 +119,10 @@ class Followed:
     is_reached: bool = False
 
     def written_for(self, array: Node) -> Node:
-        """Return where it is written for an array that says the same as the referrer.
+        """Return the node that this reference is written in for an array with the same metadata as the referrer.
 
-        What is written in the referrer, or in a group that it is in, is written in the array, or in
-        the group as many levels above it.
+        For a reference in the referrer itself, that is the array; for one in a group above the referrer,
+        the group as many levels above the array.
         """
         if array == self.referrer or self.is_reached:
             return self.written
@@ -116,7 +131,7 @@ class Followed:
         return next((node for other, node in levels if other == self.written), self.written)
 
     def without_place(self) -> Followed:
-        """Return what is the same of it wherever it is written, and for whichever array."""
+        """Return this without its nodes: equal for references that say the same of different arrays."""
         nowhere = Node(0, "")
         return replace(self, referrer=nowhere, written=nowhere, is_reached=False)
 
@@ -131,14 +146,14 @@ class Resolver:
     referrer : Node
         The array.
     note : callable
-        Called where a choice had to be made between candidates, with a text and where that is written.
+        Called where a choice had to be made between candidates, with a text and the place of the reference.
 
     Attributes
     ----------
     followed : mapping
-        The references that were followed, by node, way to them and target.
+        The references that were followed, by the node and the keys where each is written, and its target.
     reached : set of Node
-        Where references led, also those that were followed quietly.
+        The nodes that references led to.
     """
 
     def __init__(self, tree: Tree, referrer: Node, note: Callable[[str, Fragment], None]) -> None:
@@ -148,7 +163,7 @@ class Resolver:
         self.reached: set[Node] = set()
         self._note = note
 
-    def take_down(
+    def record(
         self,
         place: Fragment,
         target: str,
@@ -157,11 +172,26 @@ class Resolver:
         by_fallback: bool = False,
         text: str = "",
     ) -> None:
-        """Take down a reference that is followed for the array, in place of what was known of it."""
-        written = place.node, place.keys, target, leads_to
-        self._keep(Followed(self.referrer, *written, by_fallback=by_fallback, text=text))
+        """Record a reference that is followed for the array, in place of an earlier record of it.
 
-    def _keep(self, reference: Followed) -> None:
+        Parameters
+        ----------
+        place : Fragment
+            Where the reference is written.
+        target : str
+            The reference as it is written, in short.
+        leads_to : Node or None
+            The node that it leads to, None if nowhere.
+        by_fallback : bool
+            Whether a candidate before that one did not fit.
+        text : str
+            Why it leads nowhere, or which choice was made.
+        """
+        written = place.node, place.keys, target, leads_to
+        self._record(Followed(self.referrer, *written, by_fallback=by_fallback, text=text))
+
+    def _record(self, reference: Followed) -> None:
+        """Add to `followed` and `reached`, and see whether another reference led to this one."""
         if reference.written in self.reached:
             reference = replace(reference, is_reached=True)
         self.followed[reference.written, reference.keys, reference.target] = reference
@@ -204,7 +234,7 @@ class Resolver:
         return self._resolve(fragment, accept)
 
     def fragment(self, fragment: Fragment) -> Fragment:
-        """Return a value itself, or what it leads to if it is a reference.
+        """Return a JSON value itself, or the value that it leads to if it is a reference.
 
         Raises
         ------
@@ -216,13 +246,14 @@ class Resolver:
         return self._resolve(fragment, lambda found: found)
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
+        """Return what `accept` makes of the end of a reference, and record the references on the way."""
         end = _Search(self.tree, self.referrer, accept).follow(fragment)
         if isinstance(end, XGroupError):
             target = end.target or redact(str(fragment.value))[:_SHOWN]
-            self.take_down(fragment, target, text=end.reason or str(end))
+            self.record(fragment, target, text=end.reason or str(end))
             raise end
         for reference in end.references:
-            self._keep(reference)
+            self._record(reference)
             if reference.text:
                 place = Fragment(reference.written, reference.keys, None)
                 self._note(f"{reference.target!r} {reference.text}", place)
@@ -230,7 +261,7 @@ class Resolver:
 
 
 class _End(NamedTuple, Generic[T]):
-    """The end that a reference leads to: what was accepted there, where it stands, and the references on the way."""
+    """The end that a reference leads to: the result of `accept`, the node and keys, and the references on the way."""
 
     result: T
     node: Node
@@ -239,9 +270,9 @@ class _End(NamedTuple, Generic[T]):
 
 
 class _Search(Generic[T]):
-    """The search for the end of one reference, each place on the way looked at once.
+    """The search for the end of one reference, with candidates tried depth first and each place only once.
 
-    `accept` is given what stands at an end, and returns the result or raises XGroupError.
+    `accept` is given the value at an end, and returns the result or raises XGroupError.
     """
 
     def __init__(self, tree: Tree, referrer: Node, accept: Callable[[Fragment], T]) -> None:
@@ -252,7 +283,10 @@ class _Search(Generic[T]):
         self._may_be_newer = False
 
     def follow(self, *chain: Fragment) -> _End[T] | XGroupError:
-        """Return the end of the last of references that have led to one another, or why it has none."""
+        """Return the end of the last of a chain of references, or the error that says why it has none.
+
+        An end is kept for its place; the error of an endless chain is not, as it depends on the way there.
+        """
         key = (chain[-1].node, chain[-1].keys)
         if key not in self._known:
             if (endless := _endless(chain)) is not None:
@@ -264,7 +298,10 @@ class _Search(Generic[T]):
         return self._known[key]
 
     def _choose(self, chain: Sequence[Fragment]) -> _End[T]:
-        """Return the first candidate of the last reference that fits, with what else there was as text."""
+        """Return the end of the last reference's first candidate that fits; a text names the others passed over.
+
+        Raises XGroupError if no candidate fits.
+        """
         fragment, tree = chain[-1], self._tree
         reference = Reference.parse(fragment)
         try:
@@ -306,7 +343,7 @@ class _Search(Generic[T]):
     def _at(
         self, node: Node, reference: Reference, chain: Sequence[Fragment]
     ) -> _End[T] | XGroupError | None:
-        """Return what a reference to a node, or to a part of its document, leads to; None without such a node."""
+        """Return the end of a reference if `node` is meant, or the error of it; None if there is no such node."""
         try:
             document = self._tree.document(node)
             if document is None:
@@ -326,7 +363,7 @@ class _Search(Generic[T]):
         reference: Reference,
         outcomes: Sequence[tuple[Node, _End[T] | XGroupError | None]],
     ) -> XGroupError:
-        """Return the error of a reference none of whose candidates fits."""
+        """Return the error of a reference none of whose candidates fits: an endless chain, the store, or all tried."""
         fragment, tree = chain[-1], self._tree
         for _node, failure in outcomes:
             if isinstance(failure, _EndlessError):
@@ -357,7 +394,7 @@ class _Search(Generic[T]):
 def _placed(
     fragment: Fragment, reference: Reference, error: XGroupError, reason: str
 ) -> XGroupError:
-    """Return an error of the path or store of a reference with the place where that is written."""
+    """Return an error of a reference's path or store, now with the place where the reference is written."""
     place, target = str(fragment), str(reference)
     if isinstance(error, XGroupStoreError):
         return XGroupStoreError.of(error.store, reason, place, target)
@@ -369,7 +406,7 @@ class _EndlessError(XGroupReferenceError):
 
 
 def _endless(chain: Sequence[Fragment]) -> _EndlessError | None:
-    """Return the error of references that lead to one of themselves, or to too many, None if they do not."""
+    """Return the error of a chain of references that is a cycle or too long, None if it is neither."""
     places = [str(fragment) for fragment in chain]
     if places[-1] in places[:-1]:
         reason = _("references form a cycle")

@@ -442,7 +442,7 @@ def own_array_instead(array: ArrayView, reference: Fragment, name: str) -> Node:
     node = array.node.group.child(name)
     text = _("leads nowhere; the group's own {name!r} was taken").format(name=name)
     written = str(Reference.parse(reference))
-    array.resolver.take_down(reference, written, node, by_fallback=True, text=text)
+    array.resolver.record(reference, written, node, by_fallback=True, text=text)
     return node
 
 

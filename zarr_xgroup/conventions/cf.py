@@ -1,10 +1,10 @@
 """The `CF` principal convention: references between the groups of a hierarchy.
 
-Names and paths in the attributes by which arrays refer to others are resolved as CF 1.12 has it, section 2.7
-"Groups". What they lead to is attached, and xarray finds it by the flat name that takes their place
-(specification, ResolvedZarrStore). Paths are followed for the arrays of every principal convention. For
-those of CF itself, names that lead to groups further up are followed, too, and so is what the attached
-arrays refer to in turn.
+Names and paths in attributes such as ``coordinates`` and ``grid_mapping`` are resolved as CF 1.12 has it,
+section 2.7 "Groups". The arrays that they lead to are attached as coordinates, and xarray finds each by the
+flat name that takes the place of its path in the attribute (specification, ResolvedZarrStore). Paths are
+followed for the arrays of every principal convention. For arrays that follow CF itself, names are looked for
+in the groups further up, too, and the attributes of the attached arrays are followed in turn.
 
 Coordinate variables of dimensions are found in the same way: from the group of an array upwards to its
 local apex, the group that defines the dimension, and then from there downwards, breadth first. Zarr does not
@@ -73,45 +73,46 @@ PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 #: from these to the terms of their formula.
 _MAX_STEPS = 3
 
-#: How many references of attached arrays are followed for one array, which has a few as a rule.
+#: How many references of attached arrays are followed for one array. It has a few as a rule: the limit is
+#: for stores whose arrays all refer to all others.
 _MAX_FURTHER = 100
 
 _SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
 
-#: How attributes with roles are written.
+#: Examples of attributes that are pairs of a role and a name, for remedies.
 _WITH_ROLES = {
     "cell_measures": "area: cell_area",
     "formula_terms": "sigma: lev ps: ps ptop: ptop",
 }
 
 
-# How the attributes are written.
+# The syntax of the attributes.
 
 
-def _as_written(attribute: Fragment) -> str:
-    """Return the text of an attribute, or raise XGroupMetadataError if CF writes it otherwise."""
+def _checked_text(attribute: Fragment) -> str:
+    """Return the attribute's text, or raise XGroupMetadataError if it is not in CF's syntax."""
     key, text = attribute.keys[-1], attribute.value
-    if isinstance(text, str) and _is_spelt(key, text):
+    if isinstance(text, str) and _has_cf_separators(key, text):
         return text
-    are = _("names with blanks between them")
+    syntax = _("names with blanks between them")
     if key in PAIRS:
-        are = _("pairs of a role with a colon and a name, with blanks between them")
-    raise attribute.error(got(are, text), NAMES, _remedy(attribute))
+        syntax = _("pairs of a role with a colon and a name, with blanks between them")
+    raise attribute.error(got(syntax, text), NAMES, _remedy(attribute))
 
 
 def _remedy(attribute: Fragment) -> str:
-    """Return the remedy to write the same names with blanks between them, and roles with a colon."""
+    """Return a remedy: the attribute's own names in CF's syntax if they can be told, else an example."""
     key, value = attribute.keys[-1], attribute.value
     names = value if isinstance(value, list) else [value]
     if all(isinstance(name, str) for name in names):
-        spelt = _respelt(key, " ".join(names))
-        if _is_spelt(key, spelt):
-            return write(key, spelt)
+        text = _with_cf_separators(key, " ".join(names))
+        if _has_cf_separators(key, text):
+            return write(key, text)
     return such_as(f'"{key}": "{_WITH_ROLES.get(key, "name")}"')
 
 
-def _respelt(key: str, text: str) -> str:
-    """Return the text of an attribute with what CF has between names: blanks, and colons after roles."""
+def _with_cf_separators(key: str, text: str) -> str:
+    """Return an attribute's text with CF's separators: blanks between names, and colons after roles only."""
     spaced = " ".join(text.replace(",", " ").replace(";", " ").split())
     if key in PAIRS:
         return " ".join(spaced.replace(":", " : ").split()).replace(" :", ":")
@@ -120,10 +121,11 @@ def _respelt(key: str, text: str) -> str:
     return spaced.rstrip(": ")
 
 
-@lru_cache(maxsize=1)  # it is asked for each name of an attribute that leads nowhere
-def _is_spelt(key: str, text: str) -> bool:
-    """Tell whether an attribute has between names, and roles of names, what CF has there."""
-    if _respelt(key, text) != " ".join(text.split()):
+# The last answer is kept: an attribute whose names lead nowhere is checked once for each of them, in a row.
+@lru_cache(maxsize=1)
+def _has_cf_separators(key: str, text: str) -> bool:
+    """Tell whether an attribute's text has CF's separators, and in pairs each role is before its name."""
+    if _with_cf_separators(key, text) != " ".join(text.split()):
         return False
     are_roles = [word.endswith(":") for word in text.split()]
     if key in PAIRS:
@@ -132,7 +134,7 @@ def _is_spelt(key: str, text: str) -> bool:
 
 
 class CfHandler(ConventionHandler):
-    """Attaches what CF attributes refer to in other groups, and coordinates of dimensions there."""
+    """Attaches arrays of other groups: those that CF attributes name, and coordinate variables of dimensions."""
 
     tier = "principal"
     name = "cf"
@@ -146,7 +148,7 @@ class CfHandler(ConventionHandler):
     described = tuple(
         Attribute(
             key,
-            Parsed(_as_written),
+            Parsed(_checked_text),
             NAMES,
             f'"{key}": "{_WITH_ROLES.get(key, "name")}"',
             on="array",
@@ -159,8 +161,8 @@ class CfHandler(ConventionHandler):
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether coordinates are named outside of the group, or a dimension is that of another one."""
-        paths = [dim for dim in around.bare if "/" in dim]  # of dimensions, which NCZarr writes
+        """Tell whether ``coordinates`` names arrays of other groups, or a group above has a coordinate variable."""
+        paths = [dim for dim in around.bare if "/" in dim]  # NCZarr writes dimensions as paths
         if any(map(around.leads_out, [*words_of(attributes, "coordinates"), *paths])):
             return True
         nodes = [group.child(dim) for group in around.group.ancestors() for dim in around.bare]
@@ -168,49 +170,22 @@ class CfHandler(ConventionHandler):
 
     @classmethod
     def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether a grid mapping variable is named outside of the group."""
+        """Tell whether ``grid_mapping`` names a variable of another group."""
         return any(map(around.leads_out, mappings_in(attributes)))
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
-        """Yield attributes by which values cannot be decoded: an open leaves the values as they are then.
+        """Yield mistakes in attributes by which xarray decodes values: an open leaves the values encoded then.
 
         Only in stores that declare conventions: in others, attributes may mean anything.
         """
-        if not (subject.is_array and subject.store.declares_something):
-            return
-        for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
-            packing = subject.attribute(key)
-            values = [] if packing is None else packing.value
-            (number, *others) = values if isinstance(values, list) and values else [values]
-            if packing is not None and (others or not is_finite(number)):
-                text = got("a number", packing.value)
-                yield report(PACKED, packing, text, such_as(f'"{key}": {example}'))
-        missing = subject.attribute("missing_value")
-        if missing is not None and isinstance(missing.value, OBJECT):
-            text = got("a value of the array's type", missing.value)
-            yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
-        units, calendar = subject.attribute("units"), subject.attribute("calendar")
-        match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
-        if not (units and match):
-            return
-        unit, epoch = match.groups()
-        example = f'"units": "{unit} since 2028-02-01T00:00:00"'
-        remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
-        counted_in = "" if calendar is None else str(calendar.value)
-        for rule, text in faults_of(f"{unit} since {epoch}", counted_in):
-            if rule in remedies:
-                yield report(rule, units, text, remedies[rule])
-        if not is_epoch(epoch):
-            text = got("a date and time as ISO 8601 writes it", epoch)
-            yield report(EPOCH, units, text, remedies[EPOCH])
-        if calendar is not None and counted_in.lower() not in CALENDARS:
-            names = ", ".join(CALENDARS)
-            text = got(f"one of {names}", calendar.value)
-            yield report(CALENDAR, calendar, text, f"write one of {names}")
+        if subject.is_array and subject.store.declares_something:
+            yield from _packing_mistakes(subject)
+            yield from _missing_value_mistakes(subject)
+            yield from _time_mistakes(subject)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return what the array's attributes refer to, and the coordinates of its dimensions."""
+        """Return links to the arrays that the array's CF attributes name, and coordinates of its dimensions."""
         follower = Follower(array, by_name=True)
         links = follower.links()
         coordinates = [
@@ -223,6 +198,51 @@ class CfHandler(ConventionHandler):
         return array.interpretation(*filter(None, coordinates), links=links)
 
 
+# Mistakes in attributes by which values are decoded.
+
+
+def _packing_mistakes(subject: CheckedNode) -> Iterator[Finding]:
+    """Yield ``scale_factor`` and ``add_offset`` that are not a number each; a list of one counts as one."""
+    for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
+        packing = subject.attribute(key)
+        if packing is None:
+            continue
+        value = packing.value
+        (number, *others) = value if isinstance(value, list) and value else [value]
+        if others or not is_finite(number):
+            yield report(PACKED, packing, got("a number", value), such_as(f'"{key}": {example}'))
+
+
+def _missing_value_mistakes(subject: CheckedNode) -> Iterator[Finding]:
+    """Yield a ``missing_value`` that is a JSON object."""
+    missing = subject.attribute("missing_value")
+    if missing is not None and isinstance(missing.value, OBJECT):
+        text = got("a value of the array's type", missing.value)
+        yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
+
+
+def _time_mistakes(subject: CheckedNode) -> Iterator[Finding]:
+    """Yield mistakes in ``units`` of the form "unit since epoch", and in the ``calendar`` beside them."""
+    units, calendar = subject.attribute("units"), subject.attribute("calendar")
+    match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
+    if not (units and match):
+        return
+    unit, epoch = match.groups()
+    example = f'"units": "{unit} since 2028-02-01T00:00:00"'
+    remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
+    calendar_name = "" if calendar is None else str(calendar.value)
+    for rule, text in faults_of(f"{unit} since {epoch}", calendar_name):
+        if rule in remedies:
+            yield report(rule, units, text, remedies[rule])
+    if not is_epoch(epoch):
+        text = got("a date and time as ISO 8601 writes it", epoch)
+        yield report(EPOCH, units, text, remedies[EPOCH])
+    if calendar is not None and calendar_name.lower() not in CALENDARS:
+        names = ", ".join(CALENDARS)
+        text = got(f"one of {names}", calendar.value)
+        yield report(CALENDAR, calendar, text, f"write one of {names}")
+
+
 # References of attributes.
 
 
@@ -231,7 +251,7 @@ def links_of(
 ) -> tuple[Link, ...]:
     """Return the references in an array's CF attributes that lead to arrays.
 
-    One that leads nowhere stays as it is, and is told.
+    A reference that leads nowhere is reported, and stays in its attribute as it is written.
 
     Parameters
     ----------
@@ -240,36 +260,41 @@ def links_of(
     by_name : bool
         Whether names without a slash are looked for, too, in the groups above the array's own.
     keys : collection of str
-        The attributes.
+        The attributes that are looked at.
     """
     return Follower(array, by_name=by_name).links(keys)
 
 
 def array_named(array: ArrayView, place: Fragment) -> Node | None:
-    """Return the array that a name or path in a CF attribute leads to, or None."""
-    return next((node for node in _candidates(place) if _is_array(array, node)), None)
+    """Return the first array that a name or path in a CF attribute may mean, or None if there is none."""
+    return next((node for node in _candidate_nodes(place) if _is_array(array, node)), None)
 
 
-def _candidates(place: Fragment) -> list[Node]:
-    """Return where a name or path in an attribute may lead, the nearest first."""
+def _candidate_nodes(place: Fragment) -> list[Node]:
+    """Return the nodes that a name or path in an attribute may mean, those in the nearest group first.
+
+    There are none if a path leads above the root of the store.
+    """
     node = place.node
     return [Node(node.store, path) for path in candidate_paths(place.value, node.group.path)]
 
 
 def _is_array(array: ArrayView, node: Node) -> bool:
+    """Tell whether there is an array at a node; False, too, while its document is not read yet."""
     document = array.document_of(node)
     return document is not None and document.is_array
 
 
 class Follower:
-    """Follows the references in the CF attributes of one array, and of what they lead to.
+    """Follows the references in the CF attributes of one array, and of the arrays that they lead to.
 
     Parameters
     ----------
     array : ArrayView
         The array.
     by_name : bool
-        Whether names are followed, and what is attached is followed further.
+        Whether names without a slash are looked for in the groups above, too, and the attributes of
+        attached arrays are followed in turn.
     """
 
     def __init__(self, array: ArrayView, *, by_name: bool) -> None:
@@ -279,60 +304,83 @@ class Follower:
         self._further_left = _MAX_FURTHER
 
     def links(self, keys: Collection[str] = REFERRING) -> tuple[Link, ...]:
-        """Return the references in the array's own attributes."""
+        """Return the references in the array's own attributes that lead to arrays, each with its coordinate."""
         array = self._array
         links = []
         for key, name in dict.fromkeys(names_by_key(array.attributes)):
             is_elsewhere = "/" in name or (self._by_name and array.sibling(name) is None)
             if key in keys and is_elsewhere:
                 place = Fragment(array.node, ("attributes", key), name)
-                links.append(self._link(place, self._referred_by_array))
+                links.append(self._link(place, self._named_by_array))
         return tuple(filter(None, links))
 
     def attached(
         self, node: Node, dims: tuple[str, ...], place: Fragment, steps_left: int = _MAX_STEPS - 1
     ) -> Coordinate:
-        """Return an array that is referred to as a coordinate, with what its own attributes refer to.
+        """Return a referenced array as a coordinate, with links to the arrays that its own attributes name.
 
-        `place` is where it is referred to. Raises XGroupMetadataError if it cannot be opened.
+        Raises XGroupMetadataError if the array cannot be opened.
+
+        Parameters
+        ----------
+        node : Node
+            The referenced array.
+        dims : tuple of str
+            The names of its dimensions in the Dataset.
+        place : Fragment
+            Where it is referred to.
+        steps_left : int
+            How many more references may follow one another from it.
         """
         array = self._array
         bare = Coordinate(node.name, array.stored(Stored(node, dims), place))
-        # What an array of the same group refers to is attached for that array itself.
+        # The attributes of an array of the same group are followed for that array itself.
         if not (self._by_name and steps_left) or node.group == array.node.group:
             return bare
         if node not in self._attached:
-            self._attached[node] = bare  # for what leads back to it
-            attributes = array.attributes_of(node)
-            links = []
-            for key, name in dict.fromkeys(names_by_key(attributes.value if attributes else {})):
-                self._further_left -= 1
-                if self._further_left == -1:
-                    message = _(
-                        "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
-                    )
-                    array.report(Topic.CHOICE, array.node, message.format(most=_MAX_FURTHER))
-                if self._further_left < 0:
-                    break
-                written = Fragment(node, ("attributes", key), name)
-                links.append(self._link(written, self._referred_by_attached, dims, steps_left - 1))
-            self._attached[node] = replace(bare, links=tuple(filter(None, links)))
+            self._attached[node] = bare  # for references that lead back to it
+            links = self._links_of_attached(node, dims, steps_left)
+            self._attached[node] = replace(bare, links=links)
         known = self._attached[node]
+        # The links are those of an array with dimensions of these names.
         return known if known.source == bare.source else bare
+
+    def _links_of_attached(
+        self, node: Node, dims: tuple[str, ...], steps_left: int
+    ) -> tuple[Link, ...]:
+        """Return the references in the attributes of an attached array; at the limit, report it and stop."""
+        array = self._array
+        attributes = array.attributes_of(node)
+        links = []
+        for key, name in dict.fromkeys(names_by_key(attributes.value if attributes else {})):
+            self._further_left -= 1
+            if self._further_left == -1:
+                message = _(
+                    "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
+                )
+                array.report(Topic.CHOICE, array.node, message.format(most=_MAX_FURTHER))
+            if self._further_left < 0:
+                break
+            place = Fragment(node, ("attributes", key), name)
+            links.append(self._link(place, self._named_by_attached, dims, steps_left - 1))
+        return tuple(filter(None, links))
 
     def _link(
         self, place: Fragment, follow: Callable[..., Coordinate | None], *arguments: Any
     ) -> Link | None:
-        """Return a reference with what it leads to; None if that is nothing to attach, or after reporting why."""
+        """Return a reference with its coordinate, which `follow` finds; None if there is nothing to attach.
+
+        A reference that is wrong is reported, and gives None.
+        """
         key, name = place.keys[-1], place.value
         lost = partial(referred_to_by, key, name.strip(",;:"))
         coordinate = self._array.try_reporting(follow, place, *arguments, cost=lost)
         return None if coordinate is None else Link(key, name, coordinate)
 
-    def _referred_by_array(self, place: Fragment) -> Coordinate | None:
-        """Return what the array refers to as a coordinate; None for what may be missing, and for itself.
+    def _named_by_array(self, place: Fragment) -> Coordinate | None:
+        """Return the coordinate that an attribute of the array names; None if it may be missing, or is the array.
 
-        Only as a term of its own formula the array is attached to itself: terms are found by their names.
+        Only as a term of its own formula the array is attached to itself: xarray finds terms by their names.
         """
         array, node = self._array, self._find(place)
         if node is None:
@@ -342,56 +390,55 @@ class Follower:
             return Coordinate(node.name, Stored(node, array.dims)) if is_term else None
         return self.attached(node, fitting_dims(array, node), place)
 
-    def _referred_by_attached(
-        self, place: Fragment, along: tuple[str, ...], steps_left: int
+    def _named_by_attached(
+        self, place: Fragment, attached_dims: tuple[str, ...], steps_left: int
     ) -> Coordinate | None:
-        """Return what an attached array refers to as a coordinate; None if it has dimensions that the array has not.
+        """Return the coordinate that an attribute of an attached array names.
 
-        `along` says what the dimensions of the attached array are called.
+        None if it may be missing, or has a dimension that neither the array nor the attached one has.
+        `attached_dims` are the names of the attached array's dimensions in the Dataset.
         """
         array, node = self._array, self._find(place)
         if node is None:
             return None
-        names = dict(zip(own_dims_of(array, place.node), along, strict=True))
+        names = dict(zip(own_dims_of(array, place.node), attached_dims, strict=True))
         dims = tuple(names.get(dim, dim) for dim in own_dims_of(array, node))
-        # The terms of a vertical coordinate may have more dimensions than it has, if the array has these.
-        spanned = dict(zip(along, shape_of(array, place.node), strict=True)) | array.sizes
-        sizes = zip(dims, shape_of(array, node), strict=True)
-        if place.keys[-1] not in BOUNDARIES and any(spanned.get(dim) != n for dim, n in sizes):
-            return None
+        if (
+            place.keys[-1] not in BOUNDARIES
+        ):  # which have a dimension of their own, that of the vertices
+            # The terms of a vertical coordinate may have more dimensions than it has, if the array has these.
+            attached_sizes = zip(attached_dims, shape_of(array, place.node), strict=True)
+            known = dict(attached_sizes) | array.sizes
+            sizes = zip(dims, shape_of(array, node), strict=True)
+            if any(known.get(dim) != size for dim, size in sizes):
+                return None
         return self.attached(node, dims, place, steps_left)
 
     def _find(self, place: Fragment) -> Node | None:
-        """Return the array that a name or path leads to; None for one that may be missing.
+        """Return the array that a name or path leads to, and record the reference; None for one that may be missing.
 
-        Raises XGroupReferenceError if there is none, XGroupMetadataError if CF writes the attribute otherwise.
+        Raises XGroupReferenceError if there is none, XGroupMetadataError if the attribute is not in CF's syntax.
         """
         array, key, name = self._array, place.keys[-1], place.value
         needs_dims = place.node == array.node and "/" not in name and key in ALONG
-        nodes = _candidates(place)
-        has_other = False
+        nodes = _candidate_nodes(place)
+        has_unfitting = False
         for node in nodes:
             if _is_array(array, node):
                 if not needs_dims or self._lies_along_dims(node):
-                    array.resolver.take_down(place, name, node)
+                    array.resolver.record(place, name, node)
                     return node
-                has_other = True
-        # A dimension need not have a coordinate, or has one that another search finds; and an array may be
-        # said to be in another file.
-        above = place.node.ancestors()
-        external = (array.attribute("external_variables", group) for group in above)
-        if name in own_dims_of(array, place.node) or any(
-            name in str(listed.value).split() for listed in external if listed is not None
-        ):
+                has_unfitting = True
+        if self._may_be_missing(place):
             return None
         if (attribute := array.attribute(key, place.node)) is not None:
-            _as_written(attribute)
+            _checked_text(attribute)
         reason = _("leads to no array")
         if not nodes:
             reason = _("leads above the root of the store")
-        elif has_other:
+        elif has_unfitting:
             reason = _("leads to no array along its dimensions")
-        array.resolver.take_down(place, name, text=reason)
+        array.resolver.record(place, name, text=reason)
         tried = [
             str(node)
             if array.document_of(node) is None or _is_array(array, node)
@@ -403,23 +450,39 @@ class Follower:
         message = f"{name!r} {reason}"
         raise XGroupReferenceError(message, place=str(place), target=name, reason=reason)
 
+    def _may_be_missing(self, place: Fragment) -> bool:
+        """Tell whether a name need not lead to an array: it is that of a dimension, or of an external variable.
+
+        A dimension need not have a coordinate variable, or has one that another search finds.
+        ``external_variables`` of a group says which variables are in other files (CF 1.12, 2.6.3).
+        """
+        array, name = self._array, place.value
+        if name in own_dims_of(array, place.node):
+            return True
+        groups = place.node.ancestors()
+        external = (array.attribute("external_variables", group) for group in groups)
+        return any(name in str(listed.value).split() for listed in external if listed is not None)
+
     def _lies_along_dims(self, node: Node) -> bool:
-        """Tell whether another array lies along dimensions of the array; the letters of texts may be one more."""
+        """Tell whether all dimensions of another array are also those of the array, with the same sizes.
+
+        Fixed-length strings stored as single letters may have one dimension more, the last.
+        """
         array = self._array
         dims = fitting_dims(array, node)
         known = {name: array.sizes[here] for name, here in array.dim_names.items()} | array.sizes
         sizes = zip(dims, shape_of(array, node), strict=True)
-        others = tuple(dim for dim, size in sizes if known.get(dim) != size)
-        if others and others == dims[-1:]:
+        unknown = tuple(dim for dim, size in sizes if known.get(dim) != size)
+        if unknown and unknown == dims[-1:]:
             return array.factory.decoded_dtype(Stored(node, dims)).kind == "S"
-        return not others
+        return not unknown
 
 
 # Coordinate variables of dimensions.
 
 
 class _Dimension(NamedTuple):
-    """A dimension of an array: what is needed to find its coordinate variable.
+    """A dimension of an array, by which its coordinate variable is found.
 
     Attributes
     ----------
@@ -430,7 +493,8 @@ class _Dimension(NamedTuple):
     size : int
         Its size.
     path : str or None
-        Its path in the store, if that is known: that of the group that defines it, and the name.
+        Its path in the store, which NCZarr writes: that of the group that defines it, and the name. None
+        if it is not known.
     """
 
     dim: str
@@ -438,19 +502,19 @@ class _Dimension(NamedTuple):
     size: int
     path: str | None
 
-    def is_of(self, node: Node, document: Document | None) -> bool:
-        """Tell whether an array is a coordinate variable of the dimension."""
+    def has_coordinate_variable(self, node: Node, document: Document | None) -> bool:
+        """Tell whether the node with a document is a coordinate variable of this dimension."""
         if document is None or not _is_coordinate_variable(node, document):
             return False
-        return self.has(document["shape"][0], dimension_references(document)[0])
+        return self.agrees(document["shape"][0], dimension_references(document)[0])
 
-    def has(self, size: int, path: str | None) -> bool:
-        """Tell whether it has this size and path, as far as both paths are known."""
+    def agrees(self, size: int, path: str | None) -> bool:
+        """Tell whether the dimension has this size, and this path unless one of both paths is not known."""
         return size == self.size and (None in (path, self.path) or path == self.path)
 
 
 def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
-    """Tell whether an array is along one dimension, by the name of which it is called."""
+    """Tell whether a node is an array along one dimension, and has the name of that dimension."""
     if document is None or not document.is_array:
         return False
     return declared_dimensions(document) == (node.name,)
@@ -459,7 +523,7 @@ def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
 def _dimensions_without_coordinate(
     array: ArrayView, links: Collection[Link]
 ) -> Iterator[_Dimension]:
-    """Yield the named dimensions of an array that neither its group nor its attributes give one."""
+    """Yield the dimensions of an array with a name in metadata, but without a coordinate in its group or `links`."""
     attached = [link.coordinate for link in links]
     referred = {found.name for found in attached if found.source.dims == (found.name,)}
     names = {here: name for name, here in array.dim_names.items()}
@@ -472,7 +536,8 @@ def _dimensions_without_coordinate(
             dimension = _Dimension(dim, name, size, path)
             node, own = array.node.group.child(name), array.sibling(name)
             if own is None or (
-                _is_coordinate_variable(node, own) and not dimension.is_of(node, own)
+                _is_coordinate_variable(node, own)
+                and not dimension.has_coordinate_variable(node, own)
             ):
                 yield dimension
 
@@ -480,7 +545,7 @@ def _dimensions_without_coordinate(
 def _coordinate_of(
     array: ArrayView, dimension: _Dimension, follower: Follower
 ) -> Coordinate | None:
-    """Return the coordinate of a dimension, or None if no array can be, or several may be."""
+    """Return the coordinate of a dimension; None if no array is one, or, after reporting it, if several may be."""
     nodes = _coordinate_variables(array, dimension)
     if len(nodes) > 1:
         message = _(
@@ -492,29 +557,33 @@ def _coordinate_of(
     if len(nodes) != 1:
         return None
     place = Fragment(array.node, dimension_keys(array.document), dimension.name)
-    array.resolver.take_down(place, dimension.name, nodes[0])
+    array.resolver.record(place, dimension.name, nodes[0])
     found = follower.attached(nodes[0], (dimension.dim,), place)
     return replace(found, name=dimension.dim)
 
 
 def _coordinate_variables(array: ArrayView, dimension: _Dimension) -> list[Node]:
-    """Return the coordinate variable of a dimension; several if they are equally near."""
-    before = len(array.tree.lacking)
-    apexes = list(array.node.ancestors())
-    if dimension.path is not None:
+    """Return the coordinate variable of a dimension that is nearest to the array; several if equally near, or none.
+
+    The search goes upwards from the array's group to the local apex, then downwards from there.
+    """
+    unread = len(array.tree.lacking)
+    groups = list(array.node.ancestors())
+    if dimension.path is not None:  # it says which group is the apex
         apex = Node(array.node.store, dimension.path.rpartition("/")[0].strip("/"))
-        apexes = [group for group in apexes if is_below(group.path, apex.path)] or [apex]
-    for depth, group in enumerate(apexes):
+        groups = [group for group in groups if is_below(group.path, apex.path)] or [apex]
+    for depth, group in enumerate(groups):
         node = group.child(dimension.name)
         document = array.document_of(node)
-        if dimension.is_of(node, document):
+        if dimension.has_coordinate_variable(node, document):
             return [node]
         if depth and dimension.path is None and _is_coordinate_variable(node, document):
-            apexes = apexes[:depth]  # from here on, the name is that of another dimension
+            groups = groups[:depth]  # from here on, the name is that of another dimension
             break
-    for apex in apexes if dimension.path is None else apexes[-1:]:
-        if len(array.tree.lacking) > before:
-            break  # before it is known, nobody looks further
+    for apex in groups if dimension.path is None else groups[-1:]:
+        # Documents are still unread: stop, for this is asked again once they are read.
+        if len(array.tree.lacking) > unread:
+            break
         found = _nearest_below(array, dimension, apex)
         if found:
             return found
@@ -522,32 +591,32 @@ def _coordinate_variables(array: ArrayView, dimension: _Dimension) -> list[Node]
 
 
 def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[Node]:
-    """Return the coordinate variables of a dimension that are the fewest levels below a group."""
-    array.memo(_list_below, array.tree, apex)
+    """Return the coordinate variables of a dimension the fewest levels below the local apex, [] if there are none."""
+    array.memo(_ask_for_members_below, array.tree, apex)
     groups = array.tree.groups_with(apex.store, dimension.name)
     variables = array.memo(
-        _all_coordinate_variables,
+        _coordinate_variables_in,
         *(array, groups, dimension.name),
         by=(apex.store, dimension.name, len(groups)),  # more become known, never fewer
     )
     levels: defaultdict[int, list[Node]] = defaultdict(list)
     for node, size, path in variables:
-        if is_below(node.path, apex.path) and dimension.has(size, path):
+        if is_below(node.path, apex.path) and dimension.agrees(size, path):
             levels[node.path.count("/")].append(node)
     return levels[min(levels)] if levels else []
 
 
-def _list_below(tree: Tree, group: Node) -> None:
-    """Ask for the members of all groups below one, so that the tree notes those that are not known yet."""
+def _ask_for_members_below(tree: Tree, group: Node) -> None:
+    """Ask the tree for the members of all groups below one, so that it notes which are not read yet."""
     if not tree.is_consolidated(group):
         for _below in tree.subtree(group):
             pass
 
 
-def _all_coordinate_variables(
+def _coordinate_variables_in(
     array: ArrayView, groups: Collection[Node], name: str
 ) -> list[tuple[Node, int, str | None]]:
-    """Return the coordinate variables of a name in groups, with size and path of the dimension."""
+    """Return the coordinate variables with a name in groups, each with its dimension's size and path in the store."""
     nodes = [group.child(name) for group in groups]
     return [
         (node, document["shape"][0], dimension_references(document)[0])
