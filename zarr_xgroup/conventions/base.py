@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from zarr_xgroup.conventions.crs import Crs
 
-__all__ = ["ConventionHandler", "failure_of", "gives_coordinates"]
+__all__ = ["ConventionHandler", "failure_message", "gives_coordinates"]
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class ConventionHandler:
             metadata is said to its `report`.
         """
         self.resolver = plugin_adapter.BoundResolver(lambda question: question(array))
-        return plugin_adapter.interpreted(self.get_variables, array)
+        return plugin_adapter.interpretation_from_variables(self.get_variables, array)
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterable[Finding]:
@@ -309,8 +309,8 @@ class ConventionHandler:
         return plugin_adapter.variables_of(self.interpret, array, root)
 
 
-def failure_of(handler: type[ConventionHandler], error: BaseException) -> str:
-    """Return what is told of a handler that raised something."""
+def failure_message(handler: type[ConventionHandler], error: BaseException) -> str:
+    """Return the message that a handler raised an error."""
     message = _("the handler of convention {name!r} ({module}) failed: {kind}: {reason}")
     return message.format(
         name=handler.name,

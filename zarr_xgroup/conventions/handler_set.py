@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler, failure_of
+from zarr_xgroup.conventions.base import ConventionHandler, failure_message
 from zarr_xgroup.conventions.cf import links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import is_only_assumed
@@ -29,30 +29,33 @@ NOTHING = Interpretation()
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the conventions say of an array, and for which other arrays that is the same."""
+    """What the conventions say of an array, and what decides which other arrays may share this answer."""
 
     interpretation: Interpretation
-    #: Those that apply, the principal one first.
+    #: The conventions that apply to the array, the principal one first.
     conventions: Handlers
-    #: Whether a principal one among them is declared, and not only assumed.
-    is_first_class: bool
-    #: Where references led, and the arrays that its coordinates are: it is the answer for none of these arrays.
+    #: Whether the principal convention is declared by the store, and not only assumed by the user.
+    has_declared_principal: bool
+    #: The nodes that references led to, and the arrays that coordinates are read from. For these arrays
+    #: themselves the answer may differ, since a reference would lead back to the array that has it.
     led_to: frozenset[Node]
-    #: Whether a handler was asked that does not say what it reads.
-    is_of_one: bool
-    #: The attributes that only describe the array which handlers read all the same.
+    #: Whether no other array may share the answer: a handler was asked that does not say what it `reads`.
+    is_for_one_array: bool
+    #: The describing attributes (`units`, `long_name`, ...) that the asked handlers read: arrays that share the
+    #: answer have the same values of these.
     reads: tuple[str, ...]
 
 
 class HandlerSet:
-    """The handlers of an open.
+    """The handlers of an open, asked together about each array.
 
     Attributes
     ----------
     may_look_anywhere : bool
-        Whether one that does not say what it reads is asked about every array.
+        Whether some handler decides whether it applies, or names axes, without saying what it `reads`: then no two
+        arrays can share an answer.
     arrays : frozenset of str
-        The names of arrays that mean something to one of them.
+        The array names that mean something to some handler wherever such an array is.
     """
 
     def __init__(self, handlers: Handlers) -> None:
@@ -68,7 +71,7 @@ class HandlerSet:
         self.arrays = frozenset(name for handler in handlers for name in handler.arrays)
 
     def crs_of(self, view: ArrayView) -> Crs | None:
-        """Return the CRS that conventions other than `proj` give an array: that of the first which has one."""
+        """Return the CRS that the first convention other than `proj` gives an array, None if none does."""
 
         def crs(handler: Handler) -> Crs | None:
             return handler.crs(view) if handler.applies(view) else None
@@ -77,32 +80,68 @@ class HandlerSet:
         return next(filter(None, found), None)
 
     def axis_names(self, view: ArrayView) -> tuple[str, ...]:
-        """Return what the conventions call the last axes of an array that has no names for some."""
+        """Return dimension names for the last axes of an array that leaves some unnamed, () if none gives any."""
 
         def names(handler: Handler) -> tuple[str, ...]:
-            return plugin_adapter.axis_names_of(handler().axis_names, view)
+            return plugin_adapter.checked_axis_names(handler().axis_names, view)
 
-        # The view is given up afterwards, with what handlers report that need the names.
+        # The caller discards this view: handlers that need dimension names report their lack to it.
         found = (_ask(view, handler, names) for handler in self._handlers)
         return next(filter(None, found), ())
 
     def ask(self, view: ArrayView) -> Answer:
-        """Return what the handlers that apply to an array say of it."""
+        """Return what the handlers that apply to an array say of it together."""
         active = [handler for handler in self._handlers if self._applies(handler, view)]
-
-        # One principal convention counts. What is declared goes before what is assumed, and what claims all
-        # coordinates before what gives way to others.
-        principals = [handler for handler in active if handler.tier == "principal"]
-        declared = [handler for handler in principals if not is_only_assumed(handler, view)]
-        rivals = [
-            handler for handler in declared if not handler.follows_names and not handler.gives_way
-        ]
-        first = (rivals or declared or principals)[:1]
+        principal, rivals = _principal_and_rivals(active, view)
         shared = frozenset[str]()
-        for handler in first:
-            names = _ask(view, handler, lambda cls: plugin_adapter.texts_of(cls.shares_with(view)))
+        if principal is not None:
+            names = _ask(
+                view, principal, lambda cls: plugin_adapter.names_in(cls.shares_with(view))
+            )
             shared = names or shared
         rivals = [handler for handler in rivals if handler.name not in shared]
+        self._report_unasked(view, rivals, shared)
+
+        # Services add to the principal convention, and so do the conventions that are implied or shared with.
+        besides = [handler for handler in active if handler.tier == "service" or handler.gives_way]
+        first = () if principal is None else (principal,)
+        conventions = tuple(dict.fromkeys((*first, *besides)))
+        implied = shared.union(*(handler.implies for handler in conventions))
+        added = [
+            handler
+            for handler in self._handlers
+            if handler.name in implied and handler not in conventions
+        ]
+        asked = [*conventions, *added]
+
+        found: list[Interpretation] = []
+        for handler in asked:
+            said = _ask(view, handler, lambda cls: _interpretation(cls, view))
+            if said is not None:
+                gives_way = handler.gives_way or handler.name in {*view.assumed, *shared}
+                found.append(_without_coordinates_of(found, said) if gives_way else said)
+        if (
+            principal is not None and not principal.follows_names
+        ):  # else it has followed them itself
+            by_name = any(handler.follows_names for handler in active)
+            found.append(Interpretation(links=links_of(view, by_name=by_name)))
+        found += _broken_rules(view, rivals[1:])
+
+        whole = _merged(view, found)
+        read = [_reads(handler) for handler in {*active, *asked}]
+        return Answer(
+            whole,
+            conventions,
+            has_declared_principal=principal is not None and not is_only_assumed(principal, view),
+            led_to=frozenset(view.resolver.reached).union(arrays_of(whole)),
+            is_for_one_array=None in read,
+            reads=tuple(sorted(set(chain.from_iterable(keys or () for keys in read)))),
+        )
+
+    def _report_unasked(
+        self, view: ArrayView, rivals: Sequence[Handler], shared: frozenset[str]
+    ) -> None:
+        """Report declared principal conventions that do not count, and shared ones without a handler."""
         if len(rivals) > 1:
             text = _("it declares the principal conventions {names}; {first} was used").format(
                 names=", ".join(handler.name for handler in rivals), first=rivals[0].name
@@ -114,75 +153,62 @@ class HandlerSet:
             )
             view.report(Topic.CHOICE, view.node, text.format(name=name))
 
-        # Services add to it, and so do the conventions that they imply, or it shares with.
-        besides = [handler for handler in active if handler.tier == "service" or handler.gives_way]
-        conventions = tuple(dict.fromkeys((*first, *besides)))
-        implied = shared.union(*(handler.implies for handler in conventions))
-        asked = [
-            *conventions,
-            *(
-                handler
-                for handler in self._handlers
-                if handler.name in implied and handler not in conventions
-            ),
-        ]
-        found: list[Interpretation] = []
-        for handler in asked:
-            said = _ask(view, handler, lambda cls: _interpretation(cls, view))
-            if said is not None:
-                gives_way = handler.gives_way or handler.name in {*view.assumed, *shared}
-                found.append(_without_coordinates_of(found, said) if gives_way else said)
-        if first and not first[0].follows_names:  # else it has followed all itself
-            by_name = any(handler.follows_names for handler in active)
-            found.append(Interpretation(links=links_of(view, by_name=by_name)))
-        found += _broken_rules(view, rivals[1:])
-
-        whole = _merged(view, found)
-        read = [_reads(handler) for handler in {*active, *asked}]
-        return Answer(
-            whole,
-            conventions,
-            is_first_class=not all(is_only_assumed(handler, view) for handler in first),
-            led_to=frozenset(view.resolver.reached).union(arrays_of(whole)),
-            is_of_one=None in read,
-            reads=tuple(sorted(set(chain.from_iterable(keys or () for keys in read)))),
-        )
-
     def _applies(self, handler: Handler, view: ArrayView) -> bool:
-        """Tell whether a handler applies to an array: one with a `detect` of its own is asked that, with zarr objects."""
+        """Tell whether a handler applies to an array, by its own `detect` with zarr objects if it has one."""
 
         def applies(cls: Handler) -> bool:
             if cls not in self._with_detect:
                 return cls.applies(view)
-            return is_only_assumed(cls, view) or plugin_adapter.detected(cls.detect, view)
+            return is_only_assumed(cls, view) or plugin_adapter.applies_by_detect(cls.detect, view)
 
         return bool(_ask(view, handler, applies))
 
 
+def _principal_and_rivals(
+    active: Iterable[Handler], view: ArrayView
+) -> tuple[Handler | None, list[Handler]]:
+    """Return the principal convention that counts, or None, and the declared ones that claim all coordinates.
+
+    An array follows one principal convention. A declared one goes before an assumed one, and one that claims
+    all coordinates before one that gives way to others; among equals the first in order counts.
+    """
+    principals = [handler for handler in active if handler.tier == "principal"]
+    declared = [handler for handler in principals if not is_only_assumed(handler, view)]
+    rivals = [
+        handler for handler in declared if not handler.follows_names and not handler.gives_way
+    ]
+    return next(iter(rivals or declared or principals), None), rivals
+
+
 def _has_own(method: str, handler: Handler) -> bool:
-    """Tell whether a handler has a method of its own, and not that of the base class."""
-    owner = next(cls for cls in handler.__mro__ if method in cls.__dict__)  # it may be static there
+    """Tell whether a handler overrides a method of `ConventionHandler`."""
+    # Its owner tells, be it an instance, class or static method there.
+    owner = next(cls for cls in handler.__mro__ if method in cls.__dict__)
     return owner is not ConventionHandler
 
 
 def _reads(handler: Handler) -> tuple[str, ...] | None:
-    """Return what a handler says that it reads: this class itself, not one that it is derived from."""
+    """Return the attribute names in `reads` of a handler, None if it has none of its own.
+
+    A base class cannot promise for a derived class, which may read more.
+    """
     return handler.__dict__.get("reads")
 
 
 def _interpretation(handler: Handler, view: ArrayView) -> Interpretation:
-    return plugin_adapter.answer_of(handler().interpret, view)
+    """Return what `interpret` of a new instance of a handler says of an array."""
+    return plugin_adapter.interpretation_of(handler().interpret, view)
 
 
 def _ask(view: ArrayView, handler: Handler, question: Callable[[Handler], T]) -> T | None:
-    """Return what a handler answers; None if it raises anything, which is reported.
+    """Return what a question about a handler gives, or report whatever it raises and return None.
 
-    A plug-in may raise whatever it likes: it costs this array what this convention gives.
+    A plug-in may raise anything: the array is then opened without what that convention gives.
     """
     try:
         return question(handler)
     except Exception as error:  # noqa: BLE001
-        problem = retold(error, failure_of(handler, error))  # an error of ours stays what it is
+        problem = retold(error, failure_message(handler, error))  # an XGroupError keeps its class
         problem.__cause__ = error
         cost = _("what convention {name!r} gives").format(name=handler.name)
         view.report(Topic.PROBLEM, view.node, problem, cost=cost)
@@ -192,7 +218,10 @@ def _ask(view: ArrayView, handler: Handler, question: Callable[[Handler], T]) ->
 def _without_coordinates_of(
     others: Collection[Interpretation], said: Interpretation
 ) -> Interpretation:
-    """Return what a convention says without the coordinates that others, which count more, have."""
+    """Return an interpretation without the coordinates whose names interpretations that go before it have.
+
+    If any is left out, so is the geotransform: the coordinates that count do not follow from it.
+    """
     names = {coordinate.name for other in others for coordinate in other.coordinates}
     if names.isdisjoint(coordinate.name for coordinate in said.coordinates):
         return said
@@ -201,9 +230,10 @@ def _without_coordinates_of(
 
 
 def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:
-    """Yield what breaks the rules of principal conventions that do not count: only a check tells it."""
+    """Yield findings about rules of principal conventions that do not count; only a check reports these."""
     for handler in rivals:
         if handler.rules:
+            # Only findings are wanted: references of a convention that does not count mark no arrays.
             before, referred = set(view.findings), set(view.referred)
             found = view.try_silently(_ask, view, handler, lambda cls: _interpretation(cls, view))
             view.referred = referred
@@ -216,7 +246,7 @@ def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interp
 
 
 def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
-    """Return what several conventions say of an array together, the principal one first."""
+    """Merge what several conventions say of an array: the first CRS, geotransform and value of an attribute count."""
     if not found and not view.findings:
         return NOTHING
     findings = [*chain.from_iterable(said.findings for said in found), *view.findings]
@@ -234,7 +264,7 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
 
 
 def arrays_of(found: Interpretation) -> Iterator[Node]:
-    """Yield the arrays of stores that an interpretation refers to."""
+    """Yield the stored arrays that an interpretation refers to, or reads its coordinates from."""
     yield from found.referred
     pending: list[Coordinate] = [*found.coordinates, *(link.coordinate for link in found.links)]
     while pending:

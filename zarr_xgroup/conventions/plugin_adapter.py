@@ -1,8 +1,8 @@
 """The adapter for plug-ins: zarr objects and xarray variables for handlers that are written against these.
 
-The one place where conventions meet zarr: `get_variables` and `detect` of the specification get
-real objects here, and what they return becomes what all other handlers return. It also answers
-for handlers outside of an open, so that one can be tested with an array.
+The one place where conventions meet zarr: `get_variables` and `detect` of the specification are called with
+open zarr objects here, and their variables become an `Interpretation`, as all other handlers return. It also
+runs handlers outside of an open, so that one can be tested with a zarr array.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from zarr_xgroup.variables.stored import StoredArray
 
 T = TypeVar("T")
 
-#: Has a question about one array answered.
+#: Calls a function with the view of one array and returns its result; again after what it lacked was read.
 Ask: TypeAlias = Callable[[Callable[[ArrayView], Any]], Any]
 
 
@@ -59,7 +59,7 @@ class BoundResolver:
         root : zarr.Group
             The root of its store.
         """
-        return cls(_questions_about(array, root))
+        return cls(_asker_about(array, root))
 
     def variable(
         self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
@@ -80,7 +80,7 @@ class BoundResolver:
         """
 
         def question(view: ArrayView) -> xr.Variable:
-            node = view.resolver.array(_written(view.node, reference))
+            node = view.resolver.array(_reference_in(view.node, reference))
             view.referred.add(node)
             dims = own_dims_of(view, node) if dimensions is None else tuple(dimensions)
             return view.factory.variable(view.stored(Stored(node, dims)))
@@ -96,11 +96,13 @@ class BoundResolver:
         XGroupError
             If it cannot be resolved; the error says why and what was tried.
         """
-        return self._ask(lambda view: view.resolver.fragment(_written(view.node, reference)).value)
+        return self._ask(
+            lambda view: view.resolver.fragment(_reference_in(view.node, reference)).value
+        )
 
 
-def _written(node: Node, reference: object) -> Fragment:
-    """Return a reference that a handler gives as what an array's metadata say."""
+def _reference_in(node: Node, reference: object) -> Fragment:
+    """Return the reference that a handler passes as if an array's metadata said it, or raise XGroupReferenceError."""
     if not isinstance(reference, Mapping):
         reason = _("a reference must be a mapping such as {example}, got {value!r}").format(
             example='{"node": "../time"}', value=reference
@@ -110,23 +112,23 @@ def _written(node: Node, reference: object) -> Fragment:
 
 
 def run_on_zarr(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
-    """Return the answer to a question about an array that is open by itself."""
-    answer: T = _questions_about(array, root)(question)
+    """Return what a function gives for the view of a zarr array outside of an open."""
+    answer: T = _asker_about(array, root)(question)
     return answer
 
 
 def variables_of(
     interpret: Callable[[ArrayView], object], array: zarr.Array[Any], root: zarr.Group
 ) -> dict[str, xr.Variable]:
-    """Return what a handler's `interpret` says of an array that is open by itself, as variables."""
+    """Return the coordinate variables, by name, of what `interpret` says of a zarr array outside of an open.
+
+    Raises the first finding that is a problem: there is no report to collect it.
+    """
 
     def question(view: ArrayView) -> tuple[Interpretation, list[Coordinate], VariableFactory]:
-        answer = answer_of(interpret, view)
-        return (
-            answer,
-            [_or_own(view, coordinate) for coordinate in answer.coordinates],
-            view.factory,
-        )
+        answer = interpretation_of(interpret, view)
+        coordinates = [_or_own_array(view, coordinate) for coordinate in answer.coordinates]
+        return answer, coordinates, view.factory
 
     interpretation, coordinates, factory = run_on_zarr(question, array, root)
     for finding in interpretation.findings:
@@ -135,12 +137,15 @@ def variables_of(
     variables: dict[str, xr.Variable] = {}
     attached = (link.coordinate for link in interpretation.links)
     for coordinate in (*coordinates, *attached):
-        _add_complete(variables, coordinate, factory)
+        _add_with_companions(variables, coordinate, factory)
     return variables
 
 
-def _or_own(view: ArrayView, coordinate: Coordinate) -> Coordinate:
-    """Return a coordinate, or the group's own one of a dimension that stands in the place of its numbers."""
+def _or_own_array(view: ArrayView, coordinate: Coordinate) -> Coordinate:
+    """Return a coordinate, with computed values replaced by the group's own dimension coordinate of that name.
+
+    Coordinates that are stored arrays, or variables of a handler, stay.
+    """
     name, dims = coordinate.name, coordinate.source.dims
     is_own = view.sibling(name) is not None and tuple(view.siblings[name]) == dims == (name,)
     if not is_own or isinstance(coordinate.source, Stored | HandlerVariable):
@@ -148,18 +153,21 @@ def _or_own(view: ArrayView, coordinate: Coordinate) -> Coordinate:
     return replace(coordinate, source=Stored(view.node.group.child(name), dims), bounds=None)
 
 
-def _questions_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
-    """Return what asks about an array that is open by itself until nothing is lacking any more."""
+def _asker_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
+    """Return a function that answers questions about a zarr array outside of an open.
+
+    It asks each question again until all metadata documents that the answer needs have been read.
+    """
     library = Library.around(root.store, root.metadata.zarr_format)
     tree, node = library.tree, Node(0, array.path)
     factory = VariableFactory(tree, library.zarr_store)
 
     def view() -> ArrayView:
-        tree.document(node.group)  # zarr objects are made of what is known of it
+        tree.document(node.group)  # asked for so that it is read: zarr objects are made of it
         document = tree.document(node)
-        dims = () if document is None else _dims(document)
+        dims = () if document is None else _dims_or_phony(document)
         siblings = {
-            name: dict(zip(_dims(sibling), shape_of(sibling), strict=True))
+            name: dict(zip(_dims_or_phony(sibling), shape_of(sibling), strict=True))
             for name, sibling in tree.arrays(node.group).items()
         }
         return ArrayView(node, dims, tree, factory, siblings=siblings)
@@ -167,35 +175,36 @@ def _questions_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
     return lambda question: library.ask(lambda: question(view()))
 
 
-def _dims(document: Document) -> tuple[str, ...]:
+def _dims_or_phony(document: Document) -> tuple[str, ...]:
+    """Return the dimension names of an array; as netCDF does, ``phony_dim_<axis>`` for an axis without one."""
     names = declared_dimensions(document)
     return tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
 
 
-def _add_complete(
+def _add_with_companions(
     variables: dict[str, xr.Variable], coordinate: Coordinate, factory: VariableFactory
 ) -> None:
-    """Add a coordinate with its attributes, its boundaries and its terms, by their names."""
+    """Add the variable of a coordinate to variables, and those of its bounds, formula terms and CF links."""
     attributes = dict(coordinate.attributes)
     if coordinate.bounds is not None:
         attributes["bounds"] = coordinate.bounds.name
-        _add_complete(variables, coordinate.bounds, factory)
+        _add_with_companions(variables, coordinate.bounds, factory)
     if coordinate.formula_terms:
         terms = coordinate.formula_terms.items()
         attributes["formula_terms"] = " ".join(f"{term}: {found.name}" for term, found in terms)
         for _term, found in terms:
-            _add_complete(variables, found, factory)
+            _add_with_companions(variables, found, factory)
     variable = factory.variable(coordinate.source)
     variable.attrs = {**attributes, **variable.attrs}
     for link in coordinate.links:
-        _add_complete(variables, link.coordinate, factory)
+        _add_with_companions(variables, link.coordinate, factory)
         key, names = link.attribute, {link.path: link.coordinate.name}
         variable.attrs[key] = with_names(key, variable.attrs[key], names)
     variables[coordinate.name] = variable
 
 
-def answer_of(interpret: Callable[[ArrayView], object], array: ArrayView) -> Interpretation:
-    """Return what a handler's `interpret` says of an array, or raise TypeError if it is nothing."""
+def interpretation_of(interpret: Callable[[ArrayView], object], array: ArrayView) -> Interpretation:
+    """Return what a handler's `interpret` says of an array, or raise TypeError if that is no Interpretation."""
     answer = interpret(array)
     if not isinstance(answer, Interpretation):
         message = _(
@@ -205,8 +214,13 @@ def answer_of(interpret: Callable[[ArrayView], object], array: ArrayView) -> Int
     return answer
 
 
-def axis_names_of(axis_names: Callable[[ArrayView], object], array: ArrayView) -> tuple[str, ...]:
-    """Return what a handler calls the last axes of an array, or raise TypeError if that is no names."""
+def checked_axis_names(
+    axis_names: Callable[[ArrayView], object], array: ArrayView
+) -> tuple[str, ...]:
+    """Return the dimension names that a handler gives the last axes of an array.
+
+    Raises TypeError if they are no tuple of strings, ValueError if one is twice among them.
+    """
     answer = axis_names(array)
     if not isinstance(answer, tuple) or not all(isinstance(name, str) for name in answer):
         raise TypeError(repr(answer))
@@ -215,16 +229,18 @@ def axis_names_of(axis_names: Callable[[ArrayView], object], array: ArrayView) -
     return answer
 
 
-def texts_of(answer: object) -> frozenset[str]:
-    """Return the names that a handler gives, or raise TypeError if these are none."""
+def names_in(answer: object) -> frozenset[str]:
+    """Return the names of conventions that a handler gives, one or several, or raise TypeError if one is no string."""
     names: frozenset[Any] = frozenset(answer if isinstance(answer, Iterable) else [answer])
     if not all(isinstance(name, str) for name in names):
         raise TypeError(repr(answer))
     return names
 
 
-def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Interpretation:
-    """Return what a handler's `get_variables` says of an array."""
+def interpretation_from_variables(
+    get_variables: Callable[..., object], array: ArrayView
+) -> Interpretation:
+    """Return the variables of a handler's `get_variables` as coordinates, or raise TypeError if they are none."""
     root, group, zarr_array = array.factory.zarr_objects(array.node)
     variables = get_variables(zarr_array, group, root)
     if not isinstance(variables, Mapping):
@@ -235,13 +251,13 @@ def interpreted(get_variables: Callable[..., object], array: ArrayView) -> Inter
     )
 
 
-def detected(detect: Callable[..., object], array: ArrayView) -> bool:
-    """Tell whether a handler's own `detect` says that it applies to an array."""
+def applies_by_detect(detect: Callable[..., object], array: ArrayView) -> bool:
+    """Tell whether a handler's own `detect`, called with zarr objects, says that it applies to an array."""
     return bool(detect(*array.factory.zarr_objects(array.node)))
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
-    """Return a third party's variable as a coordinate."""
+    """Return a variable of a plug-in as a coordinate, or raise TypeError if it is no variable with a name."""
     if not isinstance(name, str):
         message = _("the name {name!r} is no string").format(name=name)
         raise TypeError(message)
@@ -250,18 +266,19 @@ def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
             name=name, kind=type(variable).__name__
         )
         raise TypeError(message)
-    # What it is, as far as that can be known. The name counts, too: a handler may give parts of one array different ones.
-    data: Any = variable._data
+    # By this key coordinates of several arrays are found to be one. The name is part of it: a handler may give parts
+    # of one array different names.
+    data: Any = variable._data  # not `data`, which would load lazy values
     content: Hashable
     if isinstance(data, np.ndarray):
         content = (variable.shape, str(variable.dtype), repr(data.tolist()))
     else:
-        content = _part_of_array(data) or _Same(data)
+        content = _indexed_part_of(data) or _ComparedByIdentity(data)
     return Coordinate(name, HandlerVariable(variable, (name, variable.dims, content)))
 
 
-def _part_of_array(data: object) -> Hashable | None:
-    """Return which part of which zarr array lazy data are, or None if that cannot be seen."""
+def _indexed_part_of(data: object) -> Hashable | None:
+    """Return store, path and index of the zarr array behind xarray's lazy data, or None for other data."""
     while isinstance(data, indexing.MemoryCachedArray | indexing.CopyOnWriteArray):
         data = data.array
     if not isinstance(data, indexing.LazilyIndexedArray | indexing.LazilyVectorizedIndexedArray):
@@ -273,26 +290,31 @@ def _part_of_array(data: object) -> Hashable | None:
         (part.shape, part.dtype.str, part.tobytes()) if isinstance(part, np.ndarray) else repr(part)
         for part in data.key.tuple
     )
-    return _Same(array.store), array.path, key
+    return _ComparedByIdentity(array.store), array.path, key
 
 
-class _Same:
-    """What is equal to itself alone, or, if it is a store, to what holds the same; kept while compared."""
+class _ComparedByIdentity:
+    """A hashable key for an object that is equal to itself alone, or to an equal store if it is a zarr store.
 
-    __slots__ = ("_of",)
+    It holds the object, whose `id` Python would else give to another one.
+    """
+
+    __slots__ = ("_value",)
 
     def __init__(self, value: object) -> None:
-        self._of = value
+        self._value = value
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Same):
+        if not isinstance(other, _ComparedByIdentity):
             return False
-        one, two = self._of, other._of
+        one, two = self._value, other._value
         if one is two or not isinstance(one, Store) or type(one) is not type(two):
             return one is two
-        if isinstance(one, MemoryStore):  # these compare all that they hold
+        if isinstance(
+            one, MemoryStore
+        ):  # its `==` compares all bytes; its text names the dict that holds them
             return str(one) == str(two)
         return bool(one == two)
 
     def __hash__(self) -> int:
-        return hash(type(self._of)) if isinstance(self._of, Store) else id(self._of)
+        return hash(type(self._value)) if isinstance(self._value, Store) else id(self._value)

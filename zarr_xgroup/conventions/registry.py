@@ -12,7 +12,7 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import (
     ConventionHandler,
     Surroundings,
-    failure_of,
+    failure_message,
     gives_coordinates,
 )
 from zarr_xgroup.conventions.cf import CfHandler
@@ -190,7 +190,7 @@ def seemingly_meant(
             ):
                 names.append(cls.name)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-            failure = failure_of(cls, error)
+            failure = failure_message(cls, error)
     return names, failure
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import xarray as xr
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
-from zarr_xgroup.conventions.base import ConventionHandler, failure_of
+from zarr_xgroup.conventions.base import ConventionHandler, failure_message
 from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
@@ -158,7 +158,7 @@ def _asked(handler: Handler, function: Callable[..., Any], *arguments: Any) -> A
         with containing():
             return function(*arguments)
     except XGroupError as error:
-        text = failure_of(handler, error.__cause__ or error)
+        text = failure_message(handler, error.__cause__ or error)
         warn_user(XGroupPluginWarning(text, error))
     return None
 

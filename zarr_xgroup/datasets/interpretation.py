@@ -74,7 +74,7 @@ class ArrayReading:
     #: Those that apply to it and were asked, the principal one first.
     conventions: Handlers
     #: Whether it follows a principal convention that is declared, and not only assumed.
-    is_first_class: bool
+    has_declared_principal: bool
     inherited: Inherited
 
     @property
@@ -265,7 +265,12 @@ class _Group:
         arrays = (
             ArrayReading(
                 *(self.node.child(name), self.documents[name], array.dims, array.template),
-                *(array.interpretation, array.conventions, array.is_first_class, array.inherited),
+                *(
+                    array.interpretation,
+                    array.conventions,
+                    array.has_declared_principal,
+                    array.inherited,
+                ),
             )
             for array in other.arrays
             for name in (array.node.name,)
@@ -286,7 +291,7 @@ class _Group:
             if not array.inherited.is_own or answer.interpretation.findings:
                 return reading, None
             if array.conventions and (
-                answer.is_of_one
+                answer.is_for_one_array
                 or any(handler.follows_names for handler in array.conventions)
                 or self._around.is_relative
                 or any(
@@ -327,7 +332,7 @@ class _Group:
             chunks = template.encoding.get("preferred_chunks", {})
             known = {"dim_names": names, "chunks": chunks, "siblings": siblings}
             answer = self._given[name] = self._answer(node, dims, known)
-            found = answer.interpretation, answer.conventions, answer.is_first_class
+            found = answer.interpretation, answer.conventions, answer.has_declared_principal
             document, inherited = self.documents[name], self._inherited[name]
             arrays.append(ArrayReading(node, document, dims, template, *found, inherited))
         groups, findings = frozenset(self.groups), tuple(self.findings)
@@ -359,7 +364,7 @@ class _Group:
         # What was found wrong is of this array alone. While documents are lacking no answer of the group is kept.
         is_whole = len(self._tree.lacking) == before
         has_findings = bool(answer.interpretation.findings) and is_whole
-        if not (answer.is_of_one or has_findings or node in answer.led_to):
+        if not (answer.is_for_one_array or has_findings or node in answer.led_to):
             self._reads[key] = answer.reads
             self._answers[key, tuple(map(document.attributes.text, answer.reads))] = answer
         return answer

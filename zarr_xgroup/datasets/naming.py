@@ -66,7 +66,7 @@ def plan_groups(
             *(
                 (
                     *(array.node.name, array.document.written(), array.dims, array.template),
-                    *(array.interpretation, array.conventions, array.is_first_class),
+                    *(array.interpretation, array.conventions, array.has_declared_principal),
                     id(array.inherited),
                 )
                 for array in reading.arrays
@@ -159,7 +159,7 @@ class GroupPlanner:
         self.data = frozenset(
             array.node.name
             for array in self.arrays
-            if array.is_first_class or (array.has_principal and array.node not in declared)
+            if array.has_declared_principal or (array.has_principal and array.node not in declared)
         )
         #: Coordinates in another CRS than that of the grid: by name, with the arrays that declare it.
         self.located: dict[str, tuple[Crs, Node]] = {}
@@ -340,7 +340,7 @@ class GroupPlanner:
             return sizes == declared or not isinstance(source, Stored | HandlerVariable)
         # 2. What declares a principal convention itself is data, and what a third party gives is no declaration.
         array = self._readings[own.name]
-        is_data = array.is_first_class and CONVENTIONS_KEY in array.document.attributes
+        is_data = array.has_declared_principal and CONVENTIONS_KEY in array.document.attributes
         if is_data or isinstance(source, HandlerVariable):
             return False
         # 3. Other coordinates, along the same dimensions and as long; boundaries, whatever their side is called.

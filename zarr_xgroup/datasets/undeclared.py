@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from zarr_xgroup.conventions.base import Surroundings, failure_of
+from zarr_xgroup.conventions.base import Surroundings, failure_message
 from zarr_xgroup.conventions.crs import SPATIAL_REF
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import (
@@ -258,7 +258,7 @@ def _lacking(array: Undeclared, principal: Handler) -> Finding:
         with containing():
             lack = principal.why_not()
     except XGroupError as error:
-        lack = failure_of(principal, error.__cause__ or error)
+        lack = failure_message(principal, error.__cause__ or error)
     message = _("its group declares {name!r}, but {lack}: it has no coordinates along {dims}")
     text = message.format(name=principal.name, lack=lack, dims=", ".join(map(repr, array.bare)))
     return report(Topic.CHOICE, array.node, text)

@@ -80,7 +80,7 @@ def each_alone() -> Iterator[None]:
     ask = HandlerSet.ask
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Memo, "__call__", lambda _self, function, *values, **_by: function(*values))
-        patch.setattr(HandlerSet, "ask", lambda *given: replace(ask(*given), is_of_one=True))
+        patch.setattr(HandlerSet, "ask", lambda *given: replace(ask(*given), is_for_one_array=True))
         yield
 
 
@@ -128,7 +128,7 @@ class Looked:
                 answer = ask(handlers, view)
             finally:
                 self._attributes = None
-            if not answer.is_of_one:
+            if not answer.is_for_one_array:
                 seen = DESCRIBING.intersection(self._seen).difference(answer.reads)
                 self.missed |= {key for key in seen if not may_refer(view.attributes.text(key))}
             return answer
