@@ -25,16 +25,16 @@ from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Stored
 
-#: Where the centre of a cell is in its index, by registration.
+#: How far the centre of a cell is from its index, in cells, by registration (``spatial:registration``).
 CENTRES = {"pixel": 0.5, "node": 0.0}
 
-#: By how much of a cell numbers differ that are the same but for rounding.
-ROUNDED = 1e-3
+#: The part of a cell by which two bounding boxes may differ and still be the same: products round them.
+ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
 class Transform:
-    """How positions in a grid become coordinates.
+    """The affine transform from rows and columns of a grid to coordinates of its CRS.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Transform:
         ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``. NaN where the length of a single row
         or column is not known.
     centre : float
-        Where the centre of a cell is in its index: 0.5 for pixel, 0 for node registration.
+        How far the centre of a cell is from its index: 0.5 for pixel, 0 for node registration.
     """
 
     affine: Affine
@@ -50,50 +50,54 @@ class Transform:
 
     @property
     def is_rotated(self) -> bool:
-        """Whether rows and columns do not run along the axes."""
+        """Whether the grid is rotated or sheared: rows and columns do not run along the axes of the CRS."""
         return bool(self.affine.b != 0 or self.affine.d != 0)
 
     @property
     def is_partial(self) -> bool:
         """Whether cells have no known size along an axis, as a single row or column of nodes."""
+        # Not `== 0`: the area may be NaN.
         return not abs(area_of(self.affine)) > 0
 
     @property
-    def cell(self) -> tuple[float, float]:
-        """How far it is from one row to the next, and from one column."""
+    def cell_size(self) -> tuple[float, float]:
+        """The distance from one row to the next, and from one column to the next."""
         return math.hypot(self.affine.b, self.affine.e), math.hypot(self.affine.a, self.affine.d)
 
     @property
     def geotransform(self) -> str:
-        """The transform as GDAL writes it, from the outer corner of the first cell."""
+        """The transform as the text of GDAL's ``GeoTransform``, from the outer corner of the first cell."""
         affine, back = self.affine, CENTRES["pixel"] - self.centre
         x = affine.c - back * (affine.a + affine.b)
         y = affine.f - back * (affine.d + affine.e)
         return " ".join(repr(float(n)) for n in (x, affine.a, affine.b, y, affine.d, affine.e))
 
     def extent(self, sizes: tuple[int, int]) -> list[float]:
-        """Return the bounding box of a grid: outer edges, or outermost centres by node registration."""
+        """Return the bounding box of a grid of so many rows and columns, as ``[left, bottom, right, top]``.
+
+        It has the outer edges of cells, or the outermost centres by node registration.
+        """
         affine, (rows, columns) = self.affine, (size - 1 + 2 * self.centre for size in sizes)
         ends = [(i, j) for i in (0, rows) for j in (0, columns)]
         x = [affine.a * j + affine.b * i + affine.c for i, j in ends]
         y = [affine.d * j + affine.e * i + affine.f for i, j in ends]
         return [min(x), min(y), max(x), max(y)]
 
-    def fills(self, box: list[float], sizes: tuple[int, int], cells: float = ROUNDED) -> bool:
-        """Tell whether a grid fills a bounding box, but for so many cells."""
+    def fills(self, box: list[float], sizes: tuple[int, int], tolerance: float = ROUNDING) -> bool:
+        """Tell whether a grid of so many rows and columns fills a bounding box, within a tolerance in cells."""
         affine = self.affine
         wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
         sides = zip(box, self.extent(sizes), (wide, high, wide, high), strict=True)
-        return max(abs(side - own) / cell for side, own, cell in sides) <= cells
+        return max(abs(side - own) / cell for side, own, cell in sides) <= tolerance
 
 
 def area_of(affine: Affine) -> float:
-    """Return the area of a cell, negative where rows run down."""
+    """Return the signed area of a cell, the determinant: negative where Y decreases from row to row."""
     return float(affine.a * affine.e - affine.b * affine.d)
 
 
-def usable(affine: Affine, place: Fragment) -> Affine:
-    """Return a transform if cells have an area by it, else raise XGroupMetadataError."""
+def require_cell_area(affine: Affine, place: Fragment) -> Affine:
+    """Return a transform as it is if its cells have an area, else raise XGroupMetadataError at a place."""
     area = area_of(affine)
     if area == 0 or not math.isfinite(area):
         raise place.error(_("is degenerate: cells have no area"))
@@ -101,45 +105,47 @@ def usable(affine: Affine, place: Fragment) -> Affine:
 
 
 def transform_of_gdal(written: Fragment) -> Transform:
-    """Return the transform that GDAL writes as ``c a b f d e``, as text or list.
+    """Return the transform of GDAL's ``GeoTransform``: ``c a b f d e``, as text or list.
 
     It starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is.
 
     Raises
     ------
     XGroupMetadataError
-        If it is none.
+        If these are not six finite numbers, or cells have no area.
     """
     value = written.value
     if isinstance(value, str):
         value = re.split(r"[\s,]+", value.strip())
         with contextlib.suppress(ValueError):
-            value = list(map(float, value))
+            value = list(map(float, value))  # else `finite_numbers` reports the text
     c, a, b, f, d, e = finite_numbers(Fragment(written.node, written.keys, value), 6)
-    return Transform(usable(Affine(a, b, c, d, e, f), written))
+    return Transform(require_cell_area(Affine(a, b, c, d, e, f), written))
 
 
 # What follows from a transform for an array.
 
 
 def coordinates_along(dims: Iterable[str]) -> str:
-    """Return what is lost with a transform."""
+    """Return how warnings name the coordinates that an array is opened without if its transform cannot be used."""
     return _("coordinates along {names}").format(names=", ".join(dims))
 
 
 def has_coordinate(array: ArrayView, dim: str) -> bool:
-    """Tell whether the group has a 1-D array that is called as the dimension that it lies along."""
+    """Tell whether the array's group has a coordinate variable of a dimension: a 1-D array of that name."""
     return array.sibling(dim) is not None and list(array.siblings[dim]) == [dim]
 
 
-def on_grid(
+def interpret_grid(
     array: ArrayView,
     dims: tuple[str, str],
     transform: Transform | None,
     *,
     is_declared: bool = False,
 ) -> Interpretation:
-    """Return what follows for an array from the transform of its grid: coordinates, CRS, ``GeoTransform``.
+    """Return an array's coordinates, CRS and ``GeoTransform``, given the transform of its grid.
+
+    Coordinate variables of the group win over coordinates that are computed from the transform.
 
     Parameters
     ----------
@@ -150,9 +156,9 @@ def on_grid(
     transform : Transform or None
         The transform, if it is known.
     is_declared : bool, optional
-        Whether metadata name these dimensions. Else coordinates that the group has of them are only meant if they
-        say themselves that they are along Y and X, as another dimension may have taken the place of one; and none
-        follow from a rotated grid beside them.
+        Whether metadata name the dimensions. If they are only guessed, another dimension may have taken the place
+        of one: coordinate variables of the group count only if their attributes or names say that they are along
+        Y and X, and no coordinates are computed from a rotated transform beside them.
     """
     there = [dim for dim in dims if has_coordinate(array, dim)]
     own = (
@@ -175,10 +181,10 @@ def on_grid(
             if source is not None:
                 coordinates.append(Coordinate(dim, source, axes[axis]))
     if transform is not None:
-        without = [dim for dim in dims if dim in there and dim not in own]
-        coordinates += _computed(array, dims, transform, axes, without)
-        # Coordinates cannot say how rows and columns are turned, nor how long a single cell is. What they say
-        # would become untrue in a GeoTransform as soon as data are cut, thinned or sorted.
+        not_meant = [dim for dim in there if dim not in own]
+        coordinates += _computed_coordinates(array, dims, transform, axes, except_dims=not_meant)
+        # A GeoTransform becomes untrue as soon as data are cut, thinned or sorted. So it is written only for what
+        # coordinates cannot say: how rows and columns are turned, and how long a single cell is.
         is_single = 1 in (array.sizes[dim] for dim in dims)
         if not there and not transform.is_partial and (transform.is_rotated or is_single):
             geotransform = transform.geotransform
@@ -186,30 +192,44 @@ def on_grid(
 
 
 def _axis_of(array: ArrayView, dim: str) -> str | None:
-    """Return the axis that the group's own coordinate of a dimension says that it is along, ``X`` or ``Y``."""
+    """Return the axis of the group's coordinate variable of a dimension, by its attributes, else its name."""
     document = array.sibling(dim)
     said = None if document is None else axis_by_attributes(document.attributes)
     return said or axis_by_name(dim)
 
 
-def _computed(
+def _computed_coordinates(
     array: ArrayView,
     dims: tuple[str, str],
     transform: Transform,
     axes: Mapping[str, Mapping[str, str]],
-    without: Collection[str],
+    except_dims: Collection[str],
 ) -> Iterator[Coordinate]:
-    """Yield the coordinates that follow from a transform, but for those along some dimensions."""
+    """Yield the coordinates of cell centres by a transform: 1-D along each dimension, 2-D if it is rotated.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    dims : tuple of str
+        Its dimensions along Y and X.
+    transform : Transform
+        The transform.
+    axes : mapping
+        The attributes of coordinates along ``X`` and ``Y``.
+    except_dims : collection of str
+        The dimensions that get no 1-D coordinate.
+    """
     a, b, c, d, e, f = list(transform.affine)[:6]
     if not transform.is_rotated:
         for dim, axis, origin, step in ((dims[0], "Y", f, e), (dims[1], "X", c, a)):
-            if dim not in without and not math.isnan(step):
+            if dim not in except_dims and not math.isnan(step):
                 centres = Regular(origin, step, transform.centre)
                 source = Computed(centres, (array.sizes[dim],), "float64", (dim,))
                 yield Coordinate(dim, source, axes[axis])
         return
-    # They vary along both dimensions, and are no axes. They lie along (Y, X) whatever the order of the array's
-    # own axes: xarray goes by names.
+    # Coordinates of a rotated grid vary along both dimensions, so they have no attribute `axis`. They lie along
+    # (Y, X) whatever the order of the array's own axes: xarray goes by names.
     sizes, chunks = tuple(array.sizes[dim] for dim in dims), chunks_along(array, dims)
     for name, axis, numbers in (("xc", "X", (a, b, c)), ("yc", "Y", (d, e, f))):
         positions = RotatedCentres(*numbers, transform.centre)

@@ -1,4 +1,4 @@
-"""Coordinate reference systems: what they are, how metadata say them, and which one an array has.
+"""Coordinate reference systems: what pyproj makes of them, how metadata say them, and which one an array has.
 
 Texts are handed to pyproj, and what it answers is kept by text: stores say the same of many arrays. PROJ
 opens the files that a text names as soon as it understands it: of its own parameters (``+nadgrids=``,
@@ -47,15 +47,15 @@ from zarr_xgroup.metadata.references import is_reference
 #: The members of a proj object, and of the attributes of `proj`, most explicit first.
 PROJJSON, WKT, CODE, EPSG = CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
 
-#: Of how many texts is kept what they mean.
+#: For how many texts answers of pyproj are cached.
 _KEPT = 1024
 
-#: Which coordinate lies along an axis, by where the axis runs.
+#: The axis of CF, by the direction that pyproj gives.
 ALONG = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
 
-#: How UDUNITS calls units of length, by their length in metres.
+#: Names of units of length in UDUNITS, by their length in metres.
 _LENGTHS = {1.0: "m", 1000.0: "km", 0.3048: "foot", 1200 / 3937: "US_survey_foot"}
-#: The same by names that it does not know, or that tools do not.
+#: Names of units of length in UDUNITS, by names that UDUNITS or tools do not know.
 _LENGTH_NAMES = {
     **dict.fromkeys(("metre", "metres", "meter", "meters"), "m"),
     **dict.fromkeys(("us survey foot", "us survey feet"), "US_survey_foot"),
@@ -84,63 +84,67 @@ class Crs:
 
     @property
     def title(self) -> str:
-        """What pyproj calls it, or the text itself if that is not understood."""
+        """The name that pyproj gives to the CRS, or the text itself if pyproj does not understand it."""
         parsed = _parsed(self.text)
         return self.text if parsed is None else str(parsed.name)
 
     @property
     def code(self) -> str | None:
-        """Its authority and code (``EPSG:32633``), if it has one."""
+        """The authority and code (``EPSG:32633``), None if the CRS has none."""
         authority = _authority(self.text)
         return None if authority is None else ":".join(authority)
 
     @property
     def is_geographic(self) -> bool:
-        """Whether it is known to be geographic: its axes are longitude and latitude.
+        """Whether the CRS is known to be geographic: its axes are longitude and latitude.
 
-        A rotated pole is not, nor is what cannot be understood.
+        One with a rotated pole is not, nor is one that pyproj does not understand.
         """
         parsed = _parsed(self.text)
         return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
 
     @property
     def is_north_first(self) -> bool:
-        """Whether its first axis is known to run north or south, as that of EPSG:4326."""
+        """Whether the first axis is known to run north or south, as that of EPSG:4326."""
         parsed = _parsed(self.text)
         axes = [] if parsed is None else parsed.axis_info
         return bool(axes) and axes[0].direction in ("north", "south")
 
     @property
     def variable_name(self) -> str:
-        """A name for a variable that stands for it: its code, or what it is called."""
+        """A name for a grid mapping variable of this CRS: authority and code, else its name."""
         parsed, authority = _parsed(self.text), _authority(self.text)
         if authority is not None:
             return "_".join(authority)
         name = self.text if parsed is None else parsed.name
+        # The text may be a whole WKT: cut it to the length of a name that people can read.
         return re.sub(r"\W+", "_", name)[:40].strip("_")
 
     def is_same(self, other: Crs) -> bool:
-        """Tell whether two are known to be the same system, the order of its axes apart."""
-        return _compared(self.text, other.text) is True
+        """Tell whether two CRSs are known to be the same but for the order of axes."""
+        return _is_same_crs(self.text, other.text) is True
 
     def differs(self, other: Crs) -> bool:
-        """Tell whether two are known to be different systems."""
-        return _compared(self.text, other.text) is False
+        """Tell whether two CRSs are known to differ: False, too, if pyproj does not understand one of them."""
+        return _is_same_crs(self.text, other.text) is False
 
     def grid_mapping(self) -> Mapping[str, Any]:
         """Return the attributes of a CF grid mapping variable (CF 1.12, section 5.6), read-only.
 
-        What is not understood stays an attribute of the key it is written under.
+        A CRS that pyproj does not understand gives one attribute: its text under its key.
         """
         return _grid_mapping(self.text) or MappingProxyType({self.key: self.text})
 
     def axis_attributes(self) -> dict[str, dict[str, str]]:
-        """Return what the coordinates along ``X`` and ``Y`` are: units, standard_name, axis."""
+        """Return the attributes of coordinates along ``X`` and ``Y``: units, standard_name, axis."""
         return {axis: dict(found) for axis, found in _axis_attributes(self.text).items()}
 
 
 def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterator[Crs]:
-    """Yield the CRSs that attributes or an object give under keys, by default those of `proj`."""
+    """Yield the CRSs written in attributes or an object under some keys, by default those of `proj`.
+
+    They may be texts that pyproj does not understand. Values of other types are passed over.
+    """
     for key in keys:
         if key not in values:
             continue
@@ -153,13 +157,13 @@ def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterato
             yield Crs(key, value)
 
 
-def likeness(crs: Crs) -> Hashable:
-    """Return what all systems share that are the same, and others may: what to look for them by."""
-    return _likeness(crs.text)
+def bucket_key(crs: Crs) -> Hashable:
+    """Return a key to look up CRSs by: equal for CRSs that are the same (`Crs.is_same`), maybe for others too."""
+    return _bucket_key(crs.text)
 
 
 def is_geographic(identity: Any, name: Any = None) -> bool:
-    """Tell whether a CRS is known to be geographic: by a proj object, else by its name."""
+    """Tell whether a CRS is known to be geographic: by a proj object (`identity`), else by its name."""
     if isinstance(identity, OBJECT):
         for crs in crs_in(identity):
             return crs.is_geographic
@@ -167,12 +171,12 @@ def is_geographic(identity: Any, name: Any = None) -> bool:
 
 
 def cf_length(unit: str) -> str:
-    """Return a unit of length as UDUNITS and tools read it, any other unit as it is.
+    """Return the name of a unit of length in UDUNITS, any other unit as it is.
 
     Parameters
     ----------
     unit : str
-        A name, ``metre``, or as pyproj says it, ``0.3048 metre``.
+        A name such as ``metre``, or a number of metres as pyproj writes it: ``0.3048 metre``.
     """
     number, _space, name = unit.strip().rpartition(" ")
     if name != "metre" or not number:
@@ -186,11 +190,11 @@ def cf_length(unit: str) -> str:
 
 
 def horizontal_unit(name: str) -> str:
-    """Return a unit of length or angle by one of its names."""
+    """Return ``degree`` for each name of it, a unit of length as UDUNITS calls it, any other unit as it is."""
     return "degree" if name.lower().startswith("degree") else cf_length(name)
 
 
-# What says a CRS: members of attributes, and of the proj objects of other conventions.
+# Members that say a CRS: attributes ``proj:*``, and members of the proj objects of other conventions.
 
 DOCUMENT = "proj convention (zarr-conventions/proj)"
 
@@ -212,11 +216,11 @@ _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]
 _EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
 
 
-class _System(Kind):
-    """What says a CRS in one way; read as a `Crs` if pyproj understands it."""
+class _CrsMember(Kind):
+    """A member that says a CRS, as PROJJSON, WKT 2 or a code: read as a `Crs` if pyproj understands it."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the CRS."""
+        """Return the CRS, `UNUSABLE` if pyproj does not understand it; report another form than the member's."""
         key, written, expected = member.key, value.value, ""
         crs = next(crs_in({key: written}, (key,)), None)
         is_understood = crs is not None and crs.is_understood
@@ -243,11 +247,12 @@ class _System(Kind):
 
 
 def _is_code(value: object) -> bool:
+    """Tell whether a value is an authority and a code, ``EPSG:32633``."""
     return isinstance(value, str) and _CODE_OF_AUTHORITY.fullmatch(value) is not None
 
 
 def _code_meant(value: object) -> str:
-    """Return the code that a number or a text stands for, "" if it is none."""
+    """Return the code of a CRS that a number (as of EPSG) or a text stands for, "" if pyproj knows none."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = f"EPSG:{value}"
     elif isinstance(value, str) and value.strip().isdigit():
@@ -256,7 +261,7 @@ def _code_meant(value: object) -> str:
 
 
 def _remedy(key: str, value: object) -> str:
-    """Return what to write in place of what is no CRS."""
+    """Return the remedy for the value of a member that is no CRS, or none in the form that the key wants."""
     if key == PROJJSON:
         return _("write PROJJSON, as `pyproj.CRS(...).to_json_dict()` gives it")
     if key != WKT and _is_code(value):
@@ -271,12 +276,13 @@ def _remedy(key: str, value: object) -> str:
 
 
 def _report_not_understood(value: Fragment, remedy: str, reader: Reader) -> None:
+    """Report a value that pyproj understands as no CRS."""
     text = _("is no CRS that pyproj understands: {text}").format(text=shown(value.value))
     reader.report(UNDERSTOOD, value, text, remedy)
 
 
-def _report_other(place: Fragment, found: list[Crs], reader: Reader) -> None:
-    """Report CRSs that are others than the first, which counts."""
+def _report_conflicting_crs(place: Fragment, found: list[Crs], reader: Reader) -> None:
+    """Report each further CRS that disagrees with the first, which is used."""
     for other in found[1:]:
         if found[0].differs(other):
             text = _("is another CRS than {key}, which counts").format(key=found[0].key)
@@ -285,35 +291,40 @@ def _report_other(place: Fragment, found: list[Crs], reader: Reader) -> None:
 
 
 class ProjMembers(Model, frozen=True, kw_only=True):
-    """The members of an object by which it says a CRS, as far as PROJ understands them.
+    """The members of an object that say its CRS, as far as PROJ understands them.
 
     Attributes
     ----------
     projjson, wkt2, code, epsg : Crs or None
-        The CRS, the most explicit way first. The last one is that of STAC.
+        The CRS as each member says it, the most explicit first; None where it is missing or cannot be used.
+        ``epsg`` is of STAC, not of the convention.
     """
 
     form: ClassVar[Rule] = OBJECT_OF_PROJ
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
 
-    projjson: Annotated[Crs | None, _System(), Member(key=PROJJSON, rule=OF_PROJJSON)] = None
-    wkt2: Annotated[Crs | None, _System(), Member(key=WKT, rule=OF_WKT, called=("wkt", "wkt2"))] = (
+    projjson: Annotated[Crs | None, _CrsMember(), Member(key=PROJJSON, rule=OF_PROJJSON)] = None
+    wkt2: Annotated[
+        Crs | None, _CrsMember(), Member(key=WKT, rule=OF_WKT, called=("wkt", "wkt2"))
+    ] = None
+    code: Annotated[Crs | None, _CrsMember(), Member(key=CODE, rule=OF_CODE, called=("code",))] = (
         None
     )
-    code: Annotated[Crs | None, _System(), Member(key=CODE, rule=OF_CODE, called=("code",))] = None
-    epsg: Annotated[Crs | None, _System(), Member(key=EPSG, rule=OF_EPSG, called=("epsg",))] = None
+    epsg: Annotated[Crs | None, _CrsMember(), Member(key=EPSG, rule=OF_EPSG, called=("epsg",))] = (
+        None
+    )
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
-        """Read an object, of which other members are passed over."""
+        """Return the members of an object that say its CRS; all other members are passed over."""
         members = {key: fragment.value[key] for key in CRS_KEYS if key in fragment.value}
         return super().read(Fragment(fragment.node, fragment.keys, members))
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report CRSs that differ, and the code of STAC where it stands alone."""
+        """Report members that say different CRSs, and ``proj:epsg`` of STAC where it is the only member."""
         ways = [found[way] for way in ("projjson", "wkt2", "code", "epsg") if way in found]
-        _report_other(fragment, ways, reader)
+        _report_conflicting_crs(fragment, ways, reader)
         if [key for key in fragment.value if fragment.get(key)] == [EPSG]:
             text = _("{key!r} is not known in the convention").format(key=EPSG)
             remedy = write(CODE, _code_meant(fragment.value[EPSG]) or "EPSG:<code>")
@@ -322,17 +333,17 @@ class ProjMembers(Model, frozen=True, kw_only=True):
 
     @property
     def systems(self) -> list[Crs]:
-        """The CRSs, the one that counts first."""
+        """The CRSs of all members, the one that is used first."""
         ways = (self.projjson, self.wkt2, self.code, self.epsg)
         return [crs for crs in ways if crs is not None]
 
 
 @dataclass(frozen=True)
 class ProjObject(Kind):
-    """A proj object, or a reference to one; it stays a `Part`."""
+    """A proj object, or a reference to one; its value is a `Part`, which `crs_at` reads."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the object with the way to it."""
+        """Return the object or reference as a `Part`, `UNUSABLE` if it is neither; report its members."""
         if is_reference(value.value):
             return value.part
         if not isinstance(value.value, OBJECT):
@@ -348,16 +359,16 @@ class ProjObject(Kind):
         if not spelt and not any(key in value.value for key in CRS_KEYS):
             text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
             reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
-        # Who interprets it reports CRSs that cannot be used.
+        # An open reports CRSs that cannot be used where it reads them (`crs_at`): here only a check does.
         wrong = ProjMembers.read(value).wrong
         reader.wrong += [replace(finding, topic=None) for finding in wrong]
         return value.part
 
 
 def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
-    """Return the CRS that an object gives under keys, by default those of `proj`, or None.
+    """Return the first usable CRS that an object says under some keys, by default those of `proj`, else None.
 
-    What contradicts itself is reported; what pyproj does not understand is reported and passed over.
+    Report values that pyproj does not understand, which are passed over, and CRSs that disagree with the first.
     """
     if not isinstance(place.value, OBJECT) or not any(map(place.value.__contains__, keys)):
         return None
@@ -371,7 +382,7 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
                 found.append(crs)
             else:
                 _report_not_understood(place.required(crs.key), "", reader)
-        _report_other(place, found, reader)
+        _report_conflicting_crs(place, found, reader)
         wrong = tuple(reader.wrong)
     for finding in wrong:
         if finding.rule is AGREEING:
@@ -385,7 +396,7 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
 
 # The CRS of an array.
 
-#: What tools expect the variable of a CRS to be called.
+#: The name that tools expect of a grid mapping variable.
 SPATIAL_REF = "spatial_ref"
 
 #: Attributes by which a variable says a CRS.
@@ -394,11 +405,11 @@ CRS_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
 
 @once_per_array
 def crs_of(array: ArrayView) -> Crs | None:
-    """Return the CRS of an array.
+    """Return the CRS of an array, None if nothing says one.
 
-    That of its grid mapping variable, for what the data carry themselves wins. Else from ``proj:*`` of the
-    first place that has them (`places_of`), else what other conventions say (`ConventionHandler.crs`).
-    That of a geolocation is the CRS of its arrays, not of the grid.
+    It is that of the array's grid mapping variable, as what the data carry themselves wins. Else it follows from
+    ``proj:*`` of the first object that has them (`places_of`), else from what other conventions say
+    (`ConventionHandler.crs`). The CRS of a geolocation is that of its arrays, not of the grid.
     """
     mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
     own = None if mapping is None else crs_of_grid_mapping(mapping.value)
@@ -409,16 +420,16 @@ def crs_of(array: ArrayView) -> Crs | None:
     declared = declared or array.crs_of(array)
     if own is None:
         return declared
-    # Only a check reports what is wrong with what does not count.
+    # What is wrong with a CRS that is overruled loses nothing: without a topic, only a check reports it.
     array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
     array.overruled_crs = declared
     return own
 
 
 def own_grid_mapping(array: ArrayView) -> Fragment | None:
-    """Return the attributes of the grid mapping variable in the array's group, None without one.
+    """Return the attributes of an array's grid mapping variable if that is a scalar of its group, else None.
 
-    The array names it by ``grid_mapping``; else it is ``spatial_ref``.
+    It is the variable that the array names by ``grid_mapping``; if the array has no such attribute, ``spatial_ref``.
     """
     is_named = isinstance(array.attributes.get("grid_mapping"), str)
     name = only_mapping(array.attributes) if is_named else SPATIAL_REF
@@ -429,30 +440,30 @@ def own_grid_mapping(array: ArrayView) -> Fragment | None:
 
 
 def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
-    """Return the CRS that the attributes of a grid mapping variable say, if it is understood."""
+    """Return the CRS of a grid mapping variable by its WKT (``crs_wkt``, ``spatial_ref``); None if not understood."""
     texts = ((key, attributes.get(key)) for key in ("crs_wkt", "spatial_ref"))
     systems = (Crs(key, text) for key, text in texts if isinstance(text, str))
     return next((crs for crs in systems if crs.is_understood), None)
 
 
-# What pyproj makes of texts.
+# What pyproj makes of texts: cached, because stores say the same of many arrays.
 
 
 @cache
 def _pyproj() -> Any:
-    # Imported when a CRS is first met: that takes some 45 ms, which opens without one do not need.
+    """Return pyproj, imported when a CRS is first met: that takes some 45 ms, which other opens do not need."""
     return import_module("pyproj")
 
 
 @lru_cache(_KEPT)
 def _parsed(text: str) -> Any:
-    """Return what pyproj makes of a text, None if it does not understand or must not see it."""
+    """Return the ``pyproj.CRS`` of a text; None if pyproj does not understand it, or it may name a file."""
     if not names_no_file(text):
         return None
     pyproj = _pyproj()
     try:
-        parsed = pyproj.CRS.from_user_input(completed(text))
-        # PROJ reads more than it can then tell the parts of.
+        parsed = pyproj.CRS.from_user_input(with_axis_units(text))
+        # PROJ reads some texts whose parts it then fails to give: these raise here, not later.
         _parts = parsed.sub_crs_list, parsed.is_bound and parsed.source_crs
     except (pyproj.exceptions.CRSError, ValueError):  # ValueError: also text that is not Unicode
         return None
@@ -461,14 +472,17 @@ def _parsed(text: str) -> Any:
 
 @lru_cache(_KEPT)
 def _authority(text: str) -> tuple[str, str] | None:
-    # Kept, as PROJ compares a system that it does not know with all that it knows.
+    """Return the authority and the code of a CRS, None if it has none.
+
+    Cached, as PROJ compares a CRS without a code with all CRSs of its database.
+    """
     parsed = _parsed(text)
     return None if parsed is None else parsed.to_authority()
 
 
 @lru_cache(_KEPT)
-def _compared(text: str, other: str) -> bool | None:
-    """Return whether two are the same, None if that cannot be known."""
+def _is_same_crs(text: str, other: str) -> bool | None:
+    """Return whether two texts are the same CRS but for the order of axes, None if pyproj does not understand one of them."""
     if text == other:
         return True
     mine, theirs = _parsed(text), _parsed(other)
@@ -476,22 +490,24 @@ def _compared(text: str, other: str) -> bool | None:
         return None
     if mine.equals(theirs, ignore_axis_order=True):
         return True
+    # Two shifts to another datum that differ make the CRSs differ; a shift that only one text has does not.
     is_shifted = mine.is_bound and theirs.is_bound
     if is_shifted and mine.coordinate_operation != theirs.coordinate_operation:
         return False
-    mine, theirs = _without_formalities(text), _without_formalities(other)
+    mine, theirs = _without_id_and_shift(text), _without_id_and_shift(other)
     if mine.equals(theirs, ignore_axis_order=True):
         return True
-    # WKT1 says less than a code: what is equivalent to the system of the same code is the same.
+    # WKT1 says less than a code: two CRSs for which PROJ finds the same code are the same.
     code = mine.to_epsg()
     return code is not None and code == theirs.to_epsg()
 
 
 @lru_cache(_KEPT)
-def _without_formalities(text: str) -> Any:
-    """Return a system without its code and its shift to another one, with axes along X, Y, others.
+def _without_id_and_shift(text: str) -> Any:
+    """Return a ``pyproj.CRS`` without its code and its shift to another datum, its axes in the order X, Y, others.
 
-    WKT1 often leaves out the order of axes, and may say ``TOWGS84``, which no code does.
+    These are what two texts of one CRS may differ in: WKT1 often leaves out the order of axes, and may
+    say ``TOWGS84``, which no code does.
     """
     parsed, pyproj = _parsed(text), _pyproj()
     try:
@@ -506,11 +522,14 @@ def _without_formalities(text: str) -> Any:
 
 
 @lru_cache(_KEPT)
-def _likeness(text: str) -> Hashable:
-    """Return the numbers that a system is made of, in units of SI, as far as these are exact."""
+def _bucket_key(text: str) -> Hashable:
+    """Return the parameters of a CRS and of its ellipsoid as a set of rounded numbers, in units of SI.
+
+    A text that pyproj does not understand is its own key.
+    """
     if _parsed(text) is None:
         return text
-    whole, found = _without_formalities(text), set()
+    whole, found = _without_id_and_shift(text), set()
     for system in whole.sub_crs_list or [whole]:
         operation, ellipsoid = system.coordinate_operation, system.ellipsoid
         numbers = [axis.unit_conversion_factor for axis in system.axis_info]
@@ -519,7 +538,8 @@ def _likeness(text: str) -> Hashable:
             numbers += [number.value * number.unit_conversion_factor for number in parameters]
         if ellipsoid is not None:
             numbers += [ellipsoid.semi_major_metre, ellipsoid.inverse_flattening]
-        # Angles may be a turn apart. One method of projection has 0 and 1 as a parameter, another one does not.
+        # Angles may be a turn apart. Offsets of 0 and scales of 1 are dropped: one method of projection has
+        # them as parameters, an equivalent one has not.
         turned = (number % math.tau if abs(number) < math.tau else number for number in numbers)
         found |= {f"{number:.8g}" for number in turned if number not in (0, 1)}
     return frozenset(found)
@@ -527,6 +547,7 @@ def _likeness(text: str) -> Hashable:
 
 @lru_cache(_KEPT)
 def _grid_mapping(text: str) -> Mapping[str, Any]:
+    """Return the attributes of a CF grid mapping variable, empty if pyproj does not understand the text."""
     parsed = _parsed(text)
     if parsed is None:
         return MappingProxyType({})
@@ -534,13 +555,13 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
         attributes: dict[str, Any] = parsed.to_cf()
     except (KeyError, ValueError, TypeError, _pyproj().exceptions.CRSError):
         attributes = {"crs_wkt": parsed.to_wkt()}  # a parameter is missing
-    # What GDAL and older tools read.
+    # GDAL and older tools read `spatial_ref` instead of `crs_wkt`.
     return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
 
 
 @lru_cache(_KEPT)
 def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
-    """Return what pyproj says of the axes along ``X`` and ``Y``; just ``axis`` where it cannot tell them apart."""
+    """Return the CF attributes of the axes ``X`` and ``Y``; only ``axis`` where pyproj cannot tell them apart."""
     bare, parsed = {name: {"axis": name} for name in ("X", "Y")}, _parsed(text)
     # pyproj takes an axis of geocentric coordinates for a northing.
     if parsed is None or parsed.is_geocentric:
@@ -549,22 +570,18 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
         axes = [dict(axis) for axis in parsed.cs_to_cf()[:2] if axis.get("axis") in ("X", "Y")]
     except KeyError:  # they have no unit
         return bare
-    # pyproj goes by the names of axes, and takes those for Y that it does not know, AXIS["X",EAST], and the height
-    # of a projected system, too. Horizontal axes are the first two. Towards a pole both run the same way, or as
-    # GDAL wrote it for years, in none that is known: AXIS["X",UNKNOWN]. Then their names count.
-    horizontal = parsed.axis_info[:2]
-    ways = [ALONG.get(axis.direction, "") for axis in horizontal]
-    names = [axis.name for axis in horizontal]
-    along = next((found for found in (ways, names) if sorted(found) == ["X", "Y"]), [])
+    # pyproj goes by the names of axes, and takes axes for Y whose name it does not know, AXIS["X",EAST]: mend that.
+    along = _horizontal_axes(parsed)
     for axis, name in zip(axes, along, strict=False):
         if name == "X" and len(axes) == len(along):
             axis["axis"] = "X"
             for key in ("standard_name", "long_name"):
                 text_of_x = axis[key].replace("latitude", "longitude")
                 axis[key] = text_of_x.replace("projection_y", "projection_x")
-    # It says degrees of any geographic system.
+    # pyproj gives degrees for any geographic CRS: that is kept only if its axes do have degrees, and only if
+    # units were not filled in by `with_axis_units`.
     units = {axis.unit_name for axis in parsed.axis_info if axis.direction in ALONG}
-    are_known = completed(text) == text and (not parsed.is_geographic or units <= {"degree"})
+    are_known = with_axis_units(text) == text and (not parsed.is_geographic or units <= {"degree"})
     for axis in axes:
         unit = axis.pop("units", None)
         if are_known and unit is not None:
@@ -573,7 +590,19 @@ def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     return found if len(found) == 2 else bare
 
 
-# Texts that pyproj may be given, and what it needs besides.
+def _horizontal_axes(parsed: Any) -> list[str]:
+    """Return whether the first and second axis of a ``pyproj.CRS`` are ``X`` or ``Y``; empty if not known.
+
+    A third axis is the height. Directions count. Around a pole both axes have the same one, or as GDAL wrote it
+    for years, none that is known: AXIS["X",UNKNOWN]. Then names count.
+    """
+    horizontal = parsed.axis_info[:2]
+    by_direction = [ALONG.get(axis.direction, "") for axis in horizontal]
+    by_name = [axis.name for axis in horizontal]
+    return next((axes for axes in (by_direction, by_name) if sorted(axes) == ["X", "Y"]), [])
+
+
+# Texts that pyproj may be given: they name no file that PROJ would open.
 
 _WKT = re.compile(r"\s*[A-Z][A-Z0-9_]*\s*[\[(].*", re.DOTALL | re.IGNORECASE)
 #: Codes of an authority, of a horizontal system with a vertical one, also as URN or URL of OGC, and names.
@@ -584,24 +613,25 @@ _FILE_IN_WKT = re.compile("PARAMETERFILE|PROJ4_GRIDS", re.IGNORECASE)
 #: Units of axes by the kind of coordinate system; in those that are left out, axes need none.
 _UNITS = {"Cartesian": "metre", "vertical": "metre", "ellipsoidal": "degree", "spherical": "degree"}
 _SPACES = " \t\n\r\f\v"
-#: What stands behind an equals sign, up to a space or to a quote that is not doubled.
+#: The value behind an equals sign, up to a space or to a quote that is not doubled.
 _VALUE = re.compile(r"""\A\s*((?:[^\s"]|"")*).*""", re.ASCII | re.DOTALL)
-#: A number, several or an angle; a name that says what a CRS was made of may go on after it.
+#: A number, several or an angle; punctuation may follow where parameters stand within the name of a CRS.
 _NUMBER = re.compile(r"[-+.]?[0-9][-+.,0-9eEdrDR'\u00b0]*+[NSEWnsew]?[)\];:,.]*")
-_LONGEST = 200
+#: Parameters with longer values count as harmful: no number or word of PROJ is as long.
+_LONGEST_VALUE = 200
 _WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 #: Parameters of PROJ whose value is a word that names no file.
 _WORDS = frozenset(
     {"axis", "datum", "ellps", "o_proj", "pm", "proj", "sweep", "title", "type", "units", "vunits"}
 )
-#: Those that name files, which may be called as a number is.
+#: Parameters of PROJ whose value is a file, be it that its name looks like a number.
 _FILES = frozenset(
     {"catalog", "file", "geoidgrids", "grids", "init", "model", "xy_grids", "z_grids"}
 )
 
 
 def names_no_file(text: str) -> bool:
-    """Tell whether a text is WKT, PROJJSON, a code or a name, and names no file."""
+    """Tell whether a text is WKT, PROJJSON, a code or a name, without a file that PROJ would open."""
     if not text.lstrip().startswith("{"):
         if _WKT.fullmatch(text):
             return _FILE_IN_WKT.search(text) is None and _has_harmless_parameters(text)
@@ -613,28 +643,28 @@ def names_no_file(text: str) -> bool:
     # pyproj takes an object with one of these for parameters of PROJ.
     if {"proj", "init"} & set(value):
         return False
-    for part in _parts(value):
+    for part in _json_values(value):
         if isinstance(part, str) and not _has_harmless_parameters(part):
             return False
         if isinstance(part, Mapping) and isinstance(part.get("value"), str):
-            return False  # a parameter that is a file
+            return False  # the parameter of a method in PROJJSON: numbers, or the name of a file
     return True
 
 
 def _has_harmless_parameters(text: str) -> bool:
-    """Tell whether the parameters of PROJ within a text are numbers, or words that are no files.
+    """Tell whether all parameters of PROJ (``+key=value``) in a text have numbers, or words that name no file.
 
     They stand in the names of methods and in extensions of WKT 1.
     """
     pieces = text.split("=")
     if any(not re.search(r'[\s"]', piece, re.ASCII) for piece in pieces[1:-1]):
-        return False  # one within the other
+        return False  # `a=b=c`: it is not known which part PROJ takes for the value
     for before, after in pairwise(pieces):
         key = re.split(r'[\s"]', before.rstrip(_SPACES), flags=re.ASCII)[-1].lstrip("+").lower()
         value = _VALUE.sub(r"\1", after)
         if key == "nadgrids":
-            is_harmless = value == "@null"  # that of the Mercator projection of web maps
-        elif len(value) > _LONGEST:
+            is_harmless = value == "@null"  # no grid: WKT of Web Mercator has it
+        elif len(value) > _LONGEST_VALUE:
             is_harmless = False
         elif _NUMBER.fullmatch(value):
             is_harmless = key not in _FILES
@@ -645,16 +675,16 @@ def _has_harmless_parameters(text: str) -> bool:
     return True
 
 
-def completed(text: str) -> str:
-    """Return PROJJSON with a unit for each axis, and any other text as it is.
+def with_axis_units(text: str) -> str:
+    """Return PROJJSON with a unit for each axis, metre or degree, and any other text as it is.
 
-    Its schema has units optional. PROJ reads what has none, but not what it then writes of it:
-    neither WKT nor parts of the CRS. Lengths are metres, and angles degrees.
+    The schema of PROJJSON has units optional, and PROJ reads a CRS without them. But then PROJ fails to read its
+    own output: neither WKT nor parts of the CRS can be had.
     """
     if not text.lstrip().startswith("{"):
         return text
     value, is_whole = json.loads(text), True
-    for system in _parts(value):
+    for system in _json_values(value):
         if not isinstance(system, Mapping):
             continue
         unit, axes = _UNITS.get(str(system.get("subtype"))), system.get("axis")
@@ -665,7 +695,7 @@ def completed(text: str) -> str:
     return text if is_whole else json.dumps(value, sort_keys=True)
 
 
-def _parts(value: Any) -> Iterator[Any]:
+def _json_values(value: Any) -> Iterator[Any]:
     """Yield a JSON value and all that is in it, keys too."""
     pending = [value]
     while pending:

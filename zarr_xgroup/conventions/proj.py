@@ -1,8 +1,8 @@
 """`proj`: the coordinate reference system of an array.
 
-Its attributes pass through as they are. What tools read is a scalar coordinate besides, named
-by the array's ``grid_mapping`` (CF 1.12, section 5.6), ``spatial_ref`` as a rule. What the members say, and whether
-PROJ understands it, is in `zarr_xgroup.conventions.crs`: other conventions have proj objects, too.
+The attributes ``proj:*`` pass through as they are. For tools the CRS becomes a grid mapping variable besides, a scalar
+coordinate that the array's ``grid_mapping`` names (CF 1.12, section 5.6), ``spatial_ref`` as a rule. What the members
+say, and whether PROJ understands it, is in `zarr_xgroup.conventions.crs`: other conventions have proj objects, too.
 
 Source: proj convention (zarr-conventions/proj).
 """
@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.descriptions import Attribute, fields_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import is_declared_around
 
-#: What only the projection extension of STAC writes: beside these, ``proj:*`` is not the convention.
+#: Attributes that only the projection extension of STAC writes: beside one of these, ``proj:*`` is not the convention.
 OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "centroid")))
 
 #: The attributes of arrays and groups.
@@ -49,7 +49,7 @@ class ProjHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array declares the convention, or its group or that of its layout."""
+        """Tell whether the array declares the convention, or its group, or the group of its layout."""
         return is_declared_by_array(cls, array) or is_declared_around(cls, array)
 
     def interpret(self, array: ArrayView) -> Interpretation:

@@ -23,9 +23,9 @@ from zarr_xgroup.conventions.affine import (
     area_of,
     coordinates_along,
     has_coordinate,
-    on_grid,
+    interpret_grid,
+    require_cell_area,
     transform_of_gdal,
-    usable,
 )
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS
@@ -105,7 +105,7 @@ DIMENSIONS = Attribute(
 )
 TRANSFORM = Attribute(
     "spatial:transform",
-    Parsed(lambda written: usable(Affine(*finite_numbers(written, 6)), written)),
+    Parsed(lambda written: require_cell_area(Affine(*finite_numbers(written, 6)), written)),
     NUMBERS,
     '"spatial:transform": [a, b, c, d, e, f], by which x = a*column + b*row + c and '
     "y = d*column + e*row + f",
@@ -246,7 +246,7 @@ class SpatialHandler(ConventionHandler):
             transform = array.try_silently(_declared, array, places) if is_written else None
             _report_contradictions(array, dims, transform, None)
             transform = None if transform is None or transform.is_rotated else transform
-        return on_grid(array, dims, transform, is_declared=True)
+        return interpret_grid(array, dims, transform, is_declared=True)
 
 
 # spatial:dimensions: Y first, whatever the order of the array's axes.
@@ -367,7 +367,7 @@ def _declared(
             raise _no_area(box, sizes)
         steps.append(span / cells if cells else math.nan if span else 0.0)
     affine = Affine(steps[0], 0.0, left, 0.0, -steps[1], top)
-    return Transform(usable(affine, box) if rows and columns else affine, centre)
+    return Transform(require_cell_area(affine, box) if rows and columns else affine, centre)
 
 
 def _no_area(box: Fragment, sizes: Sizes) -> XGroupMetadataError:
@@ -516,7 +516,7 @@ def _transform_of_level(
         )
         registration = places.get(REGISTRATION.key, of_level=True)
         centre = source.centre if registration is None else REGISTRATION.value(registration)
-        return Transform(usable(affine, relation.place(group)), centre)
+        return Transform(require_cell_area(affine, relation.place(group)), centre)
     if written is None:
         if not (item.is_derived or item.is_base):
             return None  # it follows from another level, but nobody says from which
@@ -624,6 +624,6 @@ def in_order_of_gdal(
 
 def _distortion(transform: Transform) -> tuple[bool, float]:
     """Return whether rows and columns are at no right angle, and how much longer cells are than wide."""
-    row, column = transform.cell
+    row, column = transform.cell_size
     along = transform.affine.a * transform.affine.b + transform.affine.d * transform.affine.e
     return bool(abs(along) > column * row * 1e-6), max(row, column) / min(row, column)

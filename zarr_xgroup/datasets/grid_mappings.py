@@ -12,8 +12,8 @@ from zarr_xgroup.conventions.crs import (
     CRS_ATTRIBUTES,
     SPATIAL_REF,
     Crs,
+    bucket_key,
     crs_of_grid_mapping,
-    likeness,
 )
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
 from zarr_xgroup.datasets.plan import PlannedVariable
@@ -130,7 +130,7 @@ class _GridMappings:
 
     def _same_as(self, mapping: GridMapping) -> str:
         """Return the variable used for the same CRS and grid, "" if there is none."""
-        alike = self._alike[likeness(mapping.crs), mapping.geotransform]
+        alike = self._alike[bucket_key(mapping.crs), mapping.geotransform]
         return next((name for name in alike if self._used[name].crs.is_same(mapping.crs)), "")
 
     def _new_name(self, crs: Crs, otherwise: str) -> str:
@@ -151,7 +151,7 @@ class _GridMappings:
         variable.is_coordinate = True
         first = self._used.setdefault(name, mapping)
         if first is mapping:
-            self._alike[likeness(crs), mapping.geotransform].append(name)
+            self._alike[bucket_key(crs), mapping.geotransform].append(name)
         user.add({"grid_mapping": name})
         own = variable.own_attributes if variable.is_own else {}
         is_its = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))

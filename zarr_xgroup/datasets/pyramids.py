@@ -298,7 +298,7 @@ def _of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Lev
         written = transform_of_stac(array.node, array.document.attributes, level.shape)
         if written is None or STAC not in assumed:
             return replace(level, assumable="" if written is None else STAC)
-        size, unit = written.cell, ""
+        size, unit = written.cell_size, ""
     crs = array.interpretation.crs
     if not unit and crs is not None:
         unit = crs.axis_attributes().get("X", {}).get("units", "")

@@ -19,7 +19,7 @@ from typing import Any
 from zarr_xgroup.conventions.affine import (
     coordinates_along,
     has_coordinate,
-    on_grid,
+    interpret_grid,
     transform_of_gdal,
 )
 from zarr_xgroup.conventions.array import ArrayView, attributes_above
@@ -85,7 +85,7 @@ class GeoZarrHandler(ConventionHandler):
                 transform = array.try_reporting(transform_of_gdal, written, cost=lost)
         if dims is None or transform is None:
             return array.interpretation(crs=crs_of(array), links=links)
-        return replace(on_grid(array, dims, transform), links=links)
+        return replace(interpret_grid(array, dims, transform), links=links)
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:

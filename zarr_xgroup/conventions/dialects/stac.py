@@ -20,8 +20,8 @@ from zarr_xgroup.conventions.affine import (
     Transform,
     coordinates_along,
     has_coordinate,
-    on_grid,
-    usable,
+    interpret_grid,
+    require_cell_area,
 )
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import rows_and_columns
@@ -76,7 +76,11 @@ class StacProjHandler(ProjHandler):
         attribute = places_of(array).get if is_named else array.attribute
         lost = partial(coordinates_along, dims)
         transform = array.try_reporting(_transform, array, dims, attribute, cost=lost)
-        return super().interpret(array) if transform is None else on_grid(array, dims, transform)
+        return (
+            super().interpret(array)
+            if transform is None
+            else interpret_grid(array, dims, transform)
+        )
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
@@ -165,4 +169,4 @@ def _transform_of(written: Fragment) -> Transform:
     numbers = finite_numbers(written, count)
     if numbers[6:] not in ([], _LAST_ROW):
         raise written.error(_("is no affine transform: its last row is not 0, 0, 1"))
-    return Transform(usable(Affine(*numbers[:6]), written))
+    return Transform(require_cell_area(Affine(*numbers[:6]), written))

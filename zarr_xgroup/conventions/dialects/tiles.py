@@ -18,7 +18,7 @@ from typing import Any
 
 from affine import Affine
 
-from zarr_xgroup.conventions.affine import Transform, usable
+from zarr_xgroup.conventions.affine import Transform, require_cell_area
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.crs import Crs, crs_at
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as MULTISCALES
@@ -162,7 +162,7 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
     row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
     affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
     # A tile begins at the outer corner of its first cell.
-    return Transform(usable(affine, cell))
+    return Transform(require_cell_area(affine, cell))
 
 
 def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:

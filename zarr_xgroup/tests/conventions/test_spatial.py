@@ -29,7 +29,7 @@ def test_the_bounding_box_of_a_grid(side: int, cell: float) -> None:
     for cells, is_that in ((0.9, True), (1.1, False)):
         box = [10.0, 20.0, 21.0, 47.0]
         box[side] += cells * cell
-        assert transform.fills(box, (3, 4), cells=1) is is_that
+        assert transform.fills(box, (3, 4), tolerance=1) is is_that
         assert not transform.fills(box, (3, 4))
 
 
