@@ -1,14 +1,14 @@
-"""Coordinates that are arrays elsewhere: along which dimensions of an array they lie.
+"""Coordinates that are arrays which metadata refer to: along which dimensions of an array they lie.
 
-What `cs`, `geolocation`, `ref` and paths of CF need alike: which array is meant, the group's own
-coordinate or the one that is referred to, and geolocation objects, which stand in `cs`, too.
+`cs`, `geolocation`, `ref` and paths of CF share it: which array is meant, the one that is referred to or a
+coordinate of the array's own group, and geolocation objects, which may stand in a CRS of `cs`, too.
 
 Source: geolocation convention (R-CF/zarr_convention_geolocation).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.array import (
     parse_once,
     shape_of,
 )
-from zarr_xgroup.conventions.crs import ProjObject, crs_at
+from zarr_xgroup.conventions.crs import Crs, ProjObject, crs_at
 from zarr_xgroup.conventions.descriptions import (
     Member,
     Model,
@@ -59,19 +59,21 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
 
 
 def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X, or None if it has no two."""
+    """Return the array's dimensions along Y and X, or None if it has fewer than two."""
     dims = horizontal_dims(array)
     if len(set(dims)) != 2:
         return None
-    first, second = map(axis_by_name, dims)  # nothing declares which is which
-    return (dims[1], dims[0]) if first == "X" != second else (dims[0], dims[1])
+    # Y comes first, unless their names say the contrary: nothing else tells.
+    first, second = map(axis_by_name, dims)
+    is_x_first = first == "X" and second != "X"
+    return (dims[1], dims[0]) if is_x_first else (dims[0], dims[1])
 
 
 def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
-    """Return the dimensions that another array has as a coordinate of an array.
+    """Return the dimensions that another array gets as a coordinate of an array.
 
-    Its own, where the array has them; those of the array's horizontal axes, where its shape is
-    theirs; else its own all the same.
+    Its own dimensions if the array has them with the same sizes; else the array's horizontal dimensions, if
+    those have its shape; else its own again, with which it does not fit.
     """
     own, shape = own_dims_of(array, node), shape_of(array, node)
     if all(array.sizes.get(name) == size for name, size in zip(own, shape, strict=True)):
@@ -80,8 +82,8 @@ def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
     return horizontal if tuple(array.sizes[name] for name in horizontal) == shape else own
 
 
-def fits(array: ArrayView, node: Node) -> bool:
-    """Tell whether another array lies along dimensions that an array has."""
+def fits_as_coordinate(array: ArrayView, node: Node) -> bool:
+    """Tell whether another array can be a coordinate of an array: whether that has its dimensions and sizes."""
     pairs = zip(fitting_dims(array, node), shape_of(array, node), strict=True)
     return all(array.sizes.get(name) == size for name, size in pairs)
 
@@ -89,8 +91,8 @@ def fits(array: ArrayView, node: Node) -> bool:
 # Which array is meant.
 
 
-def own_coordinate(array: ArrayView, name: str) -> Node | None:
-    """Return the coordinate of a name that an array's group has itself, None if it has none."""
+def own_coordinate_of_group(array: ArrayView, name: str) -> Node | None:
+    """Return the array of the same group that is a coordinate of a name, or None if there is none."""
     document = array.sibling(name)
     if document is None:
         return None
@@ -99,32 +101,36 @@ def own_coordinate(array: ArrayView, name: str) -> Node | None:
 
 
 def own_or_referred(array: ArrayView, node: Node) -> Node:
-    """Return an array that is referred to, or the group's own coordinate of its name where only that fits.
+    """Return the array that is referred to, or the coordinate of its name in the own group if only that fits.
 
-    A reference leads to the whole, when a part of it was written again with its coordinates.
+    A subset that was written with its coordinates may still refer to the coordinates of the whole.
     """
-    if node.group == array.node.group or fits(array, node):
+    if node.group == array.node.group or fits_as_coordinate(array, node):
         return node
-    own = own_coordinate(array, node.name)
-    return own if own is not None and fits(array, own) else node
+    own = own_coordinate_of_group(array, node.name)
+    return own if own is not None and fits_as_coordinate(array, own) else node
 
 
 def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
-    """Return the array that a reference leads to; where it leads nowhere, the group's own coordinate of its name.
+    """Return the array that a reference leads to, or raise XGroupReferenceError.
 
-    A reference may be left behind when data are written again with their coordinates.
+    If it leads nowhere, the coordinate of its name in the array's own group is returned: data that were written
+    again have their coordinates with them, and references to where these used to be.
     """
     try:
         return array.resolver.array(reference)
     except XGroupReferenceError:
-        own = own_coordinate(array, Reference.parse(reference).node.rpartition("/")[2])
+        own = own_coordinate_of_group(array, Reference.parse(reference).node.rpartition("/")[2])
         if own is None:
             raise
         return own_array_instead(array, reference, own.name)
 
 
 def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:
-    """Return an object, or what a reference in its place leads to, with its node, or raise XGroupError."""
+    """Return the node where an object is written, and the object as a model.
+
+    `item` is the model, or a reference to the object, which is followed and read; XGroupError if that fails.
+    """
     if not isinstance(item, Part):
         return node, item
     fragment = array.resolver.fragment(item.at(node))
@@ -139,15 +145,15 @@ DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
 KINDS = Rule("geolocation/kinds", DOCUMENT, "geodetic, planar")
 PAIR = Rule("geolocation/x-and-y", DOCUMENT, "x, y")
 
-#: What may stand in it.
+#: The members of a geolocation object: arrays of longitude and latitude, arrays of projected x and y.
 GEODETIC, PLANAR = KINDS_OF_ARRAYS = ("geodetic", "planar")
 
 EXAMPLE = '"geodetic": {"x": {"node": "longitude"}, "y": {"node": "latitude"}}'
 _PAIR = Member(example='{"x": {"node": ...}, "y": {"node": ...}}', rule=PAIR)
 
 
-class Arrays(Model, frozen=True, kw_only=True):
-    """Two arrays of positions, and their CRS: `crs` counts before `id`."""
+class ArrayPair(Model, frozen=True, kw_only=True):
+    """The arrays of x and y positions, and their CRS: `crs` takes precedence over `id`."""
 
     form: ClassVar[Rule] = PAIR
 
@@ -162,24 +168,24 @@ class Arrays(Model, frozen=True, kw_only=True):
 
 
 class Geolocation(Model, frozen=True, kw_only=True):
-    """The arrays that say where the cells of a grid are."""
+    """A geolocation object: names the arrays that say where each cell of a grid is."""
 
     form: ClassVar[Rule] = KINDS
 
-    geodetic: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None
-    planar: Annotated[Arrays | None, Nested(Arrays), _PAIR] = None
+    geodetic: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
+    planar: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report that there are no arrays at all."""
-        is_lost = any(finding.topic for finding in reader.wrong)  # one that is misspelt
-        if not is_lost and not any(map(fragment.get, KINDS_OF_ARRAYS)):
+        """Report an object without ``geodetic`` and ``planar``, unless one of them is misspelt."""
+        is_misspelt = any(finding.topic for finding in reader.wrong)
+        if not is_misspelt and not any(map(fragment.get, KINDS_OF_ARRAYS)):
             reason = _("has neither 'geodetic' nor 'planar'")
             reader.report(reader.form, fragment, reason, such_as(EXAMPLE))
 
     @property
     def references(self) -> tuple[Part, ...]:
-        """What refers to the arrays."""
+        """The references to the arrays of x and y, as far as they are given."""
         pairs = [pair for pair in (self.geodetic, self.planar) if pair is not None]
         return tuple(axis for pair in pairs for axis in (pair.x, pair.y) if axis is not None)
 
@@ -190,9 +196,10 @@ def geolocation_coordinates(
     written: Geolocation | Part,
     identity: Fragment | None = None,
 ) -> Iterator[Coordinate]:
-    """Yield the arrays that a geolocation object, or one that is referred to, names, as coordinates of an array.
+    """Yield the arrays that a geolocation object names as coordinates of an array.
 
-    `identity` is the ``id`` of the CRS of ``cs`` that the object is part of, which overrides its own.
+    `written` is the object, or a reference to it. `identity` is the ``id`` of the CRS of ``cs`` that the object
+    is part of: it takes precedence over the CRS of the object.
     """
     found = array.try_reporting(dereferenced, array, node, written, Geolocation)
     if found is None:
@@ -207,20 +214,17 @@ def geolocation_coordinates(
         both = (lost(kind, axis) for axis in ("x", "y") if kind in KINDS_OF_ARRAYS)
         array.report_wrong(node, [wrong], ", ".join(both))
     for kind in KINDS_OF_ARRAYS:
-        arrays: Arrays | None = getattr(geolocation, kind)
-        if arrays is None:
+        pair: ArrayPair | None = getattr(geolocation, kind)
+        if pair is None:
             continue
-        # The `id` of a CRS of `cs` counts, unless it cannot be that of longitudes and latitudes.
-        own = (part.at(node) for part in (arrays.crs, arrays.id) if part is not None)
-        systems = (crs_at(array, place) for place in (identity, *own) if place is not None)
-        is_planar = kind == PLANAR
-        crs = next((crs for crs in systems if crs and (is_planar or crs.is_geographic)), None)
+        own = (part.at(node) for part in (pair.crs, pair.id) if part is not None)
+        crs = _crs_of_pair(array, kind, (identity, *own))
         for axis, name in (("x", "longitude"), ("y", "latitude")):
-            reference: Part | None = getattr(arrays, axis)
+            reference: Part | None = getattr(pair, axis)
             if reference is None:
-                array.report_wrong(node, filter(None, [arrays.wrong_with(axis)]), lost(kind, axis))
+                array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), lost(kind, axis))
                 continue
-            make, cost = (_geolocated, array, reference.at(node)), partial(lost, kind, axis)
+            make, cost = (_stored_positions, array, reference.at(node)), partial(lost, kind, axis)
             source = array.try_reporting(*make, cost=cost)
             if source is not None:
                 # Planar arrays get nothing that would compete with the grid's own X and Y.
@@ -228,8 +232,21 @@ def geolocation_coordinates(
                 yield Coordinate(source.node.name, source, attributes, crs=crs)
 
 
-def _geolocated(array: ArrayView, reference: Fragment) -> Stored:
-    """Return an array of positions, along the dimensions that it has as a coordinate."""
+def _crs_of_pair(array: ArrayView, kind: str, places: Iterable[Fragment | None]) -> Crs | None:
+    """Return the first CRS of `places` that can be used for a pair of arrays, or None.
+
+    Longitudes and latitudes can only be in a geographic CRS: another one is passed over.
+    """
+    systems = (crs_at(array, place) for place in places if place is not None)
+    is_planar = kind == PLANAR
+    return next((crs for crs in systems if crs and (is_planar or crs.is_geographic)), None)
+
+
+def _stored_positions(array: ArrayView, reference: Fragment) -> Stored:
+    """Return the array of x or y that a reference leads to as a source, or raise XGroupError.
+
+    Where it does not fit to the array, it keeps dimensions of its own, which is reported.
+    """
     node = own_or_referred(array, coordinate_referred_to(array, reference))
     dims = fitting_dims(array, node)
     if not set(dims) <= set(array.dims):

@@ -28,7 +28,7 @@ from zarr_xgroup.conventions.axes import (
     EXAMPLE,
     Geolocation,
     dereferenced,
-    fits,
+    fits_as_coordinate,
     fitting_dims,
     geolocation_coordinates,
 )
@@ -919,7 +919,7 @@ def _term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinat
     reference = values.external.at(node)
     try:
         found = array.resolver.array(reference)
-        found = found if own is None or fits(array, found) else own
+        found = found if own is None or fits_as_coordinate(array, found) else own
     except XGroupReferenceError:
         if own is None:
             raise

@@ -42,7 +42,7 @@ ATTRIBUTE = Attribute(
 
 
 class GeolocationHandler(ConventionHandler):
-    """Attaches the arrays of ``geolocation`` on the array, or else on its group."""
+    """Attaches the coordinates that the attribute ``geolocation`` of an array, or else of its group, names."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -55,13 +55,13 @@ class GeolocationHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array or its group has geolocation arrays and declares it."""
-        has = array.attribute(ATTRIBUTE.key) or array.attribute(ATTRIBUTE.key, array.node.group)
-        return has is not None and super().applies(array)
+        """Tell whether the array or its group has the attribute ``geolocation``, and declares the convention."""
+        written = array.attribute(ATTRIBUTE.key) or array.attribute(ATTRIBUTE.key, array.node.group)
+        return written is not None and super().applies(array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the geolocation arrays."""
-        written = _geolocation_of(array)
+        """Return the arrays of x and y as coordinates; none if no geolocation object is about the array."""
+        written = _geolocation_about(array)
         if written is None:
             return array.interpretation()
         geolocation, _wrong = parse_once(array, ATTRIBUTE.read, written)
@@ -69,17 +69,18 @@ class GeolocationHandler(ConventionHandler):
 
 
 @once_per_array
-def _geolocation_of(array: ArrayView) -> Fragment | None:
-    """Return the geolocation object that is about an array: its own, or its group's.
+def _geolocation_about(array: ArrayView) -> Fragment | None:
+    """Return the geolocation object that is about an array: its own, or else its group's; None if neither is.
 
-    That of a group is not about the geolocation arrays themselves, nor about what has fewer dimensions.
+    A group's is about the arrays that have the dimensions, or the shape, of one of the geolocation arrays; it is
+    not about the geolocation arrays themselves.
     """
     own = array.attribute(ATTRIBUTE.key)
     shared = array.attribute(ATTRIBUTE.key, array.node.group)
     if own is not None or shared is None:
         return own
     found, _wrong = parse_once(array, ATTRIBUTE.read, shared)
-    located = []
+    fitting: list[bool] = []
     for reference in found.references if isinstance(found, Geolocation) else ():
         node = array.try_silently(coordinate_referred_to, array, reference.at(shared.node))
         if node == array.node:
@@ -88,5 +89,6 @@ def _geolocation_of(array: ArrayView) -> Fragment | None:
             shape = shape_of(array, node)
             dims = zip(own_dims_of(array, node), shape, strict=True)
             has_dims = all(array.sizes.get(name) == size for name, size in dims)
-            located.append(has_dims or array.shape[-len(shape) :] == shape)
-    return shared if any(located) or not located else None
+            fitting.append(has_dims or array.shape[-len(shape) :] == shape)
+    # If no reference leads anywhere, the object is returned: to interpret it reports that.
+    return shared if any(fitting) or not fitting else None

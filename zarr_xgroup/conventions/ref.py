@@ -39,7 +39,9 @@ from zarr_xgroup.metadata.references import (
 from zarr_xgroup.variables.sources import Stored
 
 #: Attributes whose references belong to other conventions.
-_OTHERS = frozenset({"cs", "crs", "geolocation", "uom", "multiscales", "zarr_conventions"})
+_OTHER_CONVENTIONS = frozenset(
+    {"cs", "crs", "geolocation", "uom", "multiscales", "zarr_conventions"}
+)
 _OTHER_PREFIXES = ("spatial:", "proj:")
 
 REFERENCE = Rule("ref/form", "ref convention (R-CF/zarr_convention_ref)", "node, uri, attribute")
@@ -51,7 +53,7 @@ RULES = rules_in(vars())
 
 
 class WrittenReference(Model, frozen=True, kw_only=True):
-    """What refers to a node, or to a value in its document."""
+    """A reference to a node, or with a JSON pointer to a value in the document of the node."""
 
     form: ClassVar[Rule] = REFERENCE
 
@@ -66,11 +68,14 @@ class WrittenReference(Model, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class _References(ReferenceTo):
-    """References, one or several; what holds none was meant as one."""
+    """The attribute ``ref``, with one reference or several; a value without any was meant as one."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the value: who interprets it finds the references."""
-        for item in _without_references(value):
+        """Return the whole value as a `Part`, after reporting items that are no references.
+
+        `RefHandler.interpret` follows those that are.
+        """
+        for item in _items_without_reference(value):
             reason = self.why_none(item, _("a reference"))
             reader.report(member, item, reason, value_kept=True)
         return value.part
@@ -81,7 +86,7 @@ ATTRIBUTE = Attribute(WRAPPED, _References(), REFERENCE, '"ref": {"node": "time"
 
 
 class RefHandler(ConventionHandler):
-    """Attaches every array that an attribute of the array refers to, by its basename."""
+    """Attaches every array that an attribute of the array refers to, as a coordinate of the array's own name."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -99,47 +104,52 @@ class RefHandler(ConventionHandler):
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the attributes outside of other conventions that hold references."""
+        """Yield the names of attributes that hold references and belong to no other convention."""
         for key, value in attributes.items():
-            if not _is_of_others(key):
-                # Of what it is an attribute does not matter: nothing is resolved.
+            if not _belongs_to_other_convention(key):
+                # Any node serves: references are only found, not followed.
                 references = references_in(Fragment(Node(0, ""), ("attributes", key), value))
                 if next(references, None) is not None:
                     yield key
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the arrays referred to outside of other conventions' attributes."""
+        """Return a coordinate for each array that attributes refer to, other conventions' attributes left out."""
         coordinates: list[Coordinate] = []
         for key in array.attributes:
             is_own = key == ATTRIBUTE.key
-            if _is_of_others(key) or not (is_own or may_refer(array.attributes.text(key))):
+            if _belongs_to_other_convention(key) or not (
+                is_own or may_refer(array.attributes.text(key))
+            ):
                 continue
             attribute = array.attribute(key)
             references = [] if attribute is None else [*references_in(attribute)]
-            if is_own and attribute is not None:  # what it is, or lists, is meant as a reference
-                references += _without_references(attribute)
+            if is_own and attribute is not None:
+                # Following what is no reference in ``ref`` reports it.
+                references += _items_without_reference(attribute)
             for reference in references:
                 lost = partial(referred_to_by, key)
-                coordinate = array.try_reporting(_coordinate, array, reference, cost=lost)
+                coordinate = array.try_reporting(
+                    _coordinate_referred_to, array, reference, cost=lost
+                )
                 coordinates += filter(None, [coordinate])
         return array.interpretation(*coordinates)
 
 
-def _is_of_others(key: str) -> bool:
+def _belongs_to_other_convention(key: str) -> bool:
     """Tell whether the references of an attribute belong to other conventions."""
-    return key in _OTHERS or key.startswith(_OTHER_PREFIXES)
+    return key in _OTHER_CONVENTIONS or key.startswith(_OTHER_PREFIXES)
 
 
-def _without_references(written: Fragment) -> list[Fragment]:
-    """Return the value, or the items of a list, that hold no reference."""
+def _items_without_reference(written: Fragment) -> list[Fragment]:
+    """Return the items of a list that hold no reference; of another value, the value itself if it holds none."""
     meant = written.items() if isinstance(written.value, list) else [written]
     return [item for item in meant if next(references_in(item), None) is None]
 
 
-def _coordinate(array: ArrayView, reference: Fragment) -> Coordinate | None:
-    """Return the array that a reference leads to.
+def _coordinate_referred_to(array: ArrayView, reference: Fragment) -> Coordinate | None:
+    """Return the array that a reference leads to as a coordinate, or raise XGroupError if it leads nowhere.
 
-    None for one to a group or to metadata, which has to lead somewhere but attaches nothing.
+    None if it leads to a group, to a value in metadata, or to the array itself: that attaches nothing.
     """
     node = None
     with suppress(XGroupReferenceError):

@@ -41,7 +41,7 @@ ATTRIBUTE = Attribute(
 
 
 class UomHandler(ConventionHandler):
-    """Gives an array the ``units`` of its ``uom``, which passes through as it is."""
+    """Gives an array the CF ``units`` that follow from its ``uom``; the attribute ``uom`` itself is kept."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -54,11 +54,11 @@ class UomHandler(ConventionHandler):
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell that no coordinates follow from it."""
+        """Return False: no coordinates follow from ``uom``, which is all that assuming it could bring."""
         return False
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return ``units`` for the array."""
+        """Return CF ``units`` for the array; none if its ``uom`` is missing or cannot be used."""
         unit = array.read(ATTRIBUTE, cost=_("the attribute 'units'"))
         if isinstance(unit, Uom):
             array.report_wrong(array.node, unit.all_wrong(), _("the attribute 'units'"))
