@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
 from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.descriptions import Attribute, Parsed, got, such_as, write
+from zarr_xgroup.conventions.descriptions import Attribute, Parsed, must_be, such_as, write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.units import (
     CALENDAR,
@@ -97,7 +97,7 @@ def _checked_text(attribute: Fragment) -> str:
     syntax = _("names with blanks between them")
     if key in PAIRS:
         syntax = _("pairs of a role with a colon and a name, with blanks between them")
-    raise attribute.error(got(syntax, text), NAMES, _remedy(attribute))
+    raise attribute.error(must_be(syntax, text), NAMES, _remedy(attribute))
 
 
 def _remedy(attribute: Fragment) -> str:
@@ -210,14 +210,16 @@ def _packing_mistakes(subject: CheckedNode) -> Iterator[Finding]:
         value = packing.value
         (number, *others) = value if isinstance(value, list) and value else [value]
         if others or not is_finite(number):
-            yield report(PACKED, packing, got("a number", value), such_as(f'"{key}": {example}'))
+            yield report(
+                PACKED, packing, must_be("a number", value), such_as(f'"{key}": {example}')
+            )
 
 
 def _missing_value_mistakes(subject: CheckedNode) -> Iterator[Finding]:
     """Yield a ``missing_value`` that is a JSON object."""
     missing = subject.attribute("missing_value")
     if missing is not None and isinstance(missing.value, OBJECT):
-        text = got("a value of the array's type", missing.value)
+        text = must_be("a value of the array's type", missing.value)
         yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
 
 
@@ -235,11 +237,11 @@ def _time_mistakes(subject: CheckedNode) -> Iterator[Finding]:
         if rule in remedies:
             yield report(rule, units, text, remedies[rule])
     if not is_epoch(epoch):
-        text = got("a date and time as ISO 8601 writes it", epoch)
+        text = must_be("a date and time as ISO 8601 writes it", epoch)
         yield report(EPOCH, units, text, remedies[EPOCH])
     if calendar is not None and calendar_name.lower() not in CALENDARS:
         names = ", ".join(CALENDARS)
-        text = got(f"one of {names}", calendar.value)
+        text = must_be(f"one of {names}", calendar.value)
         yield report(CALENDAR, calendar, text, f"write one of {names}")
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
 from zarr_xgroup.conventions.declaring import (
     is_declared,
-    is_declared_of_store,
-    names_of_store,
+    is_declared_by_root,
+    names_in_root,
 )
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
@@ -85,7 +85,7 @@ class CheckedStore:
         So does a root that names NZ-1.0, and whoever assumes one.
         """
         root, top = self.node(""), self.node(self._group)
-        if self.assumed or (root is not None and names_of_store(root.attributes)):
+        if self.assumed or (root is not None and names_in_root(root.attributes)):
             return True
         above = () if top is None else top.ancestors()
         return any(CONVENTIONS_KEY in node.attributes for node in (*above, *self.nodes()))
@@ -191,6 +191,6 @@ class CheckedNode:
             passed.append(key)
         else:
             root = self.store.node("")
-            found = root is not None and is_declared_of_store(convention, root.attributes)
+            found = root is not None and is_declared_by_root(convention, root.attributes)
         known.update(dict.fromkeys(passed, found))
         return found

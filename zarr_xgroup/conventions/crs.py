@@ -31,7 +31,7 @@ from zarr_xgroup.conventions.descriptions import (
     Member,
     Model,
     Reader,
-    got,
+    must_be,
     shown,
     such_as,
     write,
@@ -236,7 +236,7 @@ class _CrsMember(Kind):
             reader.report(
                 member,
                 value,
-                got(expected, written),
+                must_be(expected, written),
                 _remedy(key, written),
                 severity="warning" if is_understood else "error",
                 value_kept=crs is None or is_understood,
@@ -351,7 +351,7 @@ class ProjObject(Kind):
             example = f'{{"{CODE}": "{code}"}}' if code else _EXAMPLE
             expected = _("a proj object such as {example}").format(example=_EXAMPLE)
             remedy = _("write {example}").format(example=example)
-            reader.report(OBJECT_OF_PROJ, value, got(expected, value.value), remedy)
+            reader.report(OBJECT_OF_PROJ, value, must_be(expected, value.value), remedy)
             return UNUSABLE
         spelt = ProjMembers.misspelt(value.value)
         for key, meant in spelt.items():

@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.descriptions import (
     Nested,
     Reader,
     Text,
-    got,
+    must_be,
 )
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
@@ -35,6 +35,7 @@ _REPOSITORY = re.compile(
     r"[a-z][a-z0-9+.-]*://[^/]+/([^/]+/[^/]+?)(?:\.git)?(?:/|$)", re.IGNORECASE
 )
 
+#: The document that says how conventions are declared, for rules.
 FRAMEWORK = "Zarr conventions specification (zarr-conventions/zarr-conventions-spec)"
 
 LIST = Rule("conventions/list-of-objects", FRAMEWORK, "Convention registration")
@@ -50,8 +51,8 @@ SPELLING = Rule("conventions/spelling-of-attributes", FRAMEWORK, "Attribute name
 
 RULES = rules_in(vars())
 
-#: Conventions that say nothing about coordinates, by the names and repositories that they have.
-_OF_OTHER_THINGS = frozenset(
+#: Published conventions that define no coordinates, by name or repository: nobody misses a handler for these.
+_WITHOUT_COORDINATES = frozenset(
     {
         "geoemb",
         "license",
@@ -66,19 +67,19 @@ _OF_OTHER_THINGS = frozenset(
     }
 )
 
-#: Attributes of the root that name the conventions of a store, and the name beside which they count.
-NAMING = ("conventions", "Conventions")
+#: The attributes of the root group that name the conventions of a store. They count only if NZ-1.0 is among them.
+ROOT_KEYS = ("conventions", "Conventions")
 _NZ = "nz-1.0"
 
-
+#: An item of ``zarr_conventions``, for remedies.
 _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
 
-#: What a declaration is identified by, the one that decides first.
+#: The members of a declaration that identify its convention; the first one that is given decides.
 IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 
 
 class Declaration(Model, frozen=True, kw_only=True):
-    """What declares that an array or a group follows a convention."""
+    """An item of ``zarr_conventions``: it declares that an array or a group follows a convention."""
 
     form: ClassVar[Rule] = TEXTS
     required: ClassVar[Rule | None] = IDENTIFIED
@@ -91,30 +92,30 @@ class Declaration(Model, frozen=True, kw_only=True):
 
     @classmethod
     def misspelt(cls, members: Iterable[str]) -> Mapping[str, str]:
-        """Return nothing: what it lacks says it."""
+        """Return nothing: that a declaration has no identifier is reported instead."""
         return {}
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """By which member it is identified, and what that is."""
+        """Key and value of the member that identifies the convention, or None without any."""
         given = ((key, getattr(self, key)) for key in IDENTIFIERS)
         return next(((key, value) for key, value in given if value is not None), None)
 
 
 @dataclass(frozen=True)
 class _Declarations(Items):
-    """A list, or the members of an object by their uuid (framework 0.1.0)."""
+    """A list of declarations, or an object of them by uuid, as version 0.1.0 of the framework had it."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the declarations."""
+        """Return a tuple of the declarations that can be used, and report the others."""
         items = items_in(value)
         if not isinstance(value.value, list) and not 0 < len(items) == len(value.value):
-            reader.report(member, value, got(_("a list of objects"), value.value))
+            reader.report(member, value, must_be(_("a list of objects"), value.value))
         found = (self.kind.read(item, member, reader) for item in items)
         return tuple(item for item in found if item is not UNUSABLE)
 
 
-#: The attribute of arrays and groups.
+#: The attribute ``zarr_conventions`` of arrays and groups.
 ATTRIBUTE = Attribute(
     CONVENTIONS_KEY,
     _Declarations(Nested(Declaration)),
@@ -124,7 +125,10 @@ ATTRIBUTE = Attribute(
 
 
 def items_in(written: Fragment) -> list[Fragment]:
-    """Return the items of ``zarr_conventions``, right or wrong; those by a uuid with it."""
+    """Return the items of ``zarr_conventions``, valid or not: none if it is neither a list nor an object.
+
+    An object has its items by uuid: each gets the uuid as a member, and members under other keys are left out.
+    """
     if isinstance(written.value, OBJECT):
         return [
             Fragment(item.node, item.keys, {**item.value, "uuid": key})
@@ -135,7 +139,7 @@ def items_in(written: Fragment) -> list[Fragment]:
 
 
 def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the items of ``zarr_conventions`` that can be declarations.
+    """Return the items of ``zarr_conventions`` that are JSON objects.
 
     Parameters
     ----------
@@ -147,10 +151,10 @@ def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def matches(convention: type[ConventionHandler], declaration: Mapping[str, Any]) -> bool:
-    """Tell whether an item of ``zarr_conventions`` is a convention.
+    """Tell whether an item of ``zarr_conventions`` declares a convention.
 
-    ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url`` (of
-    which the repository counts, since tags and branches move), else ``name``.
+    ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url``, else ``name``. Of a
+    URL only the repository is compared, since tags and branches change.
 
     Parameters
     ----------
@@ -169,35 +173,37 @@ def matches(convention: type[ConventionHandler], declaration: Mapping[str, Any])
             repository = _repository(url)
             return repository in (known.lower() for known in convention.repositories)
     name = declaration.get("name")
-    return isinstance(name, str) and name.strip().rstrip(":").lower() in names_of(convention)
+    return isinstance(name, str) and name.strip().rstrip(":").lower() in lower_case_names(
+        convention
+    )
 
 
 def _repository(url: str) -> str:
-    """Return ``owner/repository`` of a URL in small letters, "" where it has none."""
+    """Return ``owner/repository`` of a URL in lower case, "" if the URL has no such path."""
     match = _REPOSITORY.match(url)
     return "" if match is None else match[1].lower()
 
 
-def names_of(convention: type[ConventionHandler]) -> list[str]:
-    """Return what a convention is called, in small letters."""
+def lower_case_names(convention: type[ConventionHandler]) -> list[str]:
+    """Return the name and the aliases of a convention in lower case: declared names match in any case."""
     return [name.lower() for name in (convention.name, *convention.aliases)]
 
 
-def self_called(declaration: Mapping[str, Any]) -> str:
-    """Return what a declaration calls its convention, else by what it identifies it."""
+def declared_name(declaration: Mapping[str, Any]) -> str:
+    """Return the name in a declaration, else its first identifier, else "?"."""
     texts = (declaration.get(key) for key in ("name", *IDENTIFIERS))
     return next((text.strip().rstrip(":") for text in texts if isinstance(text, str)), "?")
 
 
-def is_of_other_things(declaration: Mapping[str, Any]) -> bool:
-    """Tell whether a declaration is of a convention that says nothing about coordinates."""
+def is_known_without_coordinates(declaration: Mapping[str, Any]) -> bool:
+    """Tell whether a declaration is of a published convention that defines no coordinates."""
     urls = (declaration.get(key) for key in IDENTIFIERS[1:])
     names = [_repository(url).rpartition("/")[2] for url in urls if isinstance(url, str)]
-    return not _OF_OTHER_THINGS.isdisjoint([self_called(declaration).lower(), *names])
+    return not _WITHOUT_COORDINATES.isdisjoint([declared_name(declaration).lower(), *names])
 
 
 def is_declared(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether attributes of a node declare a convention.
+    """Tell whether ``zarr_conventions`` among the attributes of a node declares a convention.
 
     Parameters
     ----------
@@ -211,54 +217,51 @@ def is_declared(convention: type[ConventionHandler], attributes: Mapping[str, An
     return any(matches(convention, item) for item in declarations(attributes))
 
 
-def is_declared_of_store(
-    convention: type[ConventionHandler], attributes: Mapping[str, Any]
-) -> bool:
-    """Tell whether attributes of the root declare a convention for the whole store.
+def is_declared_by_root(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
+    """Tell whether the attributes of the root group declare a convention for the whole store.
 
-    They do if they name it beside NZ-1.0. Without that a name declares nothing: most stores that were
-    converted have one of CF.
+    They do if ``conventions`` names it beside NZ-1.0. Without NZ-1.0 the attribute declares nothing: most
+    stores converted from netCDF have ``Conventions = "CF-..."``, whatever their arrays follow.
     """
     pattern = convention.named_by_root
-    return pattern is not None and any(map(pattern.fullmatch, names_of_store(attributes)))
+    return pattern is not None and any(map(pattern.fullmatch, names_in_root(attributes)))
 
 
-def names_of_store(attributes: Mapping[str, Any]) -> list[str]:
-    """Return the conventions that the root names for the whole store, in small letters; none without NZ-1.0."""
-    texts = [text for key in NAMING if isinstance(text := attributes.get(key), str)]
+def names_in_root(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the conventions that the root group names for the store, in lower case; [] if NZ-1.0 is not among them."""
+    texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
     names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
     return names if _NZ in names else []
 
 
 def has_prefixed(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether the name of an attribute begins with a name of a convention and a colon."""
+    """Tell whether any attribute has the prefix of a convention, as ``cs:axes`` has that of ``cs``."""
     prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
     return any(key.startswith(prefixes) for key in attributes)
 
 
-# Of one array: declared by itself, by its group, by the root, by a group further up for prefixed attributes, or assumed.
+# What an array follows: conventions that it declares itself, that its group or the root declares, that are assumed, and,
+# if attributes with the prefix of the convention are there, that a group further up declares.
 
 
 def is_declared_by_array(convention: type[ConventionHandler], array: ArrayView) -> bool:
-    """Tell whether an array itself declares a convention."""
+    """Tell whether the attributes of an array itself declare a convention."""
     return any(matches(convention, item) for item in _own_declarations(array))
 
 
 @once_per_array
 def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
+    """Return the declarations of an array itself: kept, because every handler asks for them."""
     return declarations(array.attributes)
 
 
 def is_declared_by_group(convention: type[ConventionHandler], array: ArrayView) -> bool:
-    """Tell whether the group of an array declares a convention, or it is assumed.
-
-    What is assumed of all arrays of a store counts like what a group declares of its arrays.
-    """
+    """Tell whether the group of an array declares a convention for it, or the user assumes the convention."""
     return convention.name in array.assumed or _is_declared_in_group(convention, array)
 
 
 def is_only_assumed(convention: type[ConventionHandler], array: ArrayView) -> bool:
-    """Tell whether a convention is assumed of an array that does not declare it."""
+    """Tell whether an array follows a convention because the user assumes it, without any declaration."""
     if convention.name not in array.assumed:
         return False
     return not (is_declared_by_array(convention, array) or _is_declared_in_group(convention, array))
@@ -267,7 +270,7 @@ def is_only_assumed(convention: type[ConventionHandler], array: ArrayView) -> bo
 def _is_declared_in_group(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention for it, or the root for the store.
 
-    What a group further up declares holds for attributes with the prefix of the convention.
+    A group further up declares it only for arrays that have attributes with the prefix of the convention.
     """
     group = array.node.group
     if array.memo(_is_declared_for_all, convention, array, by=(convention, group)):
@@ -277,16 +280,16 @@ def _is_declared_in_group(convention: type[ConventionHandler], array: ArrayView)
 
 
 def _is_declared_for_all(convention: type[ConventionHandler], array: ArrayView) -> bool:
-    """Tell whether a convention is declared for all arrays of the group of an array."""
+    """Tell whether a convention is declared for all arrays of the group that an array is in."""
     if convention.named_by_root is not None:
         root = array.document_of(Node(array.node.store, ""))
-        if root is not None and is_declared_of_store(convention, root.attributes):
+        if root is not None and is_declared_by_root(convention, root.attributes):
             return True
     return is_declared_at(convention, array, array.node.group)
 
 
 def is_declared_at(convention: type[ConventionHandler], array: ArrayView, group: Node) -> bool:
-    """Tell whether a group declares a convention, or has attributes of it below one that does."""
+    """Tell whether a group declares a convention, or has prefixed attributes of one that a group above declares."""
     document = array.document_of(group)
     if document is None:
         return False
@@ -297,6 +300,7 @@ def is_declared_at(convention: type[ConventionHandler], array: ArrayView, group:
 
 
 def _is_declared_above(convention: type[ConventionHandler], array: ArrayView, group: Node) -> bool:
+    """Tell whether any of the groups that contain a group declares a convention."""
     documents = map(array.document_of, group.ancestors())
     known = (document.attributes for document in documents if document is not None)
     return any(is_declared(convention, attributes) for attributes in known)

@@ -1,17 +1,17 @@
-"""Descriptions: the JSON of a convention, said once, as the class of the model it becomes.
+"""Descriptions: each JSON object of a convention is described once, by the class that it is read into.
 
-A field of a model says by its annotation what kind of JSON value it is read from:
+The annotation of a field says which kind of JSON value the field is read from:
 
     class Time(Model):
         unit: Annotated[str, Text(), Member(example='"unit": "days"', required=True)] = ""
         calendar: Annotated[str, Text(one_of=CALENDARS)] = ""
 
-`Model.read` walks a JSON object by its class. What is wrong with a part costs that part: the field
+`Model.read` reads a JSON object by its class. A member that cannot be used is lost, and no more: the field
 keeps its default, and the model carries a `Finding` with the rule, the place and what to write
-instead. An open reports what costs the reader something, `check` all.
+instead. An open reports the findings that cost the reader something, `check` all.
 
-Models know the way to each of their parts, not the node they are written in: the same text on a
-thousand arrays is one model.
+Models know the JSON keys that lead to each part, not the node whose document they are in: the same JSON text
+on a thousand arrays is one model.
 """
 
 from __future__ import annotations
@@ -37,56 +37,58 @@ from zarr_xgroup.metadata.references import (
 )
 from zarr_xgroup.redaction import redact
 
-#: How many letters of a value that is written in a store messages show, and how many values that are allowed.
+#: How many characters of a store's value messages show, and how many of the allowed values: messages stay short.
 _SHOWN = 100
 _NAMED = 12
-#: How much alike a key and the one that is meant are at least.
-_ALIKE = 0.75
+#: The least similarity of a misspelt key to the one that is meant, as `difflib` measures it (1 if they are equal): it
+#: forgives a wrong letter or two of a word, and keeps words apart that only look alike.
+_LEAST_SIMILARITY = 0.75
 
 
 def shown(value: Any) -> str:
-    """Return a JSON value for messages: as it is written, cut where it is long."""
+    """Return the JSON text of a value for messages: without secrets, and cut after `_SHOWN` characters."""
     text = redact(json.dumps(value, ensure_ascii=False, default=dict))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def got(expected: str, value: Any) -> str:
-    """Return what is wrong with a value that is not what it must be."""
+def must_be(expected: str, value: Any) -> str:
+    """Return the message that a value must be something else, and what it is."""
     written = shown(value) if value is None else f"{kind_of(value)} {shown(value)}"
     return _("must be {expected}, got {value}").format(expected=expected, value=written)
 
 
 def write(key: str, value: Any) -> str:
-    """Return the remedy to write a member of a JSON object."""
+    """Return the remedy "write" with a member of a JSON object."""
     text = f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
     return _("write {text}").format(text=text)
 
 
 def such_as(example: str) -> str:
-    """Return the remedy to write something like an example."""
+    """Return the remedy "write, for example," with an example."""
     return _("write, for example, {example}").format(example=example)
 
 
 @dataclass(frozen=True)
 class Member:
-    """What the member of a JSON object is, besides its kind.
+    """The description of a member of a JSON object, besides the kind of its value.
 
     Attributes
     ----------
     key : str
-        Its key, if that is not the name of the field.
+        The key of the member, if that is not the name of the field.
     example : str
         The member as it may be written, with its key.
     called : tuple of str
-        What others write as its key; what is nearly the same needs not be named.
+        Other keys that producers write for it, for which the right one is suggested. Misspellings are recognized
+        without being named.
     required : bool
-        Whether an object without it is wrong.
+        Whether an object without this member is wrong.
     unless : tuple of str
-        Keys of which any one makes it dispensable.
+        Other keys of the object. If any of them is given, this member is not required.
     rule : Rule or None
-        What it breaks if it is not of its kind; None for the rule of the object.
+        The rule that a value of another kind breaks; None for the rule `form` of the object.
     severity : {"error", "warning"}
-        How bad that is. A warning costs the reader nothing: an open does not report it.
+        Of a finding about the member. A warning costs the reader nothing: an open does not report it.
     """
 
     key: str = ""
@@ -99,24 +101,24 @@ class Member:
 
     @property
     def remedy(self) -> str:
-        """What to write where it is missing or wrong."""
+        """The remedy where the member is missing or wrong: to write the example; "" for a member without a key."""
         return such_as(self.example or f'"{self.key}"') if self.key else ""
 
 
 class Reader:
-    """Collects what is wrong with the members of one object.
+    """Collects the findings about the members of one JSON object while it is read.
 
     Parameters
     ----------
     form : Rule
-        What a member breaks that is not what it must be.
+        The rule that a member of another kind breaks.
     spelling : Rule
-        What a misspelt key breaks.
+        The rule that a misspelt key breaks.
 
     Attributes
     ----------
     wrong : list of Finding
-        What was reported.
+        The findings that were reported, without the node.
     """
 
     def __init__(self, form: Rule, spelling: Rule) -> None:
@@ -139,7 +141,7 @@ class Reader:
         Parameters
         ----------
         rule : Rule or Member
-            What it breaks; a member says rule, remedy and severity itself, if no others are given.
+            The rule that is broken. A member says rule, and remedy and severity unless they are given here.
         place : Fragment
             The value, or where it should be.
         text : str
@@ -147,11 +149,11 @@ class Reader:
         remedy : str, optional
             What to write instead.
         severity : {"error", "warning"}, optional
-            How bad it is.
+            Of the finding; an error by default.
         value_kept : bool, optional
-            Whether the value is used all the same: then only a check reports it.
+            Whether the value is used all the same: then only a check reports the finding.
         related : tuple of Place, optional
-            Other places that it explains.
+            Other places for which the finding is the reason, such as the key that a misspelt one was meant to be.
         """
         if isinstance(rule, Member):
             value_kept = value_kept or rule.severity == "warning"
@@ -163,7 +165,7 @@ class Reader:
         self.wrong.append(replace(found, related=related) if related else found)
 
     def report_null(self, place: Fragment, rule: Rule | None = None) -> None:
-        """Report that a member is null."""
+        """Report, to a check only, that a member is null."""
         reason, remedy = _("is null, which means nothing"), _("leave it out")
         self.report(rule or self.form, place, reason, remedy, severity="warning", value_kept=True)
 
@@ -175,12 +177,12 @@ class Reader:
         self.report(self._spelling, place, reason, remedy, related=related)
 
 
-#: Stands for a value that is not what it must be; that has been reported.
+#: Returned by `Kind.read` for a value that is of another kind, after that was reported. Not None, which a kind may mean.
 UNUSABLE = object()
 
 
 class Kind:
-    """What a JSON value must be."""
+    """The kind of JSON value that a member or attribute must have."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return what the value means, or `UNUSABLE` after reporting why."""
@@ -194,13 +196,13 @@ class Text(Kind):
     Attributes
     ----------
     one_of : tuple of str
-        What it may be; anything where there are none.
+        The allowed strings; any string is allowed if there are none.
     any_case : bool
-        Whether small and capital letters are the same.
+        Whether strings match in upper and lower case.
     rule : Rule or None
-        What a string breaks that is none of these. It is used all the same.
+        The rule that another string breaks, which is used all the same; None for the rule `form` of the object.
     severity : {"error", "warning"}
-        How bad that is.
+        Of the finding about another string.
     """
 
     one_of: tuple[str, ...] = ()
@@ -210,10 +212,11 @@ class Text(Kind):
 
     @cached_property
     def _allowed(self) -> frozenset[str]:
+        """The allowed strings, in lower case if any case is allowed."""
         return frozenset(text.lower() if self.any_case else text for text in self.one_of)
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the string."""
+        """Return the string, also if it is not one of those that are allowed."""
         text = value.value
         is_text = isinstance(text, str)
         if is_text and (
@@ -224,31 +227,34 @@ class Text(Kind):
         names = ", ".join(self.one_of[:_NAMED]) + dots
         remedy = _("write one of {names}").format(names=names) if names else ""
         if not is_text:
-            reader.report(member, value, got(_("a string"), text), remedy)
+            reader.report(member, value, must_be(_("a string"), text), remedy)
             return UNUSABLE
-        reason, rule = got(_("one of {names}").format(names=names), text), self.rule or reader.form
+        reason, rule = (
+            must_be(_("one of {names}").format(names=names), text),
+            self.rule or reader.form,
+        )
         reader.report(rule, value, reason, remedy, severity=self.severity, value_kept=True)
         return text
 
 
 @dataclass(frozen=True)
 class Object(Kind):
-    """An object with any members."""
+    """A JSON object with any members."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the members."""
+        """Return the object as a mapping."""
         if isinstance(value.value, OBJECT):
             return value.value
-        reader.report(member, value, got(_("an object"), value.value))
+        reader.report(member, value, must_be(_("an object"), value.value))
         return UNUSABLE
 
 
 @dataclass(frozen=True)
 class ReferenceTo(Kind):
-    """A reference to a node, bare or in ``{"ref": ...}``; it stays a `Part`."""
+    """A reference to a node, bare or in ``{"ref": ...}``. Reading does not follow it."""
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the reference with the way to it."""
+        """Return the reference as a `Part`: its value with the JSON keys that lead to it."""
         if is_reference(value.value):
             return value.part
         node = value.value if isinstance(value.value, str) else "time"
@@ -258,28 +264,28 @@ class ReferenceTo(Kind):
 
     @staticmethod
     def why_none(value: Fragment, expected: str) -> str:
-        """Return why a value is no reference, which is expected."""
+        """Return the message that a value is no reference, where `expected` was expected."""
         written = unwrapped(value).value
         if isinstance(written, OBJECT) and NODE not in written:
             return _("is no reference: it has no 'node'")
-        return got(expected, value.value)
+        return must_be(expected, value.value)
 
 
 @dataclass(frozen=True, eq=False)
 class Parsed(Kind):
-    """A value that a function makes something of.
+    """A value that a function parses.
 
     Attributes
     ----------
     parse : callable
-        Given the value, returns what it means or raises XGroupError, as `Fragment.error` makes it: with a
-        rule, remedy and severity of its own, or else those of the member.
+        Takes the `Fragment` and returns what it means, or raises XGroupError, as `Fragment.error` makes it. The finding
+        has rule, remedy and severity of the error, or those of the member if the error has no rule.
     """
 
     parse: Callable[[Fragment], Any]
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return what the function makes of the value."""
+        """Return what the function makes of the value, `UNUSABLE` if it raises XGroupError, which is reported."""
         try:
             return self.parse(value)
         except XGroupMetadataError as error:
@@ -296,50 +302,50 @@ class Parsed(Kind):
 
 @dataclass(frozen=True)
 class Nested(Kind):
-    """An object that is read as a model.
+    """A JSON object that is read as a model.
 
     Attributes
     ----------
     model : type of Model
-        The model.
+        The class of the model.
     or_reference : bool
-        Whether a reference may stand in its place, which stays a `Part`.
+        Whether a reference to such an object may stand in its place. Reading does not follow it.
     """
 
     model: type[Model]
     or_reference: bool = False
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the model."""
+        """Return the model, or a `Part` for what stands in its place if it may be a reference."""
         if self.or_reference and is_reference(value.value):
             return value.part
         if isinstance(value.value, OBJECT):
             return self.model.read(value)
         expected = _("an object or a reference") if self.or_reference else _("an object")
-        # What stands for a reference is followed, and reported, by who interprets it.
-        reader.report(member, value, got(expected, value.value), value_kept=self.or_reference)
+        # The handler follows, and reports, what stands in the place of a reference.
+        reader.report(member, value, must_be(expected, value.value), value_kept=self.or_reference)
         return value.part if self.or_reference else UNUSABLE
 
 
 @dataclass(frozen=True)
 class Items(Kind):
-    """A list of values of one kind, read as a tuple; an item that cannot be used is left out.
+    """A list of values of one kind, read as a tuple without the items that cannot be used.
 
     Attributes
     ----------
     kind : Kind
-        What each must be.
+        The kind of each item.
     least : int
-        How many there have to be.
+        The least number of items.
     """
 
     kind: Kind
     least: int = 0
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the items."""
+        """Return a tuple of what the items mean."""
         if not isinstance(value.value, list):
-            reader.report(member, value, got(_("a list"), value.value))
+            reader.report(member, value, must_be(_("a list"), value.value))
             return UNUSABLE
         if len(value.value) < self.least:
             reader.report(member, value, _("must not be empty"), value_kept=True)
@@ -349,16 +355,16 @@ class Items(Kind):
 
 @dataclass(frozen=True)
 class ByName(Kind):
-    """An object of values of one kind, read as pairs of name and value.
+    """A JSON object of values of one kind, read as a tuple of pairs (name, value).
 
     Attributes
     ----------
     kind : Kind
-        What each must be.
+        The kind of each value.
     or_list : bool
-        Whether it may be a list of objects with a ``name`` (an older spelling).
+        Whether a list of objects with a ``name`` may stand in its place, as earlier versions of conventions have it.
     least : int
-        How many there have to be.
+        The least number of members.
     """
 
     kind: Kind
@@ -366,7 +372,7 @@ class ByName(Kind):
     least: int = 0
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the pairs."""
+        """Return a tuple of pairs of a name and what its value means, without values that cannot be used."""
         named: list[tuple[Any, Fragment]]
         if isinstance(value.value, OBJECT):
             named = list(value.members())
@@ -375,7 +381,7 @@ class ByName(Kind):
             named = [(None if name is None else name.value, item) for item, name in items]
         else:
             expected = _("an object or a list") if self.or_list else _("an object")
-            reader.report(member, value, got(expected, value.value))
+            reader.report(member, value, must_be(expected, value.value))
             return UNUSABLE
         if len(named) < self.least:
             reader.report(member, value, _("must not be empty"), value_kept=True)
@@ -394,25 +400,25 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     Attributes
     ----------
     keys : tuple of str
-        The way to it.
+        The JSON keys that lead to the object in its document.
     wrong : tuple of Finding
-        What is wrong with its members; what is wrong within nested models is with these.
+        The findings about its members. Nested models have the findings about theirs.
     """
 
     keys: Keys
     wrong: tuple[Finding, ...] = ()
 
-    #: What an object breaks that has a member of another kind, lacks one, or has one misspelt; the first
-    #: where no other rule is named.
+    #: The rules that an object breaks with a member of another kind, without a required member, and with a misspelt key;
+    #: where one of the latter is None, `form` stands for it.
     form: ClassVar[Rule]
     required: ClassVar[Rule | None] = None
     spelling: ClassVar[Rule | None] = None
-    #: Keys that may stand there besides and say nothing about coordinates.
+    #: Further keys that the object may have, which no field is read from.
     others: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
-        """Read an object.
+        """Read a JSON object as a model.
 
         Parameters
         ----------
@@ -422,7 +428,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         Raises
         ------
         XGroupMetadataError
-            If it is no object. All else that is wrong is in `wrong`.
+            If the value is no object. Anything else that is wrong is a finding in `wrong`.
         """
         reader = Reader(cls.form, cls.spelling or cls.form)
         members, fields = fragment.as_object(), fields_of(cls)
@@ -441,45 +447,57 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         for key, meant in spelt.items():
             reader.report_misspelt(fragment.place(key), meant)
         cls.report_further(fragment, found, reader)
-        for name, member in absent:
-            if name in found:
-                continue  # written in another way, or null means something
-            place = fragment.place(member.key)
-            if member.required and not any(fragment.get(key) for key in member.unless):
-                if member.key not in spelt.values():
-                    rule, remedy = cls.required or cls.form, member.remedy
-                    reader.report(rule, place, _("is missing"), remedy, severity=member.severity)
-            elif member.key in members:
-                reader.report_null(place, member.rule)
+        # Not what `report_further` has found: written in another way, or null that means something.
+        lacking = [member for name, member in absent if name not in found]
+        cls._report_absent(fragment, lacking, frozenset(spelt.values()), reader)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
 
     @classmethod
+    def _report_absent(
+        cls,
+        fragment: Fragment,
+        absent: Iterable[Member],
+        misspelt_as_another: Collection[str],
+        reader: Reader,
+    ) -> None:
+        """Report members that are missing although required, unless their misspelt key was reported, or null."""
+        for member in absent:
+            place = fragment.place(member.key)
+            if member.required and not any(fragment.get(key) for key in member.unless):
+                if member.key not in misspelt_as_another:
+                    rule, remedy = cls.required or cls.form, member.remedy
+                    reader.report(rule, place, _("is missing"), remedy, severity=member.severity)
+            elif member.key in fragment.value:
+                reader.report_null(place, member.rule)
+
+    @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report what goes beyond single members; by default nothing.
+        """Report mistakes that involve several members, which annotations cannot express; by default none.
 
         Parameters
         ----------
         fragment : Fragment
             The object.
         found : dict of str to object
-            What its members mean, by field; may be changed. What is in it is neither missing, nor meaningless if null.
+            What the members mean, by field. An override may change it: a field that it adds is not reported as
+            missing or null.
         reader : Reader
-            Has what is wrong with single members, and is told all else.
+            Has the findings about single members, and takes further ones.
         """
 
     @classmethod
     def misspelt(cls, members: Iterable[str]) -> Mapping[str, str]:
-        """Return keys that mean nothing, each with the one that it was probably meant to be."""
-        known, called = _keys_of(cls)
+        """Return unknown keys of an object, each with the known key that it was probably meant to be."""
+        known, called = _keys_and_synonyms(cls)
         return misspelt(members, known, cls.others, called)
 
     @property
     def lost(self) -> Finding | None:
-        """The first part that cannot be used."""
+        """The first finding about a member that cannot be used, or None if all can be."""
         return next((finding for finding in self.wrong if finding.topic is not None), None)
 
     def wrong_with(self, key: str) -> Finding | None:
-        """Return what is wrong with a member: that it cannot be used, is missing, or misspelt."""
+        """Return the finding that a member cannot be used, is missing, or misspelt, or None if there is none."""
         if not self.wrong:
             return None
         member = Place("", pointer_to((*self.keys, key)))
@@ -490,11 +508,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def place(self, node: Node, *keys: str) -> Fragment:
-        """Return the place of the object, or of a part, as it is written in a node."""
+        """Return the place of the object in a node, or of the part that further keys lead to. It has no value."""
         return Fragment(node, (*self.keys, *keys), None)
 
     def all_wrong(self) -> Iterator[Finding]:
-        """Yield what is wrong with it and with all models in it."""
+        """Yield the findings about the object and all nested models."""
         yield from self.wrong
         for name in fields_of(type(self)):
             for nested in _models_in(getattr(self, name)):
@@ -508,27 +526,28 @@ class Attribute:
     Attributes
     ----------
     key : str
-        Its name.
+        The name of the attribute.
     kind : Kind
-        What JSON value it is.
+        The kind of JSON value that it must have.
     form : Rule
-        What it breaks if it is none such.
+        The rule that a value of another kind breaks.
     example : str
         The attribute as it may be written, with its name.
     severity : {"error", "warning"}
-        How bad it is if it is none such.
+        Of the finding about a value of another kind.
     on : {"array", "group"} or None
-        Of which nodes it is an attribute, None for both.
+        The nodes that it is an attribute of, None for both.
     misplaced : Rule or None
-        What it breaks on others; None where that is not reported.
+        The rule that the attribute breaks on other nodes; None if that is not reported.
     marks : tuple of str
-        Members of which any one makes a value that nobody declares one of the convention.
+        Members of its value. Any one of them shows that an object under this name is meant for the convention, even if
+        no node declares the convention.
     unless : tuple of str
-        Attributes beside which it is that of others.
+        Names of other attributes. Beside any of them, this one is meant for another convention.
     is_needed : bool
-        Whether who declares the convention needs it, or another one that is needed.
+        Whether a node that declares the convention must have this attribute, or another one that is needed.
     whole : type of Model, optional
-        What reads all attributes of a node, where one is judged by others beside it.
+        The model of all attributes of a node, where this attribute is judged by others beside it.
     """
 
     key: str
@@ -545,12 +564,12 @@ class Attribute:
 
     @property
     def prefix(self) -> str:
-        """What its name has before a colon, with that."""
+        """The part of the name up to the colon, with it; "" without a colon."""
         before, colon, _after = self.key.partition(":")
         return f"{before}{colon}" if colon else ""
 
     def is_unmistakable(self, attributes: Mapping[str, Any]) -> bool:
-        """Tell whether attributes have it, and it can only be that of the convention, declared or not."""
+        """Tell whether attributes have this one with a prefix or mark of the convention, be it declared or not."""
         value = attributes.get(self.key)
         if value is None or any(key in attributes for key in self.unless):
             return False
@@ -558,21 +577,24 @@ class Attribute:
         return bool(self.prefix) or is_marked
 
     def read(self, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
-        """Return what an attribute means, None if it cannot be used, and what is wrong with it itself."""
+        """Return what an attribute means, None if it cannot be used, and the findings about it.
+
+        Findings about members of a `Model` are in the model.
+        """
         reader = Reader(self.form, self.form)
         member = Member(self.key, self.example, severity=self.severity)
         found = self.kind.read(written, member, reader)
         return (None if found is UNUSABLE else found), tuple(reader.wrong)
 
     def value(self, written: Fragment) -> Any:
-        """Return what an attribute means, or raise XGroupMetadataError."""
+        """Return what an attribute means, or raise XGroupMetadataError if it cannot be used."""
         found, wrong = self.read(written)
         if found is None:
             raise wrong[0].at(written.node).as_error()
         return found
 
     def all_wrong(self, written: Fragment) -> Iterator[Finding]:
-        """Yield what is wrong with an attribute and with all that is in it."""
+        """Yield the findings about an attribute and all models that are read from it."""
         found, wrong = self.read(written)
         yield from wrong
         for model in _models_in(found):
@@ -580,7 +602,7 @@ class Attribute:
 
 
 def _models_in(value: Any) -> Iterator[Model]:
-    """Yield the models that the value of a field is, or that are in its tuples."""
+    """Yield the model that the value of a field is, or the models in its nested tuples; none for other values."""
     if isinstance(value, Model):
         yield value
     elif isinstance(value, tuple):
@@ -590,7 +612,7 @@ def _models_in(value: Any) -> Iterator[Model]:
 
 @cache
 def fields_of(model: type[Model]) -> Mapping[str, tuple[Kind, Member]]:
-    """Return the fields of a model that are read from JSON, by name."""
+    """Return kind and member of each field of a model that is read from JSON, by the name of the field."""
     found = {}
     for name, hint in get_type_hints(model, include_extras=True).items():
         annotations = getattr(hint, "__metadata__", ())
@@ -602,14 +624,14 @@ def fields_of(model: type[Model]) -> Mapping[str, tuple[Kind, Member]]:
 
 
 @cache
-def _keys_of(model: type[Model]) -> tuple[frozenset[str], Mapping[str, str]]:
-    """Return the keys that are read, and what others call them."""
+def _keys_and_synonyms(model: type[Model]) -> tuple[frozenset[str], Mapping[str, str]]:
+    """Return the keys that a model reads, and other names of these, each with its key."""
     members = [member for _kind, member in fields_of(model).values()]
     called = {word: member.key for member in members for word in member.called}
     return frozenset(member.key for member in members), called
 
 
-# Keys that are misspelt: which one was probably meant.
+# Misspelt keys: which known key each was probably meant to be.
 
 
 def misspelt(
@@ -618,20 +640,20 @@ def misspelt(
     others: Collection[str] = (),
     called: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, str]:
-    """Return keys that mean nothing, each with the known one that it was probably meant to be.
+    """Return unknown keys of an object, each with the known key that it was probably meant to be.
 
-    Only where that one is missing, and to each known one the first key that may be it.
+    A known key is suggested only where the object lacks it, and only for the first unknown key that is like it.
 
     Parameters
     ----------
     given : iterable of str
-        The keys that are there.
+        The keys of the object.
     known : collection of str
         The keys that may be meant.
     others : collection of str
-        Further keys that mean something or may stand there.
+        Further keys that the object may have.
     called : mapping of str to str
-        What others call known keys.
+        Other names of known keys, each with its key.
     """
     keys = list(given)
     unknown = [key for key in keys if key not in known and key not in others]
@@ -649,5 +671,5 @@ def misspelt(
 
 @lru_cache
 def _closest(word: str, names: tuple[str, ...]) -> str | None:
-    """Return the name that a word is most like, if any; the same is asked of many arrays."""
-    return next(iter(get_close_matches(word, names, 1, _ALIKE)), None)
+    """Return the name that a word is most similar to, or None if any. Kept: many arrays have the same keys."""
+    return next(iter(get_close_matches(word, names, 1, _LEAST_SIMILARITY)), None)

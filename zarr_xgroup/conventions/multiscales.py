@@ -29,7 +29,7 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     Reader,
     Text,
-    got,
+    must_be,
     shown,
     such_as,
     write,
@@ -213,7 +213,7 @@ class Item(Model, frozen=True, kw_only=True):
         found["whole"] = fragment.part
         if (asset := found.get("asset")) is not None:
             if not _PATH.fullmatch(asset):
-                reason = got(_("the path of a level, relative to the group"), asset)
+                reason = must_be(_("the path of a level, relative to the group"), asset)
                 meant = asset.strip("/")
                 remedy = write("asset", meant if _PATH.fullmatch(meant) else "r10m")
                 reader.report(ASSET, fragment.required("asset"), reason, remedy, value_kept=True)

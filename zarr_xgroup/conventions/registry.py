@@ -21,9 +21,9 @@ from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import (
     is_declared,
-    is_of_other_things,
+    is_known_without_coordinates,
+    lower_case_names,
     matches,
-    names_of,
 )
 from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.dggs import DggsHandler
@@ -128,7 +128,7 @@ def named_conventions(names: object) -> frozenset[str]:
     ValueError
         If there is no convention of a name; the error lists those there are.
     """
-    known = {name: cls.name for cls in handlers() for name in names_of(cls)} | {AUTO: AUTO}
+    known = {name: cls.name for cls in handlers() for name in lower_case_names(cls)} | {AUTO: AUTO}
     texts: Any = [names] if isinstance(names, str) else names
     if texts is None:
         return frozenset()
@@ -225,7 +225,7 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
             )
         declared["name"] = name
         is_known = any(matches(cls, declared) for cls in declarable())
-        if name and not (without_handler or is_known or is_of_other_things(declared)):
+        if name and not (without_handler or is_known or is_known_without_coordinates(declared)):
             without_handler = _("{name!r} is declared, for which no handler is installed").format(
                 name=redact(name)[:_SHOWN]
             )
@@ -299,6 +299,6 @@ _LISTED: Mapping[str, type] = {
 
 def _same_convention(handler: object, other: Handler) -> bool:
     name, uuid = getattr(handler, "name", None), getattr(handler, "uuid", None)
-    is_called_so = isinstance(name, str) and name.lower() in names_of(other)
+    is_called_so = isinstance(name, str) and name.lower() in lower_case_names(other)
     is_identified_so = isinstance(uuid, str) and uuid.lower() == (other.uuid or "").lower()
     return is_called_so or is_identified_so

@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.descriptions import (
     Nested,
     Reader,
     Text,
-    got,
+    must_be,
     shown,
     write,
 )
@@ -176,7 +176,7 @@ class UnitOfMeasure(Kind):
             if code:
                 example = json.dumps({"ucum": {"unit": code}})
                 remedy = _("write {example}").format(example=example)
-            reader.report(member, value, got(expected, value.value), remedy, value_kept=is_text)
+            reader.report(member, value, must_be(expected, value.value), remedy, value_kept=is_text)
         return value.value if is_text else UNUSABLE
 
 

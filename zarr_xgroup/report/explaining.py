@@ -12,11 +12,11 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     declarations,
+    declared_name,
     is_declared,
-    is_declared_of_store,
-    is_of_other_things,
+    is_declared_by_root,
+    is_known_without_coordinates,
     matches,
-    self_called,
 )
 from zarr_xgroup.conventions.registry import Nz, declarable
 from zarr_xgroup.datasets.decode import times_undecoded, why_no_times
@@ -278,15 +278,15 @@ class _Explaining:
             for item in declarations(self._attributes(node)):
                 is_nz = matches(Nz, item)
                 if is_nz or not any(matches(convention, item) for convention in declarable()):
-                    name = presentable(redact(self_called(item)))
-                    is_known = is_nz or is_of_other_things(item)
+                    name = presentable(redact(declared_name(item)))
+                    is_known = is_nz or is_known_without_coordinates(item)
                     yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
     def _is_declared_at(self, handler: type[ConventionHandler], node: Node) -> bool:
         """Tell whether a node declares a convention; it is worked out once for all arrays below it."""
         if (handler, node) not in self._declares:
             attributes = self._attributes(node)
-            by_root = not node.path and is_declared_of_store(handler, attributes)
+            by_root = not node.path and is_declared_by_root(handler, attributes)
             self._declares[handler, node] = by_root or is_declared(handler, attributes)
         return self._declares[handler, node]
 

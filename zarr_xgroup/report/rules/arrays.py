@@ -10,7 +10,7 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import CsHandler
-from zarr_xgroup.conventions.descriptions import got, shown, write
+from zarr_xgroup.conventions.descriptions import must_be, shown, write
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.multiscales import Layout, Level, Places, level_in
 from zarr_xgroup.conventions.spatial import DIMENSIONS, SpatialHandler
@@ -130,7 +130,7 @@ def _contradicting_names(array: CheckedNode) -> Iterator[Finding]:
             right = right if key in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: right}
         remedy = write(key, right)
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            yield report(rule, written, got("a list of names", names), remedy)
+            yield report(rule, written, must_be("a list of names", names), remedy)
         elif len(names) != ndim:
             text = f"names {len(names)} dimensions, the array has {ndim}"
             yield report(rule, written, text, remedy)

@@ -17,19 +17,19 @@ from zarr_xgroup.conventions.declaring import (
     IDENTIFIERS,
     KEY,
     KNOWN,
-    NAMING,
     ONCE,
+    ROOT_KEYS,
     SOME_OTHER,
     SPELLING,
     TEXTS,
     USED,
     Declaration,
     declarations,
+    declared_name,
     is_declared,
-    is_of_other_things,
+    is_known_without_coordinates,
     items_in,
     matches,
-    self_called,
 )
 from zarr_xgroup.conventions.descriptions import Attribute, Reader, fields_of, misspelt, shown
 from zarr_xgroup.conventions.multiscales import Multiscales
@@ -79,7 +79,7 @@ def check(subject: CheckedNode) -> Iterator[Finding]:
 def _mistakes_of_declarations(subject: CheckedNode) -> Iterator[Finding]:
     """Yield mistakes in the attribute ``zarr_conventions``, and attributes that are probably a misspelling of it."""
     keys = [key for key in subject.attributes if "convention" in key.lower()]
-    for key in misspelt(keys, [ATTRIBUTE.key], NAMING):
+    for key in misspelt(keys, [ATTRIBUTE.key], ROOT_KEYS):
         text = f"{key!r} means nothing: no convention is declared by it"
         remedy = f'call the attribute "{ATTRIBUTE.key}"'
         yield report(KEY, subject.all_attributes.place(key), text, remedy)
@@ -125,8 +125,8 @@ def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
         key, value = given
         text = f"{key} {shown(value)} is not that of {meant.name!r}: this does not declare it"
         yield report(KNOWN, item.place(key), text, f"write {_declaration_of(meant)}")
-    elif meant is None and not is_of_other_things(item.value):
-        name = shown(self_called(item.value))
+    elif meant is None and not is_known_without_coordinates(item.value):
+        name = shown(declared_name(item.value))
         text = f"{name} is a convention that is not known here: nothing is read of it"
         remedy = "leave it, if it is meant for other readers"
         yield report(SOME_OTHER, item, text, remedy, severity="warning")
