@@ -30,7 +30,7 @@ from zarr_xgroup.conventions.descriptions import (
     such_as,
 )
 from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.conventions.multiscales import places_of
+from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.errors import Rule, XGroupReferenceError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
@@ -50,7 +50,7 @@ SPATIAL_DIMENSIONS = "spatial:dimensions"
 
 def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     """Return the array's dimensions along Y and X, in this order: `spatial:dimensions`, else the last two."""
-    declared = places_of(array).get(SPATIAL_DIMENSIONS)
+    declared = scopes_of(array).get(SPATIAL_DIMENSIONS)
     if declared is not None and isinstance(declared.value, list):
         names = tuple(array.dim_names.get(str(name), str(name)) for name in declared.value)
         if len(names) == 2 and names[0] != names[1] and set(names) <= set(array.dims):

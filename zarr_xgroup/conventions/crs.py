@@ -36,7 +36,7 @@ from zarr_xgroup.conventions.descriptions import (
     such_as,
     write,
 )
-from zarr_xgroup.conventions.multiscales import places_of
+from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
@@ -408,14 +408,14 @@ def crs_of(array: ArrayView) -> Crs | None:
     """Return the CRS of an array, None if nothing says one.
 
     It is that of the array's grid mapping variable, as what the data carry themselves wins. Else it follows from
-    ``proj:*`` of the first object that has them (`places_of`), else from what other conventions say
+    ``proj:*`` of the first object that has them (`scopes_of`), else from what other conventions say
     (`ConventionHandler.crs`). The CRS of a geolocation is that of its arrays, not of the grid.
     """
     mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
     own = None if mapping is None else crs_of_grid_mapping(mapping.value)
-    places = places_of(array)
+    scopes = scopes_of(array)
     # What a group says is of its grids, not of their axes.
-    written = places.own if len(array.dims) < 2 else (*places.own, *places.around)
+    written = scopes.own if len(array.dims) < 2 else (*scopes.own, *scopes.around)
     declared = next(filter(None, (crs_at(array, place) for place in written)), None)
     declared = declared or array.crs_of(array)
     if own is None:

@@ -33,7 +33,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.multiscales import is_declared_around, places_of
+from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout, scopes_of
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Topic
@@ -201,7 +201,7 @@ class DggsHandler(ConventionHandler):
 
         That is an array with the dimension of cells; where the group has none with it, all are told so.
         """
-        if not (is_declared_by_array(cls, array) or is_declared_around(cls, array)):
+        if not (is_declared_by_array(cls, array) or is_declared_by_group_or_layout(cls, array)):
             return False
         written = _written(array)
         if written is None or written.node is array.node:
@@ -262,8 +262,8 @@ class DggsHandler(ConventionHandler):
 @once_per_array
 def _written(array: ArrayView) -> Fragment | None:
     """Return the object that is about an array: its own, its level's, else its group's."""
-    places = places_of(array)
-    of_level = places.get(ATTRIBUTE.key, of_level=True)
+    scopes = scopes_of(array)
+    of_level = scopes.get(ATTRIBUTE.key, skip_shared=True)
     return of_level or array.attribute(ATTRIBUTE.key, array.node.group)
 
 

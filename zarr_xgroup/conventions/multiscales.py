@@ -1,8 +1,8 @@
 """`multiscales`: one image at several resolutions.
 
-A group lists its levels in a layout: groups or arrays below it, and which is made of which. That gives no
-coordinates by itself. It says which level an array is of (`level_of`), and so where attributes about an
-array may stand (`places_of`), which other conventions ask.
+A group lists its levels in a layout: groups or arrays below it, and from which level each is derived. A layout gives
+no coordinates by itself. It says of which level an array is (`level_of`), and so which objects may have attributes
+about the array (`scopes_of`): other conventions ask for both.
 
 Source: multiscales convention (zarr-conventions/multiscales).
 """
@@ -53,16 +53,17 @@ THERE = Rule("multiscales/asset-is-there", DOCUMENT, "Layout object: asset")
 
 RULES = rules_in(vars())
 
-#: The member by which the draft of the GeoZarr standard says the levels of a pyramid.
+#: The member of ``multiscales`` with the levels of a pyramid in the draft of the GeoZarr standard.
 TILES = "tile_matrix_set"
 
-#: The last cells of a level whose size is rounded up overhang its source by up to one, but for rounding.
+#: By how many cells a level may overhang its source: its last cells do by up to one where its size is rounded up, and
+#: a little more as numbers are rounded.
 OVERHANG = 1.001
 
-#: How many levels are named of which one may be meant.
+#: How many levels, or members of a group, a remedy names at most.
 _MOST_NAMED = 50
 
-#: What an asset has to be; with slashes around it, it is understood all the same.
+#: An asset that is valid: a relative path without "..". With slashes around it, it is reported, but used.
 _PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 
 #: A number for Y and one for X.
@@ -73,11 +74,12 @@ Pair = tuple[float, float]
 
 
 def _numbers(written: Fragment) -> Part:
+    """Return a list of finite numbers as a part: how many there must be depends on the array."""
     finite_numbers(written, len(written.as_list()))
     return written.part
 
 
-#: How levels were made of others: for people.
+#: How levels were resampled: for people, nothing follows from it.
 _Method = Annotated[
     str,
     Text(),
@@ -86,12 +88,12 @@ _Method = Annotated[
 
 
 def asset_path(asset: str) -> str:
-    """Return the path that an asset is, below the group of its layout: "" for that group itself."""
+    """Return the path of an asset relative to the group of its layout, "" for that group itself."""
     return "" if asset == "." else asset.strip("/")
 
 
 class Relation(Model, frozen=True, kw_only=True):
-    """How positions of a level are positions of the one that it is derived from."""
+    """The ``transform`` of a level: scale and translation from its cells to those of its source level."""
 
     form: ClassVar[Rule] = TRANSFORM
     required: ClassVar[Rule | None] = LAYOUT
@@ -102,7 +104,7 @@ class Relation(Model, frozen=True, kw_only=True):
         Part | None, Parsed(_numbers), Member(example='"translation": [0.0, 0.0]')
     ] = None
 
-    def along(
+    def scale_and_shift(
         self,
         group: Node,
         dims: tuple[str, str],
@@ -129,29 +131,15 @@ class Relation(Model, frozen=True, kw_only=True):
         Raises
         ------
         XGroupMetadataError
-            If there are as many numbers as no array has axes, or the level is not as large as its source, but
-            for a cell of the coarser one.
+            If no array has as many axes as there are numbers, or the level is not as large as its source, within
+            a cell of the coarser one.
         """
         yx = tuple(dim for dim in axes if dim in dims)
-        found: list[Pair] = []
-        for part, default in ((self.scale, 1.0), (self.translation, 0.0)):
-            if part is None:
-                found.append((default, default))
-                continue
-            count = len(part.value)
-            fitting = (
-                names
-                for names in chain([yx, axes], others)
-                if len(names) == count and set(names) >= {*dims}
-            )
-            names = next(fitting, yx)
-            numbers = dict(zip(names, finite_numbers(part.at(group), len(names)), strict=True))
-            found.append((numbers[dims[0]], numbers[dims[1]]))
-        scales, shifts = found
+        scales, shifts = self._along_y_and_x(group, dims, [yx, axes], others)
         spans = [abs(scale) * size for scale, size in zip(scales, sizes, strict=False)]
         for span, whole, scale, shift in zip(spans, source, scales, shifts, strict=False):
             cell = max(1.0, abs(scale)) * OVERHANG
-            # One that is shifted may be a part of its source.
+            # A level that is shifted may be a part of its source, so it may be shorter.
             if span - whole > cell or (shift == 0 and whole - span > cell):
                 text = _(
                     "makes {rows} x {columns} cells of the level span {spanned} of the level that it is "
@@ -167,22 +155,50 @@ class Relation(Model, frozen=True, kw_only=True):
                 raise self.place(group).error(text, TRANSFORM, remedy)
         return scales, shifts
 
+    def _along_y_and_x(
+        self,
+        group: Node,
+        dims: tuple[str, str],
+        orders: Sequence[Collection[str]],
+        others: Iterable[Collection[str]],
+    ) -> tuple[Pair, Pair]:
+        """Return the numbers of scale and translation along Y and X, by default 1 and 0.
+
+        They belong to the first of `orders`, then of `others`, that has as many dimensions and both of `dims`.
+        """
+        found: list[Pair] = []
+        for part, default in ((self.scale, 1.0), (self.translation, 0.0)):
+            if part is None:
+                found.append((default, default))
+                continue
+            count = len(part.value)
+            fitting = (
+                names
+                for names in chain(orders, others)
+                if len(names) == count and set(names) >= {*dims}
+            )
+            # If none fits, `finite_numbers` raises, as there are not two numbers.
+            names = next(fitting, orders[0])
+            numbers = dict(zip(names, finite_numbers(part.at(group), len(names)), strict=True))
+            found.append((numbers[dims[0]], numbers[dims[1]]))
+        return found[0], found[1]
+
 
 class Item(Model, frozen=True, kw_only=True):
-    """A level of a layout.
+    """An item of a layout: the description of one level.
 
     Attributes
     ----------
     asset : str or None
-        The group or array that it is, as `asset_path` has it.
+        The path of the level's group or array, as `asset_path` has it.
     derived_from : str or None
-        The asset of the level that it was made of.
+        The asset of the level from which it is derived, its source.
     transform : Relation or None
-        How it follows from that.
+        The transform from its cells to those of its source.
     resampling_method : str
-        How it was made.
+        How it was resampled.
     whole : Part or None
-        The object itself, which may have attributes of other conventions.
+        The object of the layout, which may have attributes of other conventions, such as ``spatial:transform``.
     """
 
     form: ClassVar[Rule] = LAYOUT
@@ -209,7 +225,7 @@ class Item(Model, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report an asset that is no path, and that the level is derived, but not how."""
+        """Report an asset that is no relative path, and a derived level without a transform."""
         found["whole"] = fragment.part
         if (asset := found.get("asset")) is not None:
             if not _PATH.fullmatch(asset):
@@ -230,19 +246,19 @@ class Item(Model, frozen=True, kw_only=True):
 
     @property
     def is_derived(self) -> bool:
-        """Whether it says from which level it is derived, right or wrong."""
+        """Whether ``derived_from`` is written, valid or not."""
         return self.derived_from is not None or self.wrong_with("derived_from") is not None
 
     @property
-    def is_scaled(self) -> bool:
-        """Whether it says how it follows from another level, right or wrong."""
+    def has_transform(self) -> bool:
+        """Whether ``transform`` is written, valid or not."""
         return self.transform is not None or self.wrong_with("transform") is not None
 
     @property
     def is_base(self) -> bool:
-        """Whether it neither names a source nor has numbers that change anything."""
+        """Whether the level follows from no other: it names no source, and its transform, if any, is the identity."""
         relation = self.transform
-        if self.is_derived or not self.is_scaled:
+        if self.is_derived or not self.has_transform:
             return not self.is_derived
         if relation is None or relation.lost:
             return False
@@ -251,7 +267,10 @@ class Item(Model, frozen=True, kw_only=True):
         return {*scale} <= {1} and {*shift} <= {0}
 
     def relation(self, group: Node) -> Relation:
-        """Return how it follows from another level, given the layout's group, or raise XGroupMetadataError."""
+        """Return the transform to the level's source, or raise XGroupMetadataError if it cannot be used.
+
+        Without one it is the identity. Places of errors are in `group`, which has the layout.
+        """
         relation = self.transform or Relation(keys=self.keys)
         wrong = self.wrong_with("transform") if self.transform is None else relation.lost
         if wrong is not None:
@@ -260,7 +279,7 @@ class Item(Model, frozen=True, kw_only=True):
 
 
 class Layout(Model, frozen=True, kw_only=True, dict=True):
-    """The attribute ``multiscales``. One of tiles, as the draft of GeoZarr has it, has no levels."""
+    """The attribute ``multiscales``. With a tile matrix set, as in the draft of GeoZarr, it has no items."""
 
     form: ClassVar[Rule] = LAYOUT
     others: ClassVar[frozenset[str]] = frozenset({TILES, "tile_matrix_set_limits"})
@@ -279,7 +298,7 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report levels that are derived from what is no other level: an open reports it where it needs that one."""
+        """Report items whose ``derived_from`` is no other level. Only a check shows them: see `derivation` for an open."""
         items: tuple[Item, ...] = found.get("layout", ())
         assets = {item.asset: None for item in items if item.asset is not None}
         for item in items:
@@ -295,22 +314,22 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def items(self) -> Mapping[str, Item]:
-        """The levels by their asset."""
+        """The items by their asset, but for those without one."""
         return {item.asset: item for item in self.layout if item.asset is not None}
 
     @cached_property
     def base(self) -> str | None:
-        """The only asset that is derived from no other one, nor scaled; None if there are several."""
+        """The asset of the only level that follows from no other (`Item.is_base`); None if there are more or none."""
         found = [asset for asset, item in self.items.items() if item.is_base]
         return found[0] if len(found) == 1 else None
 
-    def about(self, node: Node, group: Node) -> Item | None:
-        """Return the item that names a node, given the group that has the layout."""
+    def item_of(self, node: Node, group: Node) -> Item | None:
+        """Return the item that names a node, None if none does, given the group that has the layout."""
         path, within = node.path, group.path
         return self.items.get(path[len(within) :].strip("/")) if is_below(path, within) else None
 
-    def way(self, item: Item, group: Node) -> tuple[list[Item], XGroupError | None]:
-        """Return a level and those that it follows from, and why the last of them leads nowhere, if it does.
+    def derivation(self, item: Item, group: Node) -> tuple[list[Item], XGroupError | None]:
+        """Return the chain of levels that a level is derived from.
 
         Parameters
         ----------
@@ -318,9 +337,16 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
             The level.
         group : Node
             The group that has the layout.
+
+        Returns
+        -------
+        list of Item
+            The level, its source, the source of that, and so on.
+        XGroupError or None
+            Why the source of the last one cannot be used, if it cannot: it is no level, or in the chain already.
         """
         way: dict[str | None, Item] = {item.asset: item}
-        while item.is_scaled and item.is_derived:
+        while item.has_transform and item.is_derived:
             if wrong := item.wrong_with("derived_from"):
                 return list(way.values()), wrong.at(group).as_error()
             source, at, reason = asset_path(item.derived_from or ""), item, ""
@@ -333,6 +359,7 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
                 place = str(at.place(group))
                 error = XGroupReferenceError(reason, place=place, target=source, reason=reason)
                 return list(way.values()), error
+            # The source "" is the group of the layout itself, which no item has to name.
             item = way[source] = self.items.get(source) or Item(keys=self.keys, asset=source)
         return list(way.values()), None
 
@@ -349,7 +376,7 @@ ATTRIBUTE = Attribute(
 
 
 class Multiscales(ConventionHandler):
-    """What declares a layout. It gives no coordinates: other conventions ask of which level an array is."""
+    """Reads and checks layouts. It gives no coordinates: other conventions ask of which level an array is."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -360,12 +387,12 @@ class Multiscales(ConventionHandler):
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
-        """Yield which levels of a group are neither groups nor arrays."""
+        """Yield items of a group's layout whose asset is neither a group nor an array."""
         written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
         layout = None if written is None else ATTRIBUTE.read(written)[0]
         for item in () if layout is None else layout.layout:
             if item.asset is None or any(finding.rule is ASSET for finding in item.wrong):
-                continue
+                continue  # reported already
             if subject.member(item.asset) is None:
                 text = f"{shown(item.asset)} is neither a group nor an array here"
                 names = shown(subject.members()[:_MOST_NAMED])
@@ -373,12 +400,12 @@ class Multiscales(ConventionHandler):
                 yield report(THERE, item.place(subject.node, "asset"), text, remedy)
 
 
-# Of which level an array is, and where its attributes may stand.
+# Of which level an array is, and which objects may have attributes about it.
 
 
 @dataclass(frozen=True)
-class Level:
-    """What a layout says of an array, and the group that has the layout.
+class LevelMembership:
+    """The level of a layout that an array is of: the items about it, and the group that has the layout.
 
     Attributes
     ----------
@@ -396,30 +423,33 @@ class Level:
     of_group: Item | None
 
     @classmethod
-    def of(cls, array: Node | None, within: Node, group: Node, layout: Layout) -> Level:
-        """Return what a layout says of an array of a group, or of all of the group's arrays."""
-        of_array = None if array is None else layout.about(array, group)
-        return cls(group, layout, of_array, layout.about(within, group))
+    def of(cls, array: Node | None, within: Node, group: Node, layout: Layout) -> LevelMembership:
+        """Return the items about an array of a group, or if it is None, about all arrays of the group."""
+        of_array = None if array is None else layout.item_of(array, group)
+        return cls(group, layout, of_array, layout.item_of(within, group))
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The items about the array, the one that counts first."""
+        """The items about the array, that of the array itself first; empty if it is of no level."""
         return tuple(item for item in (self.of_array, self.of_group) if item is not None)
 
 
-def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> Level | None:
-    """Return the level that an array is of, by the first of some layouts that has it.
+def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> LevelMembership | None:
+    """Return the level that an array is of, by the first of some layouts with an item about it, else None.
 
     An item is about the array that its ``asset`` names, or about the direct child arrays of
     the group that it names (multiscales convention).
     """
-    levels = (Level.of(array, array.group, group, layout) for group, layout in layouts)
+    levels = (LevelMembership.of(array, array.group, group, layout) for group, layout in layouts)
     return next((level for level in levels if level.items), None)
 
 
 @once_per_array
-def level_of(array: ArrayView) -> Level | None:
-    """Return the level that an array is of, by the nearest ancestor whose layout has it."""
+def level_of(array: ArrayView) -> LevelMembership | None:
+    """Return the level that an array is of, by the nearest group whose layout has an item about it, else None.
+
+    Report layouts up to that group whose list of levels cannot be used.
+    """
     layouts = [
         (written.node, parse_once(array, Layout.read, written))
         for written in attributes_above(array, ATTRIBUTE.key)
@@ -436,17 +466,20 @@ def level_of(array: ArrayView) -> Level | None:
 
 
 @dataclass(frozen=True)
-class Places:
-    """The objects in which attributes about an array may stand, the one that counts first.
+class AttributeScopes:
+    """The objects that may have attributes about an array, in which they are looked up like names in scopes.
+
+    The nearest object that has an attribute wins: those of `own`, then those of `around`.
 
     Attributes
     ----------
     own : tuple of Fragment
         The array's attributes, and the layout item that names it.
     around : tuple of Fragment
-        Those of its group, the item that names the group, and those of the layout's group.
+        The attributes of its group, the layout item that names the group, and the attributes of the layout's group.
     shared : Fragment or None
-        The one of these that is about all levels of the layout.
+        The attributes of the layout's group, which are about all levels; None if the array is of no level, or if
+        its group, which has the layout, is a level itself.
     """
 
     own: tuple[Fragment, ...]
@@ -454,23 +487,30 @@ class Places:
     shared: Fragment | None
 
     @classmethod
-    def about(
+    def of(
         cls,
         array: Node | None,
         group: Node,
-        level: Level | None,
+        level: LevelMembership | None,
         attributes_of: Callable[[Node], Fragment | None],
-    ) -> Places:
-        """Return the places of an array of a group, given its level and who knows attributes.
+    ) -> AttributeScopes:
+        """Return the scopes of an array, or if it is None, those of all arrays of a group.
 
-        Those of all arrays of the group where it is None.
+        Parameters
+        ----------
+        array, group : Node
+            The array, and the group that it is in.
+        level : LevelMembership or None
+            The level that it is of, if it is of one.
+        attributes_of : callable
+            Gives the attributes of a node, None if it is not there.
         """
         own, around = [None if array is None else attributes_of(array)], [attributes_of(group)]
         shared = None
         if level is not None:
-            for places, item in ((own, level.of_array), (around, level.of_group)):
+            for scopes, item in ((own, level.of_array), (around, level.of_group)):
                 if item is not None and item.whole is not None:
-                    places.append(item.whole.at(level.group))
+                    scopes.append(item.whole.at(level.group))
             if level.group != group:
                 shared = attributes_of(level.group)
                 around.append(shared)
@@ -478,19 +518,21 @@ class Places:
                 shared = around[0]
         return cls(tuple(filter(None, own)), tuple(filter(None, around)), shared)
 
-    def get(self, key: str, *, of_level: bool = False) -> Fragment | None:
-        """Return the attribute that counts; `of_level` if not that which is about all levels.
+    def get(self, key: str, *, skip_shared: bool = False) -> Fragment | None:
+        """Return an attribute of the nearest object that has it, None if none has.
 
-        The transform and the shape of the layout's group are never those of a level.
+        With `skip_shared` the attributes about all levels are not asked. Nor are they for a transform or a
+        shape: levels differ in these.
         """
-        of_level = of_level or key.endswith((":transform", ":shape"))
-        for place in (*self.own, *self.around):
-            if not (of_level and place is self.shared) and (found := place.get(key)) is not None:
+        skip_shared = skip_shared or key.endswith((":transform", ":shape"))
+        for scope in (*self.own, *self.around):
+            is_skipped = skip_shared and scope is self.shared
+            if not is_skipped and (found := scope.get(key)) is not None:
                 return found
         return None
 
     def value(self, attribute: Attribute) -> Any:
-        """Return what the attribute that counts means, None where there is none.
+        """Return the parsed value of an attribute of the nearest object that has it, None if none has.
 
         Raises
         ------
@@ -502,13 +544,13 @@ class Places:
 
 
 @once_per_array
-def places_of(array: ArrayView) -> Places:
-    """Return where attributes about an array may stand."""
-    return Places.about(array.node, array.node.group, level_of(array), array.attributes_of)
+def scopes_of(array: ArrayView) -> AttributeScopes:
+    """Return the objects that may have attributes about an array."""
+    return AttributeScopes.of(array.node, array.node.group, level_of(array), array.attributes_of)
 
 
-def is_declared_around(convention: type[ConventionHandler], array: ArrayView) -> bool:
-    """Tell whether an array's group declares a convention, or that of its layout, for all levels."""
+def is_declared_by_group_or_layout(convention: type[ConventionHandler], array: ArrayView) -> bool:
+    """Tell whether an array's group declares a convention, or the group whose layout has the array's level."""
     if is_declared_by_group(convention, array):
         return True
     level = level_of(array)

@@ -17,7 +17,7 @@ from zarr_xgroup.conventions.crs import EPSG, OBJECT_OF_PROJ, RULES, ProjMembers
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import Attribute, fields_of
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.multiscales import is_declared_around
+from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout
 
 #: Attributes that only the projection extension of STAC writes: beside one of these, ``proj:*`` is not the convention.
 OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "centroid")))
@@ -50,7 +50,7 @@ class ProjHandler(ConventionHandler):
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array declares the convention, or its group, or the group of its layout."""
-        return is_declared_by_array(cls, array) or is_declared_around(cls, array)
+        return is_declared_by_array(cls, array) or is_declared_by_group_or_layout(cls, array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS of the array."""

@@ -1,7 +1,7 @@
 """`spatial`: coordinates of gridded imagery that follow from an affine transform.
 
 Attributes stand on the array, or on its group for all direct child arrays; a layout of `multiscales` gives
-those of its levels (`multiscales.Places`: attribute by attribute). A level that is derived from another one
+those of its levels (`multiscales.AttributeScopes`: attribute by attribute). A level that is derived from another one
 follows the grid of that one.
 
 Source: spatial convention (zarr-conventions/spatial).
@@ -38,12 +38,12 @@ from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.multiscales import (
     OVERHANG,
+    AttributeScopes,
     Item,
-    Level,
-    Places,
-    is_declared_around,
+    LevelMembership,
+    is_declared_by_group_or_layout,
     level_of,
-    places_of,
+    scopes_of,
 )
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, rules_in
@@ -165,7 +165,9 @@ class SpatialHandler(ConventionHandler):
         """
         if is_declared_by_array(cls, array):
             return True
-        declared = places_of(array).get(DIMENSIONS.key) if is_declared_around(cls, array) else None
+        if not is_declared_by_group_or_layout(cls, array):
+            return False
+        declared = scopes_of(array).get(DIMENSIONS.key)
         if declared is None:
             return False
         names = DIMENSIONS.read(declared)[0]
@@ -177,10 +179,11 @@ class SpatialHandler(ConventionHandler):
         return _("spatial:dimensions does not name two of its dimensions")
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
-        """Return the names of an array's Y and X dimensions."""
-        if not (is_declared_by_array(type(self), array) or is_declared_around(type(self), array)):
+        """Return the names that ``spatial:dimensions`` gives to an array's Y and X axes; () if it has none, or is not declared."""
+        is_declared = is_declared_by_array(type(self), array)
+        if not (is_declared or is_declared_by_group_or_layout(type(self), array)):
             return ()
-        return array.try_silently(places_of(array).value, DIMENSIONS) or ()
+        return array.try_silently(scopes_of(array).value, DIMENSIONS) or ()
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
@@ -241,9 +244,9 @@ class SpatialHandler(ConventionHandler):
                 transform = array.try_silently(transform_of_gdal, written) or transform
         else:
             # The group's own coordinates win. Only a check reports what is wrong beside them.
-            places = places_of(array)
-            is_written = places.get(TRANSFORM.key) is not None
-            transform = array.try_silently(_declared, array, places) if is_written else None
+            scopes = scopes_of(array)
+            is_written = scopes.get(TRANSFORM.key) is not None
+            transform = array.try_silently(_declared, array, scopes) if is_written else None
             _report_contradictions(array, dims, transform, None)
             transform = None if transform is None or transform.is_rotated else transform
         return interpret_grid(array, dims, transform, is_declared=True)
@@ -268,12 +271,12 @@ def _dims(array: ArrayView) -> tuple[str, str]:
     XGroupMetadataError
         If they are not, or not two of its dimensions.
     """
-    places = places_of(array)
-    declared = places.get(DIMENSIONS.key)
+    scopes = scopes_of(array)
+    declared = scopes.get(DIMENSIONS.key)
     has = [name for name in declared_dimensions(array.document) if name is not None]
     if declared is None:
         # That breaks no rule where nothing else is there either.
-        is_used = any(places.get(attribute.key) is not None for attribute in ATTRIBUTES)
+        is_used = any(scopes.get(attribute.key) is not None for attribute in ATTRIBUTES)
         place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
         text = _("is missing: an array that declares 'spatial' must have it")
         remedy = write(DIMENSIONS.key, has[-2:] or ["y", "x"])
@@ -307,9 +310,9 @@ def _is_placeholder(box: Fragment) -> bool:
     return isinstance(box.value, list) and not any(box.value)
 
 
-def _box(places: Places) -> Fragment | None:
+def _box(scopes: AttributeScopes) -> Fragment | None:
     """Return the bounding box that counts; None also for a placeholder."""
-    box = places.get(BOX.key)
+    box = scopes.get(BOX.key)
     return None if box is None or _is_placeholder(box) else box
 
 
@@ -323,7 +326,7 @@ def _sides(array: ArrayView, box: Fragment) -> list[float]:
 
 def _declared(
     array: ArrayView,
-    places: Places,
+    scopes: AttributeScopes,
     sizes: Sizes | None = None,
     written: Fragment | None = None,
 ) -> Transform | None:
@@ -333,27 +336,27 @@ def _declared(
     ----------
     array : ArrayView
         The array that is interpreted.
-    places : Places
+    scopes : AttributeScopes
         Where it may be declared.
     sizes : tuple of int, optional
         The number of rows and of columns, if they are known.
     written : Fragment, optional
-        The transform that counts where `places` have none.
+        The transform that counts where `scopes` have none.
 
     Raises
     ------
     XGroupMetadataError
         If what is declared cannot be used.
     """
-    kind, centre = places.value(TRANSFORM_TYPE), places.value(REGISTRATION)
+    kind, centre = scopes.value(TRANSFORM_TYPE), scopes.value(REGISTRATION)
     if kind not in (None, "affine"):
-        place = places.get(TRANSFORM_TYPE.key) or Fragment(array.node, (), None)
+        place = scopes.get(TRANSFORM_TYPE.key) or Fragment(array.node, (), None)
         raise place.error(_("is {kind!r}; only 'affine' is known").format(kind=kind))
     centre = CENTRES["pixel"] if centre is None else centre
-    written = places.get(TRANSFORM.key) or written
+    written = scopes.get(TRANSFORM.key) or written
     if written is not None:
         return Transform(TRANSFORM.value(written), centre)
-    box, sizes = _box(places), sizes or places.value(SHAPE)
+    box, sizes = _box(scopes), sizes or scopes.value(SHAPE)
     if box is None or sizes is None:
         return None
     # North is up in a grid that fills its bounding box. By node registration that ends at the outermost
@@ -387,17 +390,17 @@ def _transform(array: ArrayView, dims: tuple[str, str], missing: Sequence[str]) 
     XGroupError
         If what is written cannot be used.
     """
-    places, level = places_of(array), level_of(array)
+    scopes, level = scopes_of(array), level_of(array)
     sizes = array.sizes[dims[0]], array.sizes[dims[1]]
-    if level is None or places.get(TRANSFORM.key) is not None:
-        transform = _declared(array, places, sizes)
+    if level is None or scopes.get(TRANSFORM.key) is not None:
+        transform = _declared(array, scopes, sizes)
     else:
         # The item that says from which level the array's is derived, if one does.
-        item = next((item for item in level.items if item.is_scaled), level.items[0])
+        item = next((item for item in level.items if item.has_transform), level.items[0])
         # Levels that are groups have arrays of the same name: each follows its own.
         name = "" if item is level.of_array else array.name
         axes = tuple(array.dims.index(dim) for dim in dims)
-        way, wrong = level.layout.way(item, level.group)
+        way, wrong = level.layout.derivation(item, level.group)
         grid: _Grid = wrong, None
         for step in reversed(way):
             above = None if step is way[-1] and wrong is None else grid
@@ -407,14 +410,14 @@ def _transform(array: ArrayView, dims: tuple[str, str], missing: Sequence[str]) 
         if isinstance(grid[0], XGroupError):
             raise grid[0]
         transform = grid[0]
-    box = _box(places)
+    box = _box(scopes)
     if transform is None and box is not None:
         text = _(
             "was not used: the grid follows that of another level, of which neither "
             "spatial:transform nor spatial:bbox and size are known"
         )
         array.report(Topic.CHOICE, box, text)
-    elif transform is None and places.get(BOX.key) is None:  # who wrote a placeholder knows that
+    elif transform is None and scopes.get(BOX.key) is None:  # who wrote a placeholder knows that
         text = _(
             "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
             "1-D arrays {names}: these dimensions have no coordinates from it"
@@ -436,7 +439,7 @@ _Grid: TypeAlias = tuple[Transform | XGroupError | None, Sizes | None]
 def _grid_of_level(
     array: ArrayView,
     dims: tuple[str, str],
-    level: Level,
+    level: LevelMembership,
     item: Item,
     name: str,
     above: _Grid | None,
@@ -449,7 +452,7 @@ def _grid_of_level(
         The array that is interpreted.
     dims : tuple of str
         Its dimensions along Y and X.
-    level : Level
+    level : LevelMembership
         Its level.
     item : Item
         The level in question.
@@ -464,8 +467,8 @@ def _grid_of_level(
         at, within = node.child(name), node
         document = array.document_of(at)
     is_array = document is not None and bool(document.is_array)
-    site = Level.of(at if is_array else None, within, level.group, level.layout)
-    places = Places.about(at if is_array else None, within, site, array.attributes_of)
+    site = LevelMembership.of(at if is_array else None, within, level.group, level.layout)
+    scopes = AttributeScopes.of(at if is_array else None, within, site, array.attributes_of)
     sizes = None
     if document is not None and is_array:
         # Along the dimensions of the same names, else along the same axes.
@@ -476,7 +479,7 @@ def _grid_of_level(
             axes = [names.index(name) for name in own]
         sizes = (shape[axes[0]], shape[axes[1]]) if max(axes) < len(shape) else None
     try:
-        return _transform_of_level(array, dims, level, item, places, sizes, above), sizes
+        return _transform_of_level(array, dims, level, item, scopes, sizes, above), sizes
     except XGroupError as error:
         return error, sizes
 
@@ -484,9 +487,9 @@ def _grid_of_level(
 def _transform_of_level(
     array: ArrayView,
     dims: tuple[str, str],
-    level: Level,
+    level: LevelMembership,
     item: Item,
-    places: Places,
+    scopes: AttributeScopes,
     sizes: Sizes | None,
     above: _Grid | None,
 ) -> Transform | None:
@@ -497,7 +500,7 @@ def _transform_of_level(
     XGroupError
         If what is written cannot be used, also if that is written of the level that it follows.
     """
-    group, written = level.group, places.get(TRANSFORM.key)
+    group, written = level.group, scopes.get(TRANSFORM.key)
     if written is None and above is not None:
         source, whole = above
         if isinstance(source, XGroupError):
@@ -506,7 +509,7 @@ def _transform_of_level(
         if source is None:
             return None
         others = array.siblings.values()
-        along = relation.along(group, dims, array.dims, others, sizes or (), whole or ())
+        along = relation.scale_and_shift(group, dims, array.dims, others, sizes or (), whole or ())
         (rows, columns), (down, right) = along
         # The operator that composes transforms changed between versions of affine, with warnings.
         a, b, c, d, e, f = list(source.affine)[:6]
@@ -514,7 +517,7 @@ def _transform_of_level(
             *(a * columns, b * rows, a * right + b * down + c),
             *(d * columns, e * rows, d * right + e * down + f),
         )
-        registration = places.get(REGISTRATION.key, of_level=True)
+        registration = scopes.get(REGISTRATION.key, skip_shared=True)
         centre = source.centre if registration is None else REGISTRATION.value(registration)
         return Transform(require_cell_area(affine, relation.place(group)), centre)
     if written is None:
@@ -522,11 +525,11 @@ def _transform_of_level(
             return None  # it follows from another level, but nobody says from which
         # The transform of the layout's group is that of the level of which all others follow, unless that one
         # has a box of its own.
-        box = places.get(BOX.key, of_level=True)
+        box = scopes.get(BOX.key, skip_shared=True)
         if item.asset == level.layout.base and (box is None or _is_placeholder(box)):
             shared = array.attributes_of(group)
             written = None if shared is None else shared.get(TRANSFORM.key)
-    return _declared(array, places, sizes, written)
+    return _declared(array, scopes, sizes, written)
 
 
 # Contradictions.
@@ -539,8 +542,8 @@ def _report_contradictions(
 
     Where that makes no difference, `topic` is None: only a check reports it.
     """
-    places, sizes = places_of(array), (array.sizes[dims[0]], array.sizes[dims[1]])
-    shape, box, written = places.get(SHAPE.key), _box(places), places.get(TRANSFORM.key)
+    scopes, sizes = scopes_of(array), (array.sizes[dims[0]], array.sizes[dims[1]])
+    shape, box, written = scopes.get(SHAPE.key), _box(scopes), scopes.get(TRANSFORM.key)
     if shape is not None and shape.value != list(sizes):
         text = _("is {shape}, but the array has {sizes} cells; the latter counts")
         text = text.format(shape=shape.value, sizes=list(sizes))

@@ -210,7 +210,7 @@ def pyramid_of(
         grids = [
             grid
             for array in reading.arrays
-            if (array.node == node if is_array else layout.about(array.node, group) is None)
+            if (array.node == node if is_array else layout.item_of(array.node, group) is None)
             if (grid := _of_cells(level, array) or _of_grid(level, array, assumed))
         ]
         # It is as fine as its finest array.
@@ -331,7 +331,9 @@ def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> I
             sized = (level, found.get(source))
             shape, whole = (one.shape if one is not None and one.dims else () for one in sized)
             with suppress(XGroupMetadataError):  # which an open of the level tells
-                along = relation.along(group, axes.dims, axes.orders[0], axes.orders, shape, whole)
+                along = relation.scale_and_shift(
+                    group, axes.dims, axes.orders[0], axes.orders, shape, whole
+                )
                 (step_y, step_x), _shifts = along
                 size = abs(y * step_y), abs(x * step_x)
                 if all(map(is_size, size)):

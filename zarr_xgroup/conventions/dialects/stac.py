@@ -30,7 +30,7 @@ from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.multiscales import places_of
+from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.values import finite_numbers, is_finite
 from zarr_xgroup.errors import Rule, XGroupMetadataError
@@ -73,7 +73,7 @@ class StacProjHandler(ProjHandler):
         dims = (named[0], named[1]) if is_named else rows_and_columns(array)
         if dims is None or not (is_named or self.name in array.assumed):
             return super().interpret(array)
-        attribute = places_of(array).get if is_named else array.attribute
+        attribute = scopes_of(array).get if is_named else array.attribute
         lost = partial(coordinates_along, dims)
         transform = array.try_reporting(_transform, array, dims, attribute, cost=lost)
         return (
@@ -112,7 +112,7 @@ class StacProjHandler(ProjHandler):
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names that the first version of `proj` gives to Y and X dimensions."""
-        declared = places_of(array).get("proj:spatial_dimensions")
+        declared = scopes_of(array).get("proj:spatial_dimensions")
         if declared is None or not isinstance(declared.value, list) or not self.applies(array):
             return ()
         return tuple(name for name in declared.value if isinstance(name, str))

@@ -12,7 +12,7 @@ from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.descriptions import must_be, shown, write
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
-from zarr_xgroup.conventions.multiscales import Layout, Level, Places, level_in
+from zarr_xgroup.conventions.multiscales import AttributeScopes, Layout, LevelMembership, level_in
 from zarr_xgroup.conventions.spatial import DIMENSIONS, SpatialHandler
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, report
@@ -70,7 +70,7 @@ def _unnamed_dimensions(array: CheckedNode) -> Iterator[Finding]:
 def _needs_dimension_names(array: CheckedNode) -> bool:
     """Tell whether an array follows a convention that refers to dimensions by name: `cs`, or `spatial` with a grid."""
     has_cs = array.attribute(CS.key) is not None and array.is_declared(CsHandler)
-    has_grid = len(array.dims) > 1 and _places_of(array).get(DIMENSIONS.key) is not None
+    has_grid = len(array.dims) > 1 and _scopes_of(array).get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and array.is_declared(SpatialHandler))
 
 
@@ -84,7 +84,7 @@ def _likely_names(array: CheckedNode) -> list[str]:
     named = known.get(array.shape)
     if named is not None:
         return [str(name) for name in named]
-    declared = _places_of(array).get(DIMENSIONS.key)
+    declared = _scopes_of(array).get(DIMENSIONS.key)
     grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
     names = [name or f"dim_{axis}" for axis, name in enumerate(array.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
@@ -96,7 +96,7 @@ def _names_by_shape(group: CheckedNode) -> Mapping[tuple[int, ...], tuple[str | 
     return {array.shape: array.dims for array in reversed(group.arrays) if None not in array.dims}
 
 
-def level_of(array: CheckedNode) -> Level | None:
+def level_of(array: CheckedNode) -> LevelMembership | None:
     """Return the level of a pyramid that an array is in, by the nearest ``multiscales`` layout; None if in none."""
     layouts = ((group.node, array.store.memo(_layout_in, group)) for group in array.ancestors())
     return level_in(((node, layout) for node, layout in layouts if layout is not None), array.node)
@@ -109,14 +109,14 @@ def _layout_in(group: CheckedNode) -> Layout | None:
     return Layout.read(written) if written is not None and is_one else None
 
 
-def _places_of(array: CheckedNode) -> Places:
+def _scopes_of(array: CheckedNode) -> AttributeScopes:
     """Return the places where an attribute about an array may be: the array, its group, its pyramid level."""
 
     def attributes_of(node: Node) -> Fragment | None:
         found = array if node == array.node else array.store.node(node.path)
         return None if found is None else found.all_attributes
 
-    return Places.about(array.node, array.node.group, level_of(array), attributes_of)
+    return AttributeScopes.of(array.node, array.node.group, level_of(array), attributes_of)
 
 
 def _contradicting_names(array: CheckedNode) -> Iterator[Finding]:
