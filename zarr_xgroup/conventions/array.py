@@ -1,4 +1,4 @@
-"""An array as handlers see it: its metadata, what it refers to, and where to report what is wrong."""
+"""The view of an array that handlers are given: its metadata, its references, and where mistakes are reported."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ T = TypeVar("T")
 #: The attribute that lists the conventions an array or group follows.
 CONVENTIONS_KEY = "zarr_conventions"
 
-#: Where it makes no difference in which node something is written.
+#: The node of a value whose reading must not depend on the node that it is written in.
 _NOWHERE = Node(0, "")
 
 
 class Memo:
-    """What functions gave in an open: each is called once for the same values.
+    """A cache of an open: a function is called once for the same values, and its result kept.
 
     Parameters
     ----------
     tree : Tree
-        Knows the documents. What a function gave while one was lacking is not kept: it is called
-        again when that is known.
+        Knows the metadata documents. What a function returned while it lacked a document is not kept: it is called
+        again when the document has been read.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -48,22 +48,23 @@ class Memo:
         self._known: dict[Hashable, Any] = {}
 
     def __call__(self, function: Callable[..., T], *values: Any, by: Hashable = None) -> T:
-        """Return what a function gives for values, or gave for the same before.
+        """Return what a function gives for values, from the cache if it was called with them before.
 
         Parameters
         ----------
         function : callable
-            Not a method of the object that keeps this memo: all would stay in a cycle of objects.
+            The function. Not a method of the object that has this memo: in a cycle of references, all of it would
+            stay in memory until Python's garbage collector runs.
         *values : object
-            What it is called with.
+            The arguments.
         by : hashable, optional
-            What the answer depends on. By default all values.
+            The key of the cache: whatever the result depends on. By default all values.
         """
         key = (function, values if by is None else by)
         if key not in self._known:
             before = len(self._lacking)
             found = function(*values)
-            if len(self._lacking) > before:
+            if len(self._lacking) > before:  # it asked for a document that has not been read
                 return found
             self._known[key] = found
         known: T = self._known[key]
@@ -71,41 +72,47 @@ class Memo:
 
 
 class ArrayView:
-    """One array: what a handler asks about it, and where it reports what is wrong.
+    """One array: its metadata for a handler, and where the handler reports mistakes in them.
 
-    Who opens a group makes one for each array. Nothing is read for it, and nothing of it is to be changed.
+    An open makes one for each array of a group. It reads nothing from the store. Handlers add to `referred`, and
+    change nothing else.
 
     Attributes
     ----------
     node : Node
-        The array: its store and path.
+        The store and path of the array.
     document : Document
-        Its metadata, in the shape of a ``zarr.json``.
+        The metadata document of the array, in the shape of a ``zarr.json``.
     attributes : mapping
-        Its attributes.
+        The attributes of the array.
     dims : tuple of str
-        The names of its dimensions, complete; empty in `axis_names`, which asks for them.
+        The dimension names of the array, one for each axis; empty in `axis_names`, which asks for them.
     shape : tuple of int
-        Its shape.
+        The shape of the array.
     sizes : dict of str to int
         The length of each dimension.
     dim_names : mapping of str to str
-        What dimensions are called here, by the names that the array's metadata give them.
+        The names of dimensions in the Dataset, by the names in the array's metadata.
     chunks : mapping of str to int
-        The chunks that dask should divide the array in, by dimension.
+        The chunk length that dask should use along each dimension.
     siblings : mapping of str to mapping
-        The sizes of the dimensions of all arrays of its group, by the array's name.
+        The sizes of the dimensions of each array of the group, by the name of the array.
     resolver : Resolver
         Follows references for the array.
     referred : set of Node
-        Arrays that it refers to, besides those that become its coordinates; handlers add to it.
+        Arrays that the array refers to, besides those that become its coordinates; handlers add to it.
     findings : list of Finding
-        What was reported.
+        What was reported about the array.
     overruled_crs : Crs or None
-        The CRS that is declared where the data carry one themselves.
-    tree, factory, memo, crs_of, assumed
-        What all arrays of an open have in common: the documents, what makes variables, what functions gave, the CRS
-        that conventions other than `proj` say, and the names of conventions that count as declared by every array.
+        The CRS that attributes declare, where a grid mapping variable says another one, which counts.
+    tree, factory : Tree, VariableFactory
+        The metadata documents of the open, and what makes variables of its arrays.
+    memo : Memo
+        The cache of the open.
+    crs_of : callable
+        Returns the CRS of an array by conventions other than `proj`, or None.
+    assumed : collection of str
+        The names of conventions that the user assumes for all arrays.
     """
 
     def __init__(
@@ -135,7 +142,7 @@ class ArrayView:
         self.chunks = chunks or {}
         self.siblings = {} if siblings is None else siblings
         self.findings: list[Finding] = []
-        # Not `self.report`: in a cycle of objects, all of them would stay until Python looks for such.
+        # Not `self.report`: in a cycle of references, the view would stay in memory until the garbage collector runs.
         self.resolver = Resolver(tree, node, partial(_report_choice, self.findings, node))
         self.referred: set[Node] = set()
         self.overruled_crs: Crs | None = None
@@ -144,11 +151,11 @@ class ArrayView:
         self.memo = memo or Memo(tree)
         self.crs_of = crs_of or (lambda _array: None)
         self.assumed = assumed
-        self._kept: dict[Any, Any] = {}
+        self._results: dict[Any, Any] = {}
 
     @property
     def name(self) -> str:
-        """The array's name in its group."""
+        """The name of the array in its group."""
         return self.node.name
 
     def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
@@ -164,7 +171,7 @@ class ArrayView:
         Returns
         -------
         Fragment or None
-            The value with the place where it is written; None without such a node or attribute, or if it is null.
+            The value with its place; None if there is no such node or attribute, or the attribute is null.
         """
         if node is None:
             node, value = self.node, self.attributes.get(key)
@@ -174,15 +181,15 @@ class ArrayView:
         return None if value is None else Fragment(node, ("attributes", key), value)
 
     def attributes_of(self, node: Node) -> Fragment | None:
-        """Return all attributes of a group or array as one value, or None if there is no such node."""
+        """Return all attributes of a group or array as one JSON object, or None if there is no such node."""
         document = self.tree.document(node)
         return None if document is None else Fragment(node, ("attributes",), document.attributes)
 
     def document_of(self, node: Node) -> Document | None:
         """Return the metadata document of a group or array.
 
-        None if there is no such node, its document cannot be used, or it has not been read yet: then it is
-        read, and the handler is asked about the array again.
+        None if there is no such node, or its document cannot be used. Also None if the document has not been read
+        yet: the open then reads it, and asks the handler about the array again.
         """
         return self.tree.document(node)
 
@@ -191,17 +198,17 @@ class ArrayView:
         return self.document_of(self.node.group.child(name)) if name in self.siblings else None
 
     def read(self, attribute: Attribute, cost: str = "") -> Any:
-        """Return what a described attribute of the array means: what its kind makes of it, such as a `Model`.
+        """Return what a described attribute of the array means, such as a `Model`.
 
-        None if the array does not have it, or it is of no use as a whole; that is reported. What is wrong with
-        members of a model is not: `report_wrong` does.
+        None if the array does not have the attribute, or cannot use it at all, which is reported. Findings about
+        members of a model are not reported here but by `report_wrong`.
 
         Parameters
         ----------
         attribute : Attribute
             The description of the attribute.
         cost : str, optional
-            What the array is opened without if the attribute is of no use.
+            What the array is opened without if the attribute cannot be used.
         """
         written = self.attribute(attribute.key)
         if written is None:
@@ -211,14 +218,16 @@ class ArrayView:
         return found
 
     def stored(self, source: Stored, place: Fragment | None = None) -> Stored:
-        """Return an array of a store as the source of a coordinate, after making sure that it can be opened.
+        """Return a stored array as the source of a coordinate, after making sure that the array can be opened.
+
+        That its fill value or attributes cannot be used is reported, and the array used all the same.
 
         Parameters
         ----------
         source : Stored
-            The array, and how it lies along dimensions.
+            The array with the dimensions that its axes lie along.
         place : Fragment, optional
-            What refers to it, for messages.
+            The reference to the array, for messages. By default this array.
 
         Raises
         ------
@@ -253,42 +262,42 @@ class ArrayView:
         topic: Topic | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """Report what is wrong, or which choice was made.
+        """Report a mistake in the metadata, or a choice that was made.
 
         Parameters
         ----------
         rule : Rule or Topic
-            The rule that is broken; where there is none, `Topic.PROBLEM` or `Topic.CHOICE`.
+            The rule that is broken; without one, `Topic.PROBLEM` or `Topic.CHOICE`.
         place : Fragment or Node
-            Where: the value in question, or where it should be.
+            The value in question, or where it should be.
         text : str or XGroupError
-            What is wrong, without the place. An error has place, rule and remedy itself.
+            The mistake, without the place. An error has place, rule and remedy itself.
         remedy : str, optional
             What to write instead.
         cost : str, optional
             What the array is opened without. By default what is declared at the place.
         topic : Topic, optional
-            What an open warns of. By default that of `rule`; a problem if there is a cost; else
-            an open is silent, and only a check reports it.
+            The topic of the warning of an open. By default that of `rule`, or a problem if there is a cost; without
+            either an open does not warn, and only a check reports the finding.
         severity : {"error", "warning"}, optional
-            Whether an open loses something by it, or can live with it.
+            "error" if an open loses something by the mistake, "warning" if it does not.
         """
         found = report(rule, place, text, remedy, cost, topic=topic, severity=severity)
-        if found.topic is not None:
+        if found.topic is not None:  # a warning names the arrays that it is about
             found = replace(found, arrays=(str(self.node),))
         self.findings.append(found)
 
     def report_wrong(
         self, node: Node, wrong: Model | Iterable[Finding] | None, cost: str = ""
     ) -> None:
-        """Report what reading a model, or values, found wrong, if a part cannot be used.
+        """Report the findings of reading a model, or a value, that are about parts which cannot be used.
 
         Parameters
         ----------
         node : Node
-            Where it is written.
+            The node whose document has the model or value.
         wrong : Model, iterable of Finding or None
-            The model, whose own members count and not those of models in it; or what was found.
+            Findings, or a model with findings about its own members; nested models have theirs reported separately.
         cost : str, optional
             What the array is opened without.
         """
@@ -300,16 +309,16 @@ class ArrayView:
     def try_reporting(
         self, make: Callable[..., T], *arguments: Any, cost: Callable[[], str] = str
     ) -> T | None:
-        """Return what a function gives. If it raises XGroupError, report that and return None.
+        """Return what a function gives, or report the XGroupError that it raises and return None.
 
         Parameters
         ----------
         make : callable
             The function.
         *arguments : object
-            What it is called with.
+            The arguments of the function.
         cost : callable, optional
-            Says what the array is opened without.
+            Returns what the array is opened without; called only if the function raises.
         """
         try:
             return make(*arguments)
@@ -318,7 +327,7 @@ class ArrayView:
             return None
 
     def try_silently(self, make: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a function gives, None if it raises XGroupError; nothing that it finds is reported."""
+        """Return what a function gives, or None if it raises XGroupError, without reporting anything of it."""
         findings, followed = list(self.findings), dict(self.resolver.followed)
         found = self.try_reporting(make, *arguments)
         self.findings[:] = findings
@@ -333,20 +342,20 @@ class ArrayView:
         attributes: Mapping[str, Any] | None = None,
         links: tuple[Link, ...] = (),
     ) -> Interpretation:
-        """Return what `interpret` of a handler returns: these parts, and all that was reported so far.
+        """Return an Interpretation, the result of `interpret`, of these parts and all that was reported so far.
 
         Parameters
         ----------
         *coordinates : Coordinate
-            The array's coordinates.
+            The coordinates of the array.
         crs : Crs, optional
-            Its coordinate reference system.
+            The coordinate reference system of the array.
         geotransform : str, optional
-            The transform of its grid as GDAL writes it, if its coordinates follow from it.
+            The affine transform of the array's grid as GDAL writes it, if the coordinates are computed from it.
         attributes : mapping, optional
-            Added to the array where it has none of the name.
+            Attributes that the array gets unless it has one of the name.
         links : tuple of Link, optional
-            What its CF attributes refer to.
+            The names and paths in CF attributes of the array, with the coordinates that they lead to.
         """
         return Interpretation(
             coordinates,
@@ -360,27 +369,28 @@ class ArrayView:
 
 
 def _report_choice(findings: list[Finding], node: Node, text: str, place: Fragment) -> None:
+    """Add to the findings about an array that a choice was made at a place."""
     findings.append(report(Topic.CHOICE, place, text, arrays=(str(node),)))
 
 
 def once_per_array(function: Callable[[ArrayView], T]) -> Callable[[ArrayView], T]:
-    """Return a function of an array that is called once for each array."""
+    """Decorate a function of an array so that it is called once for each view, which keeps the result."""
 
     @wraps(function)
     def kept(array: ArrayView) -> T:
-        if function not in array._kept:
-            array._kept[function] = function(array)
-        found: T = array._kept[function]
+        if function not in array._results:
+            array._results[function] = function(array)
+        found: T = array._results[function]
         return found
 
     return kept
 
 
 def parse_once(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
-    """Return what a function makes of a value, called once for each text of its attribute.
+    """Return what a function makes of a part of an attribute, called once for each JSON text of the attribute.
 
-    The value's place but for its node is the same wherever the text stands. So the function is not
-    given the node, unless it raises an error, which is to name it.
+    Arrays with the same text share the result, so the function is called with a placeholder for the node. If it
+    raises, it is called again with the node, which the error then names.
     """
     document, keys = array.document_of(fragment.node), fragment.keys
     if document is None or len(keys) < 2 or keys[0] != "attributes":
@@ -393,29 +403,28 @@ def parse_once(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragm
 
 
 def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
-    """Return the attributes of a name of the groups that an array is in, the nearest first."""
+    """Yield the attribute of a name of each group that contains an array, the nearest group first."""
     written = (array.attribute(key, group) for group in array.node.ancestors())
     return (fragment for fragment in written if fragment is not None)
 
 
 def own_array_wins(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether an array of a group is used instead of what metadata declare under its name.
+    """Tell whether a stored array is used instead of the coordinate that attributes declare under its name.
 
-    What the data carry themselves counts, whatever attributes declare: nothing is compared, and nothing reported.
-    Whoever opens, subsets, reprojects and writes data leaves the attributes of conventions behind, and
-    reopening must not bring back what they declare. This holds for coordinates, and for numbers of boundaries and
-    terms; `zarr_xgroup.datasets.naming` decides, which knows what they are called and along what they lie.
+    Stored values count, whatever attributes declare: nothing is compared, and nothing reported. Whoever opens,
+    subsets, reprojects and writes data leaves the attributes of conventions as they were, and reopening must not
+    bring back the coordinates that they declare. This holds for coordinates, and for computed bounds and formula
+    terms; `zarr_xgroup.datasets.naming` decides, which knows their names and dimensions.
 
-    An array that declares conventions may be data. It is a coordinate all the same where it is called like its
-    only dimension.
+    An array that declares conventions itself may be data, and is not used, unless it is a dimension coordinate.
     """
     return dims == (name,) or CONVENTIONS_KEY not in attributes
 
 
 def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
-    """Return the own dimension names of an array, or of another one that it refers to.
+    """Return the dimension names in the metadata of an array, or of another one that it refers to; () if it is unknown.
 
-    One without a name is called ``<array>_dim_<axis>``. A name that an earlier axis has is none: no
+    An axis without a name is called ``<array>_dim_<axis>``, and so is one with the name of an earlier axis: no
     coordinate has a dimension twice.
     """
     document = array.document_of(node)
@@ -427,18 +436,18 @@ def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
 
 
 def shape_of(array: ArrayView, node: Node) -> tuple[int, ...]:
-    """Return the shape of an array, or of another one that it refers to."""
+    """Return the shape of an array, or of another one that it refers to; () if its document is unknown."""
     document = array.document_of(node)
     return () if document is None else tuple(document["shape"])
 
 
 def chunks_along(array: ArrayView, dims: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    """Return name and length of the chunks in which dask should compute what lies along dimensions."""
+    """Return pairs of dimension and chunk length in which dask should compute a variable along dimensions."""
     return tuple((dim, array.chunks[dim]) for dim in dims if dim in array.chunks)
 
 
-def own_array_instead(array: ArrayView, reference: Fragment, name: str) -> Node:
-    """Return the array of the same group that is used because a reference leads nowhere."""
+def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> Node:
+    """Record that the group's own array of a name is used in place of a broken reference, and return its node."""
     node = array.node.group.child(name)
     text = _("leads nowhere; the group's own {name!r} was taken").format(name=name)
     written = str(Reference.parse(reference))

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
-    own_array_instead,
+    fall_back_to_own_array,
     own_array_wins,
     own_dims_of,
     parse_once,
@@ -123,7 +123,7 @@ def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
         own = own_coordinate_of_group(array, Reference.parse(reference).node.rpartition("/")[2])
         if own is None:
             raise
-        return own_array_instead(array, reference, own.name)
+        return fall_back_to_own_array(array, reference, own.name)
 
 
 def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:

@@ -1,4 +1,4 @@
-"""A group or array as `check` of a handler and all rules see it: its metadata, and what is around it."""
+"""The view of a group or array that `check` of a handler and all rules are given: its metadata, and nodes around it."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
 
 
 class CheckedStore:
-    """A store that is checked: all that is known of it.
+    """A store that is checked: its nodes, each made once.
 
     Parameters
     ----------
     tree : Tree
-        What is known; number 0 is the store.
+        The metadata documents of the store, which has number 0, and of the stores that it refers to.
     group : str
-        The path of the group that is checked, with all below it.
+        The path of the group that is checked, with all groups and arrays below it.
     assumed : collection of str
-        The conventions that are assumed of all arrays.
+        The names of conventions that the user assumes for all arrays.
 
     Attributes
     ----------
     memo : Memo
-        What functions gave before.
+        A cache for functions that rules call.
     failed : set of handler classes
-        Third parties' handlers whose rules raised something: they are not asked again.
+        Handlers of plug-ins whose `check` raised an error: they are not asked again.
     """
 
     def __init__(self, tree: Tree, group: str, assumed: Collection[str] = ()) -> None:
@@ -55,7 +55,7 @@ class CheckedStore:
         self._nodes: dict[str, CheckedNode | None] = {}
 
     def node(self, path: str) -> CheckedNode | None:
-        """Return a node by its path, None where there is none that can be used."""
+        """Return the group or array at a path, None if there is none or its document cannot be used."""
         if path not in self._nodes:
             node = Node(0, path)
             document = self.tree.known(node)
@@ -63,7 +63,7 @@ class CheckedStore:
         return self._nodes[path]
 
     def nodes(self) -> Iterator[CheckedNode]:
-        """Yield the groups that are checked, parents first, each before its arrays."""
+        """Yield the groups and arrays that are checked: parents first, each group before its arrays."""
         for node in self.tree.subtree(Node(0, self._group)):
             group = self.node(node.path)
             if group is not None:
@@ -72,7 +72,7 @@ class CheckedStore:
 
     @cached_property
     def by_name(self) -> Mapping[str, list[str]]:
-        """The absolute paths of what is checked, by the last segment."""
+        """The absolute paths of the checked groups and arrays, by name (the last segment of the path)."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for checked in self.nodes():
             found[checked.node.name].append(str(checked.node))
@@ -80,10 +80,7 @@ class CheckedStore:
 
     @cached_property
     def declares_something(self) -> bool:
-        """Whether any node of what is checked, or a group above it, declares a convention.
-
-        So does a root that names NZ-1.0, and whoever assumes one.
-        """
+        """Whether any checked node or a group above declares a convention, the root names NZ-1.0, or one is assumed."""
         root, top = self.node(""), self.node(self._group)
         if self.assumed or (root is not None and names_in_root(root.attributes)):
             return True
@@ -100,9 +97,9 @@ class CheckedNode:
     store : CheckedStore
         The store.
     node : Node
-        Its place; as text its absolute path.
+        The store and path of the group or array; as text the absolute path.
     document : Document
-        Its metadata, in the shape of a ``zarr.json``.
+        The metadata document of the group or array, in the shape of a ``zarr.json``.
     """
 
     store: CheckedStore
@@ -111,27 +108,27 @@ class CheckedNode:
 
     @property
     def is_array(self) -> bool:
-        """Whether it is an array, else it is a group."""
+        """Whether the node is an array, and not a group."""
         return bool(self.document.is_array)
 
     @property
     def attributes(self) -> JsonObject:
-        """Its attributes, not to be changed."""
+        """The attributes of the node, not to be changed."""
         return self.document.attributes
 
     @property
     def all_attributes(self) -> Fragment:
-        """Its attributes as one value, with the place."""
+        """The attributes of the node as one JSON object, with its place."""
         return Fragment(self.node, ("attributes",), self.attributes)
 
     def attribute(self, key: str) -> Fragment | None:
-        """Return one of its attributes with its place, None where there is none or it is null."""
+        """Return an attribute of the node with its place, None if there is none of the name or it is null."""
         value = self.attributes.get(key)
         return None if value is None else Fragment(self.node, ("attributes", key), value)
 
     @cached_property
     def dims(self) -> tuple[str | None, ...]:
-        """The names that an array's metadata give its dimensions."""
+        """The dimension names in the metadata of an array; None for an axis without a name."""
         return declared_dimensions(self.document)
 
     @property
@@ -141,17 +138,17 @@ class CheckedNode:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """The sizes of those of an array's dimensions that have a name."""
+        """The sizes of an array's named dimensions, by name."""
         named = zip(self.dims, self.shape, strict=True)
         return {name: size for name, size in named if name is not None}
 
     @property
     def group(self) -> CheckedNode | None:
-        """The group that it is in, None for the root."""
+        """The group that contains the node, None for the root."""
         return self.store.node(self.node.group.path) if self.node.path else None
 
     def ancestors(self) -> Iterator[CheckedNode]:
-        """Yield the groups that it is in, the nearest first."""
+        """Yield the groups that contain the node, the nearest first."""
         groups = (self.store.node(node.path) for node in self.node.ancestors())
         return (group for group in groups if group is not None)
 
@@ -160,7 +157,7 @@ class CheckedNode:
         return self.store.tree.names(self.node)
 
     def member(self, path: str) -> CheckedNode | None:
-        """Return what is at a path below a group, None where there is nothing that can be read."""
+        """Return the group or array at a path below a group, None if there is none or its document cannot be used."""
         return self.store.node(join_path(self.node.path, path))
 
     @cached_property
@@ -172,7 +169,7 @@ class CheckedNode:
         )
 
     def below(self) -> Iterator[CheckedNode]:
-        """Yield all groups and arrays below a group."""
+        """Yield all groups and arrays below a group, at any depth."""
         for node in self.store.tree.subtree(self.node):
             group = self.store.node(node.path)
             if group is not None:
@@ -181,16 +178,17 @@ class CheckedNode:
                 yield from group.arrays
 
     def is_declared(self, convention: type[ConventionHandler]) -> bool:
-        """Tell whether it or a group that it is in declares a convention, or the root for the store."""
-        known, passed = self.store._declared, []
+        """Tell whether the node, a group that contains it, or the root for the whole store declares a convention."""
+        # Each node on the way up gets the answer of the one where the search ends: many nodes share their ancestors.
+        known, undeclared = self.store._declared, []
         for checked in chain((self,), self.ancestors()):
             key = convention, checked.node
             found = known[key] if key in known else is_declared(convention, checked.attributes)
             if found or key in known:
                 break
-            passed.append(key)
+            undeclared.append(key)
         else:
             root = self.store.node("")
             found = root is not None and is_declared_by_root(convention, root.attributes)
-        known.update(dict.fromkeys(passed, found))
+        known.update(dict.fromkeys(undeclared, found))
         return found

@@ -19,7 +19,7 @@ import numpy as np
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
-    own_array_instead,
+    fall_back_to_own_array,
     own_array_wins,
     own_dims_of,
     shape_of,
@@ -794,7 +794,7 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
         is_as_long = own is not None and own["shape"] == [axis.length]
         if not is_as_long and axis.own_coordinate(name) is None:
             raise
-        found = own_array_instead(array, reference, name)
+        found = fall_back_to_own_array(array, reference, name)
     is_scalar = shape_of(array, found) == ()
     first_only = not axis.is_dimension and not is_scalar
     source = Stored(found, () if is_scalar else (axis.name,), first=first_only)
@@ -923,7 +923,7 @@ def _term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinat
     except XGroupReferenceError:
         if own is None:
             raise
-        found = own_array_instead(array, reference, own.name)
+        found = fall_back_to_own_array(array, reference, own.name)
     shape, dims = shape_of(array, found), fitting_dims(array, found)
     if axis.is_dimension and shape == (axis.length,) and array.sizes.get(dims[0]) != axis.length:
         dims = (axis.name,)  # along the axis, whatever its own dimension is called

@@ -447,7 +447,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         for key, meant in spelt.items():
             reader.report_misspelt(fragment.place(key), meant)
         cls.report_further(fragment, found, reader)
-        # Not what `report_further` has found: written in another way, or null that means something.
+        # `report_further` adds a field to `found` that is written in another way, or whose null means something.
         lacking = [member for name, member in absent if name not in found]
         cls._report_absent(fragment, lacking, frozenset(spelt.values()), reader)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
