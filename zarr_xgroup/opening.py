@@ -20,7 +20,7 @@ from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
 from zarr_xgroup.options import OpenOptions
-from zarr_xgroup.storage.library import groups_instead
+from zarr_xgroup.storage.library import nearest_groups_with_arrays
 
 
 class Opening:
@@ -108,7 +108,7 @@ class Opening:
 
     def _tell_where_arrays_are(self, group: str) -> None:
         """Note a warning if the group that is opened holds no array, though groups below it do."""
-        found = tuple(f"/{path}" for path in groups_instead(self._library, group))
+        found = tuple(f"/{path}" for path in nearest_groups_with_arrays(self._library, group))
         if found:
             message = _(
                 "Group {path} of {store} holds no array. Groups below it do: {names}. Open one of "

@@ -1,4 +1,4 @@
-"""What makes an open, or the use of another store or of a part of one, impossible: said with what would help."""
+"""Errors of opening and reading stores, groups and references, with what would help in their texts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ NAMED_GROUPS = 10
 
 @contextmanager
 def blaming(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
-    """Raise what a storage library raises within as the error of a store that cannot be opened.
+    """Turn any exception raised within into the XGroupStoreError of a store that cannot be opened.
 
-    They raise errors of all kinds, with no common root. What is to pass does, and so do warnings, which the
-    user may have made errors.
+    Storage libraries raise errors of all kinds, with no common base class. Exceptions of class `but` pass
+    unchanged, and so do the package's own and warnings, which the user may have made errors.
     """
     try:
         yield
@@ -39,7 +39,7 @@ def blaming(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why a store or a part of it cannot be read: the kind of failure, and its text."""
+    """Return in words why reading failed: the kind of failure, such as a timeout, and the redacted text of the error."""
     chain = list(chain_of(error))
     text = redact(str(error))
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -68,33 +68,35 @@ def reason_of(error: BaseException) -> str:
 
 
 def _marks_of(error: BaseException) -> Iterator[str]:
-    """Yield what tells an error's cause: its classes, a status of HTTP, a number of the system, a first word."""
+    """Yield marks by which an error is classified: names of its classes, its HTTP status, its errno."""
     yield from (kind.__name__ for kind in type(error).__mro__)
     yield f"status{error.status if hasattr(error, 'status') else getattr(error, 'code', None)}"
     yield f"errno{getattr(error, 'errno', None)}"
-    if str(error).startswith("Forbidden:"):  # as gcsfs has it
+    if str(error).startswith("Forbidden:"):  # the text of gcsfs for HTTP 403
         yield "Forbidden"
 
 
-# What is there, and what is not.
+# Checks that a group exists.
 
 
 def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
-    """Raise an error, which names groups near it, unless the group asked for is there and a group.
+    """Raise an error unless there is a group at the path asked for.
+
+    Its text names all groups if consolidated metadata have them, else the groups `near` the path.
 
     Raises
     ------
     XGroupGroupError
-        If it is not there, or an array.
+        If there is no node, or an array.
     XGroupError
-        Whatever is wrong with its document.
+        If the document of the node cannot be read or understood.
     """
     node, name = Node(0, group), tree.stores[0].name
     document = tree.known(node)
     if document is None:
         problem = tree.problems.get(node)
         if problem is not None:
-            raise of_store(problem, name)
+            raise with_store_name(problem, name)
         message = _("There is no group {group!r} in {store}").format(group=f"/{group}", store=name)
         is_all_known = tree.stores[0].consolidated_at == ""
         groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
@@ -113,7 +115,10 @@ def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
 
 
 def check_not_stale(tree: Tree, read: Iterable[str]) -> None:
-    """Raise XGroupGroupError if a node that was read is not in the consolidated metadata."""
+    """Raise XGroupGroupError if a node that was read is missing from the consolidated metadata: these are stale.
+
+    `read` has the paths of the nodes.
+    """
     store = tree.stores[0]
     for node in (Node(0, path) for path in read):
         can_be_stale = node.path != store.consolidated_at and tree.is_consolidated(node)
@@ -127,7 +132,7 @@ def check_not_stale(tree: Tree, read: Iterable[str]) -> None:
 
 
 def check_foreign_root(found: Found) -> ZarrFormat:
-    """Return the format of a foreign store, or raise XGroupStoreError unless its root is a group."""
+    """Return the Zarr format of a store by the documents of its root; raise XGroupStoreError unless that is a group."""
     zarr_format = format_of(found) or 3
     document, problem = node_document(found, zarr_format, "/")
     if problem is None and document is None:
@@ -148,13 +153,13 @@ def check_foreign_root(found: Found) -> ZarrFormat:
 
 
 def first_error(found: Iterable[Found]) -> XGroupError | None:
-    """Return the first error of reading documents, None if all were read or are absent."""
+    """Return the first error among documents read, None if each was read or does not exist."""
     values = (value for documents in found for value in documents.values())
     return next((value for value in values if isinstance(value, XGroupError)), None)
 
 
-def of_store(error: XGroupError, store: str) -> XGroupError:
-    """Return the same error with the name of the store in its text."""
+def with_store_name(error: XGroupError, store: str) -> XGroupError:
+    """Return a copy of an error with the name of the store in front of its text."""
     named = type(error)(_("{store}: {reason}").format(store=store, reason=error))
     named.__cause__ = error.__cause__
     return named

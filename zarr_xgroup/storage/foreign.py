@@ -87,7 +87,7 @@ class ForeignStores:
         self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._networks: dict[int, Network] = {}
 
-    def begin_at(self, uri: str) -> None:
+    def note_user_store(self, uri: str) -> None:
         """Note where the store is that the user opened: what lies in it is no other store."""
         self._place = place_of(uri)
 

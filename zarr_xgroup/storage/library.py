@@ -1,6 +1,6 @@
 """The stores of one open: each metadata document is read at most once, and only if it is needed.
 
-With its stores the only thing of an open that changes.
+The library and its stores are all of an open that changes.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from zarr_xgroup.storage.failures import (
     reason_of,
 )
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
-from zarr_xgroup.storage.opening import describe_store, named_by, open_store, uri_of
+from zarr_xgroup.storage.opening import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.reading import StoreReader, wait
 from zarr_xgroup.storage.start import find_start, groups_near
-from zarr_xgroup.storage.stores import OpenStore, known_store
+from zarr_xgroup.storage.stores import OpenStore, store_record
 
 T = TypeVar("T")
 
-#: Which values of an array are read: all, or the first and the last one.
+#: Which values of an array are read: all, or the first and the last one (the ends).
 Part: TypeAlias = Literal["all", "ends"]
 
-#: How many groups are named that hold arrays where one holds none, and of how many on each level
-#: the members are read to find these.
+#: How many groups a message names in place of one that has no arrays, or of a pattern that none matches.
 _MOST_NEAR = 8
-_MOST_LOOKED_AT = 100
-#: How many groups are compared with a pattern that none matches.
+#: How many groups of each level are read to find groups with arrays: each costs requests.
+_MOST_READ_PER_LEVEL = 100
+#: How many groups are compared with a pattern that none matches: `difflib` takes long.
 _MOST_COMPARED = 1000
 
 
@@ -55,16 +55,16 @@ class Library:
     Parameters
     ----------
     options : ForeignOptions
-        How other stores are opened that references lead to.
+        How foreign stores, to which references lead, are opened.
 
     Attributes
     ----------
     tree : Tree
-        What is known of the stores; number 0 is the one that is opened.
+        The documents of the stores; number 0 is the store that the user opened.
     stores : list of OpenStore
         The stores themselves, by number.
     pattern : Pattern or None
-        Which groups below the one that is opened are asked for; None for all.
+        The pattern of groups that the user asked for, None if a single group.
     """
 
     def __init__(self, options: ForeignOptions) -> None:
@@ -80,23 +80,23 @@ class Library:
         Parameters
         ----------
         store_like : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
-            Whatever zarr opens as a store, or an object with such a `store`.
+            Whatever zarr opens as a store, or an object with a `store` that zarr opens.
         options : StoreOptions
             The group, and how to open the store.
 
         Returns
         -------
         library : Library
-            Of the whole store, whichever group was asked for.
+            The library of the whole store, whichever group was asked for.
         group : str
-            The group's normalized path in it; where a pattern was given, that of the group it begins at.
+            The normalized path of the group in the store; of a pattern, the path that it is relative to.
 
         Raises
         ------
         XGroupStoreNotFoundError
-            If there is no store, or nothing of Zarr in it.
+            If there is no store, or no Zarr node in it.
         XGroupStoreError
-            If it cannot be opened or read, or consolidated metadata is required and missing.
+            If the store cannot be opened or read, or consolidated metadata is required and missing.
         XGroupGroupError
             If the store has no such group, or has an array there.
         XGroupMetadataError
@@ -104,27 +104,28 @@ class Library:
         XGroupPathError
             If `group` cannot be a path.
         """
-        store_like, options = named_by(store_like, options)
+        store_like, options = resolved(store_like, options)
         library = cls(options)
-        return library, wait(_open(library, store_like, options))
+        return library, wait(_open_first(library, store_like, options))
 
     @classmethod
     def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
-        """Return the library of a store that is open already, of which no document is read yet."""
+        """Return a library of a store that is open already; no document is read yet."""
         library = cls({})
         name = describe_store(store)
-        library.add(store, known_store(store, name, zarr_format), uri_of(store))
+        library.add(store, store_record(store, name, zarr_format), uri_of(store))
         return library
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found about stores as a whole."""
+        """Problems of consolidated metadata and listings, of all stores."""
         return [finding for store in self.stores for finding in store.findings]
 
     def ask(self, question: Callable[[], T]) -> T:
-        """Return the answer to a question about the tree, asked again until it lacks nothing.
+        """Return what a function of the tree returns once the tree has all documents that it needs.
 
-        All that it lacks is read at once. Until then neither its answer counts nor what it raises.
+        The function is called again and again; documents missing in one call are read concurrently before
+        the next. What a call with missing documents returns or raises is ignored.
         """
         lacking = self.tree.lacking
         while True:
@@ -137,10 +138,12 @@ class Library:
             else:
                 if not lacking:
                     return answer
-            wait(self._read(frozenset(lacking)))
+            wait(self._read_lacking(frozenset(lacking)))
 
     def read_group(self, group: str, *, is_tree: bool = False) -> None:
-        """Read the documents of a group's children, and of the groups it is in.
+        """Read the documents of a group's children, and of the groups above it.
+
+        `is_tree` says that child groups will be listed next.
 
         Raises
         ------
@@ -148,7 +151,7 @@ class Library:
             If the group's members cannot be listed.
         """
         node = Node(0, group)
-        if self.pattern is not None and not is_tree:  # which asks for several
+        if self.pattern is not None and not is_tree:  # several groups, for a reader of one
             check_group(self.tree, join_path(group, self.pattern.text.strip("/")), [])
         wait(self.stores[0].read_members([node], is_tree=is_tree))
         if not self.tree.is_listed(node):
@@ -166,12 +169,14 @@ class Library:
         wait(self.stores[0].read_below(Node(0, group)))
 
     def read_matching(self, pattern: Pattern) -> list[Node]:
-        """Read all groups that match a pattern and those that they are in, and return them, parents first.
+        """Read all groups that match a pattern and the groups above them; return both, parents first.
+
+        Warns, with the nearest paths, if no group matches.
 
         Raises
         ------
         XGroupStoreError
-            If the members of the group that it begins at cannot be listed.
+            If the group that the pattern is relative to cannot be listed.
         """
         store, top = self.stores[0], Node(0, pattern.top)
         wait(store.read_members([top]))
@@ -195,13 +200,14 @@ class Library:
         return groups
 
     def read_beside_consolidated(self, group: str) -> int:
-        """Return the number under which the tree has what nodes' own documents say of a consolidated group.
+        """Read the nodes' own documents of a consolidated group, as a second store of the tree; return its number.
 
-        All those that are consolidated are read at once; then all others, as far as they can be listed.
+        Nodes that are consolidated are read at once; then all others, as far as groups can be listed. With
+        a pattern only the groups that match are read.
         """
         store, known = self.stores[0].store, self.tree.stores[0]
-        itself = known_store(store, known.name, known.zarr_format)
-        beside = self.add(store, itself, ignores_consolidated=True)
+        record = store_record(store, known.name, known.zarr_format)
+        beside = self.add(store, record, ignores_consolidated=True)
         top = beside.node(group)
         if (pattern := self.pattern) is not None:
             known_groups = [node.path for node in self.tree.subtree(Node(0, group))]
@@ -221,12 +227,12 @@ class Library:
         Parameters
         ----------
         arrays : mapping
-            By node, and which of its values are wanted.
+            The arrays, by node and by which of their values are wanted.
 
         Returns
         -------
         dict
-            All values, the first and the last one, or the XGroupStoreError of reading them.
+            By the same keys: all values, the first and the last one, or the XGroupStoreError of reading.
         """
 
         async def read() -> list[Any]:
@@ -240,23 +246,23 @@ class Library:
         return dict(zip(arrays, wait(read()), strict=True)) if arrays else {}
 
     def zarr_store(self, number: int) -> Store:
-        """Return an open store."""
+        """Return the zarr store with a number of the tree."""
         return self.stores[number].store
 
     @property
     def closer(self) -> Callable[[], None] | None:
-        """A function that closes the stores that were opened here, and holds nothing else.
+        """A function that closes the stores that the package opened; None if there are none.
 
-        Not a method of the library, lest Datasets keep and pickle that.
+        No method of the library: a Dataset keeps and pickles the function, and all that it refers to.
         """
         stores = tuple(opened.store for opened in self.stores if opened.closes)
         if len(stores) == 1:
             return stores[0].close
-        return partial(_close, stores) if stores else None
+        return partial(_close_all, stores) if stores else None
 
     def close(self) -> None:
-        """Close all stores that were opened here."""
-        _close(opened.store for opened in self.stores if opened.closes)
+        """Close all stores that the package opened."""
+        _close_all(opened.store for opened in self.stores if opened.closes)
 
     def release(self) -> None:
         """Forget all documents; the stores stay open."""
@@ -265,9 +271,12 @@ class Library:
             opened.listings.clear()
 
     def add(self, store: Store, known: KnownStore, uri: str | None = None, **how: Any) -> OpenStore:
-        """Add an open store with what is known of it, the one that is opened with its URI; see `OpenStore`."""
+        """Add an open store with its record, and return it; `how` are further arguments of `OpenStore`.
+
+        The `uri` is given only for the store that the user opened.
+        """
         if uri is not None:
-            self._foreign.begin_at(uri)
+            self._foreign.note_user_store(uri)
         self.tree.stores.append(known)
         opened = OpenStore(len(self.stores), store, self.tree, **how)
         self.stores.append(opened)
@@ -276,7 +285,7 @@ class Library:
     async def _open_foreign(
         self, location: str, options: dict[str, Any] | None, name: str, limits: ForeignLimits
     ) -> int:
-        """Open a store that a reference leads to and return its number.
+        """Open a store that a reference leads to, read its root, and return its number in the tree.
 
         Raises
         ------
@@ -290,25 +299,26 @@ class Library:
         try:
             reader = StoreReader(store, limits.timeout, most=limits.document)
             found = await reader.node("", METADATA_KEYS)
-            known = known_store(store, name, check_foreign_root(found), is_foreign=True)
+            record = store_record(store, name, check_foreign_root(found), is_foreign=True)
         except BaseException:
             store.close()
             raise
-        opened = self.add(store, known, closes=True, limits=limits)
+        opened = self.add(store, record, closes=True, limits=limits)
         self.tree.learn_node(opened.node(""), found)
         opened.learn_consolidated({"": found}, None)
         return opened.number
 
-    async def _read(self, lacking: Collection[Lack]) -> None:
-        """Read what is lacking, concurrently.
+    async def _read_lacking(self, lacking: Collection[Lack]) -> None:
+        """Read the documents, listings and foreign stores that the tree lacks, concurrently.
 
         Raises
         ------
         XGroupStoreError
-            If it is lacking even so: to ask again would never end.
+            If something is lacking even so: `ask` would never end.
         """
 
         async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
+            """Open the store at a URI, as store `number` refers to it, and read documents at paths."""
             root = await self._foreign.root(uri, number)
             self.tree.links[number, uri] = root
             if isinstance(root, Node):
@@ -318,7 +328,7 @@ class Library:
         links: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
         documents: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         members: defaultdict[OpenStore, list[Node]] = defaultdict(list)
-        # The same order each time: of URIs that name one store the first is that by which it is opened.
+        # The same order each time: of several URIs of one store the first is used to open it.
         for node, of_members, uri in sorted(lacking, key=lambda lack: (lack.uri or "", str(lack))):
             if uri is not None:
                 links[node.store, uri].append(node.path)
@@ -334,8 +344,11 @@ class Library:
             raise XGroupStoreError(message)
 
 
-def groups_instead(library: Library, opened: str) -> list[str]:
-    """Return, if a group that was read holds no array, the nearest groups below it that do, at most eight."""
+def nearest_groups_with_arrays(library: Library, opened: str) -> list[str]:
+    """Return the nearest groups with arrays below a group without arrays, at most eight.
+
+    [] if the group opened has arrays, or has one that cannot be read. A breadth-first search.
+    """
     tree, node = library.tree, Node(0, opened)
     broken = (wrong.group for wrong in tree.problems if wrong.path and wrong.store == 0)
     if tree.arrays(node) or node in broken:
@@ -344,41 +357,42 @@ def groups_instead(library: Library, opened: str) -> list[str]:
     level = [node]
     while level and len(found) < _MOST_NEAR:
         below = (parent.child(name) for parent in level for name in tree.groups(parent))
-        level = list(islice(below, _MOST_LOOKED_AT))
+        level = list(islice(below, _MOST_READ_PER_LEVEL))
         wait(library.stores[0].read_members(level, is_tree=True, with_parents=False))
         found += [group.path for group in level if tree.arrays(group)]
     return found[:_MOST_NEAR]
 
 
-def _close(stores: Iterable[Store]) -> None:
+def _close_all(stores: Iterable[Store]) -> None:
+    """Close stores; a function of the module, so that `closer` can be pickled."""
     for store in stores:
         store.close()
 
 
-async def _open(library: Library, store_like: Any, options: StoreOptions) -> str:
-    """Open the store of a library, and return the path of the group asked for."""
+async def _open_first(library: Library, store_like: Any, options: StoreOptions) -> str:
+    """Open the store that the user named as the first of a library; return the path of the group asked for."""
     # As zarr has it: a backslash in the path of a group is a slash.
     given = (options.get("group") or "").replace("\\", "/")
     asked = normalize_path(given, is_served=False)
     is_pattern = not set("*?[").isdisjoint(asked)
     start = await find_start(store_like, "" if is_pattern else asked, options)
     try:
-        # 1. What was found where the store begins.
+        # 1. Add the store to the library, with the documents read first.
         tree, consolidated = library.tree, options.get("consolidated")
         name = describe_store(start.store_like)
         opened = library.add(
             start.store,
-            known_store(start.store, name, start.zarr_format or 3),
+            store_record(start.store, name, start.zarr_format or 3),
             uri_of(start.store_like),
             closes=start.is_opened_here,
             ignores_consolidated=consolidated is False,
-            named=start.named,
+            user_path=start.user_path,
         )
         for path, values in start.found.items():
             tree.learn_node(opened.node(path), values)
         opened.learn_consolidated(start.found, consolidated)
 
-        # 2. Whether the group is there, and a group.
+        # 2. Check that the group exists and is no array.
         group = opened.node(start.group)
         check_not_stale(tree, start.found)
         is_there = tree.known(group) is not None or group in tree.problems
@@ -388,13 +402,13 @@ async def _open(library: Library, store_like: Any, options: StoreOptions) -> str
         if start.listing is not None and not tree.is_listed(group):
             opened.keep_listing(group, await start.listing)
 
-        # 3. A pattern, unless a group is called so.
+        # 3. A pattern, unless there is a group of that very name.
         if is_pattern:
-            called_so = opened.node(join_path(start.group, asked))
-            await opened.read_documents([called_so])
-            document = tree.known(called_so)
+            namesake = opened.node(join_path(start.group, asked))
+            await opened.read_documents([namesake])
+            document = tree.known(namesake)
             if document is not None and not document.is_array:
-                group = called_so
+                group = namesake
             else:
                 text = f"/{asked}" if given.startswith("/") else asked
                 library.pattern = Pattern(start.group, text)

@@ -61,7 +61,7 @@ def describe_store(store_like: object) -> str:
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
 
 
-def named_by(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
+def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
     """Return the URL that an asset of pystac or a path of universal_pathlib stands for, and options.
 
     Those that it comes with count where none are given. All else is returned as it is; TypeError is raised if

@@ -79,7 +79,7 @@ class StoreReader:
         count(1, 0)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
-    async def beginning(self, size: int) -> bytes:
+    async def first_bytes(self, size: int) -> bytes:
         """Return the first bytes of the file that stands where the store should be; none if it cannot be read."""
 
         async def first() -> bytes:

@@ -1,4 +1,4 @@
-"""Where an open starts: the root of the store that an address leads into, and what is read first."""
+"""Where an open starts: the root of the store that an address leads into, and the documents read first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zarr_xgroup.metadata.documents import (
 )
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.failures import NAMED_GROUPS, first_error, of_store
+from zarr_xgroup.storage.failures import NAMED_GROUPS, first_error, with_store_name
 from zarr_xgroup.storage.opening import (
     describe_store,
     is_served,
@@ -36,52 +36,53 @@ from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many child folders are probed for groups when a path is no Zarr store.
 _MOST_PROBED = 100
-#: How long a server may take to send the beginning of what is no Zarr store.
-_SECONDS = 10.0
-#: How many bytes are looked at of a file that is no Zarr store.
-_LOOKED_AT = 512
+#: How many seconds a server may take to send the first bytes of a file that is no Zarr store: they only
+#: make an error message better.
+_FIRST_BYTES_TIMEOUT = 10.0
+#: How many bytes of that file are read: enough for the magic number or the first keys of JSON.
+_MOST_FIRST_BYTES = 512
 
 
 @dataclass
 class Start:
-    """What an open starts from.
+    """The store of an open, the group asked for, and the documents read first.
 
     Attributes
     ----------
     store : zarr.abc.store.Store
         The store, from its root on.
     store_like : str, os.PathLike, ...
-        What a user would give to open this store.
-    named : str
-        The path in it of what the user gave.
+        What a user would give to open this store from its root on.
+    user_path : str
+        The path, in the store, of the address that the user gave.
     group : str
         The path of the group asked for.
     found : dict of str to mapping
-        The metadata documents of the root, of what the user gave, and of the group asked for, by path.
+        The metadata documents of the root, at `user_path`, and of the group asked for, by path.
     listing : asyncio.Future, optional
-        The names in the group, if they are asked for at the same time.
+        The names in the group, if it is listed while the documents are read.
     """
 
     store: Store
     store_like: Any
-    named: str
+    user_path: str
     group: str
     found: dict[str, Found]
     listing: asyncio.Future[set[str] | XGroupStoreError] | None = None
 
     @property
     def zarr_format(self) -> ZarrFormat | None:
-        """The format of the first node that is there; None if there is none."""
-        formats = (format_of(self.found.get(path, {})) for path in (self.group, self.named, ""))
+        """The Zarr format of the group, else of the node at `user_path`, else of the root; None if none exists."""
+        formats = (format_of(self.found.get(path, {})) for path in (self.group, self.user_path, ""))
         return next((zarr_format for zarr_format in formats if zarr_format is not None), None)
 
     @property
     def is_opened_here(self) -> bool:
-        """Whether the store was opened here, and not by the user."""
+        """Whether the package opened the store, and not the user."""
         return self.store is not getattr(self.store_like, "store", self.store_like)
 
     def give_up(self) -> None:
-        """Close the store if it was opened here, and ask for no names any more."""
+        """Cancel the listing, and close the store unless the user opened it."""
         if self.listing is not None:
             self.listing.cancel()
         if self.is_opened_here:
@@ -89,25 +90,28 @@ class Start:
 
 
 async def find_start(store_like: Any, asked: str, options: StoreOptions) -> Start:
-    """Open what the user named, or the store that it leads into, and read the first documents.
+    """Open the store that an address leads into, or is, and read the first documents.
+
+    An address like ``a.zarr/b`` is first tried as group ``b`` of the store ``a.zarr``, so that attributes
+    of groups above are known; if ``a.zarr`` is no Zarr group, the address is opened as a store.
 
     Raises
     ------
     XGroupStoreNotFoundError, XGroupStoreError
-        If neither what is named nor the group is there, or can be read.
+        If neither the node at the address nor the group exists, or can be read.
     """
     known: dict[str, Found] = {}
     if (address := root_of(store_like)) is not None:
-        with suppress(XGroupStoreError):  # a root that may not be opened is none
+        with suppress(XGroupStoreError):  # without access to the root, the address is the store
             start = await _start_at(*address, asked, options)
             if _is_group(start.found[""], start.zarr_format):
                 return start
             start.give_up()
-            known = {"": start.found[start.named], asked: start.found[start.group]}
+            known = {"": start.found[start.user_path], asked: start.found[start.group]}
     start = await _start_at(store_like, "", asked, options, known)
     if start.zarr_format is None:
         try:
-            raise await _why_nothing(start, options)
+            raise await _not_found_error(start, options)
         finally:
             start.give_up()
     return start
@@ -115,37 +119,41 @@ async def find_start(store_like: Any, asked: str, options: StoreOptions) -> Star
 
 async def _start_at(
     store_like: Any,
-    behind: str,
+    path_in_store: str,
     asked: str,
     options: StoreOptions,
     known: dict[str, Found] | None = None,
 ) -> Start:
-    """Open a store; read its root, the path behind that, and the group asked for below that, as far as not known."""
+    """Open a store; read the documents of its root, of `path_in_store`, and of the group `asked` below that.
+
+    Documents in `known`, by path, are not read again. The store is closed if reading fails.
+    """
     place = await open_store(store_like, options.get("storage_options"))
-    start = Start(place.store, store_like, join_path(place.path, behind), "", {})
+    start = Start(place.store, store_like, join_path(place.path, path_in_store), "", {})
     try:
         start.group = join_path(
-            start.named, normalize_path(asked, is_served=is_served(place.store))
+            start.user_path, normalize_path(asked, is_served=is_served(place.store))
         )
         reader = StoreReader(place.store)
         # The group's members are listed along with the first requests, in case they are not
         # consolidated: over a network it is waiting that takes time.
         if not options.get("consolidated") and supports_listing(place.store):
             start.listing = asyncio.ensure_future(reader.names(start.group))
-        # Of what is above the address a document counts, and not what it keeps of those below.
-        of_groups = list(_keys(options))
-        keys = dict.fromkeys((start.named, start.group), of_groups)
-        above = [key for key in of_groups if key != CONSOLIDATED_V2]
+        # Of groups above the address only the documents count, not their consolidated metadata.
+        group_keys = list(_group_keys(options))
+        keys = dict.fromkeys((start.user_path, start.group), group_keys)
+        keys_above = [key for key in group_keys if key != CONSOLIDATED_V2]
         start.found = dict(known or {})
-        if start.listing is None and start.group and not start.named and not start.found:
-            # What the root keeps of the group is all that engine zarr asks for, too.
+        if start.listing is None and start.group and not start.user_path and not start.found:
+            # Consolidated metadata of the root are all that engine zarr reads, too: one request.
             root = start.found[""] = await reader.node("", keys[""])
-            can_keep = getattr(start.store, "supports_consolidated_metadata", True)
-            if can_keep and _has_consolidated(root, start.group, options):
+            is_supported = getattr(start.store, "supports_consolidated_metadata", True)
+            if is_supported and _is_consolidated_group(root, start.group, options):
                 return start
         paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
-        found = await gather(lambda path: reader.node(path, keys.get(path, above)), paths)
+        found = await gather(lambda path: reader.node(path, keys.get(path, keys_above)), paths)
         start.found |= dict(zip(paths, found, strict=True))
+        # No group: a v2 array at its path makes the error say so.
         if format_of(start.found[start.group]) is None and options.get("zarr_format") != 3:
             array = await reader.node(start.group, NODE_KEYS[2][:1])
             start.found[start.group] = {**start.found[start.group], **array}
@@ -155,8 +163,8 @@ async def _start_at(
     return start
 
 
-def _keys(options: StoreOptions) -> Iterator[str]:
-    """Yield the keys of groups, those that engine zarr asks for; arrays of Zarr v2 have another one."""
+def _group_keys(options: StoreOptions) -> Iterator[str]:
+    """Yield the keys of a group's documents, as engine zarr asks for them; ``.zarray`` of v2 arrays is not among them."""
     zarr_format = options.get("zarr_format")
     if zarr_format in (None, 3):
         yield from NODE_KEYS[3]
@@ -166,36 +174,39 @@ def _keys(options: StoreOptions) -> Iterator[str]:
             yield CONSOLIDATED_V2
 
 
-def _has_consolidated(root: Found, group: str, options: StoreOptions) -> bool:
-    """Tell whether there is such a group in the consolidated metadata of a root."""
+def _is_consolidated_group(root: Found, group: str, options: StoreOptions) -> bool:
+    """Tell whether the consolidated metadata of the root have a group at a path."""
     zarr_format = format_of(root)
     if options.get("consolidated") is False or zarr_format is None:
         return False
-    with suppress(XGroupError):  # told where they are taken over
+    with suppress(XGroupError):  # reported by OpenStore.learn_consolidated
         nodes = consolidated_nodes(root, zarr_format, "/") or {}
         return group in nodes and _is_group(nodes[group], zarr_format)
     return False
 
 
 def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
-    """Tell whether documents are those of a group, which names its format: not all JSON is Zarr."""
+    """Tell whether documents are those of a group that states its Zarr format: not all JSON is Zarr."""
     document = node_document(found, zarr_format, "")[0] if zarr_format else None
-    says: object = None if document is None or document.is_array else document.get("zarr_format")
-    return says is not None and says == zarr_format
+    stated: object = None if document is None or document.is_array else document.get("zarr_format")
+    return stated is not None and stated == zarr_format
 
 
-# What is there if that is not.
+# What there is in place of a group that does not exist: for error messages.
 
 
-async def _why_nothing(start: Start, options: StoreOptions) -> XGroupError:
-    """Return the error of a store without a root or the group asked for; it names what is there instead."""
+async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
+    """Return the error of a store without a root or the group asked for; its text names what exists instead.
+
+    That is, in this order: a group of the other Zarr format, a file of another kind, child groups.
+    """
     name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
     problem = first_error(start.found.values())
     asked = options.get("zarr_format")
     if problem is None and asked is not None:
         other: ZarrFormat = 2 if asked == 3 else 3
-        ends = await gather(lambda path: reader.node(path, NODE_KEYS[other]), ["", group])
-        if other in map(format_of, ends):
+        nodes = await gather(lambda path: reader.node(path, NODE_KEYS[other]), ["", group])
+        if other in map(format_of, nodes):
             message = _(
                 "There is no Zarr v{asked} group {group!r} in {store}, but what is there is Zarr v{there}: "
                 "open it with zarr_format={there}, or leave that out"
@@ -203,13 +214,15 @@ async def _why_nothing(start: Start, options: StoreOptions) -> XGroupError:
             return XGroupStoreNotFoundError(
                 message.format(asked=asked, group=f"/{group}", store=name, there=other)
             )
-    inside = [] if problem is not None else await _groups_in(reader, "")
-    first = b"" if inside else await StoreReader(start.store, _SECONDS).beginning(_LOOKED_AT)
+    children = [] if problem is not None else await _child_groups(reader, "")
+    first = b""
+    if not children:
+        first = await StoreReader(start.store, _FIRST_BYTES_TIMEOUT).first_bytes(_MOST_FIRST_BYTES)
     if kind := _kind_of_file(first, may_be_text=problem is None):
         message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=kind)
         return XGroupStoreNotFoundError(message)
     if problem is not None:
-        return of_store(problem, name)
+        return with_store_name(problem, name)
     message = _("There is no Zarr group at {store}: it has neither a zarr.json nor a .zgroup")
     if group:
         message = _(
@@ -217,14 +230,14 @@ async def _why_nothing(start: Start, options: StoreOptions) -> XGroupError:
             "store is a zarr.json or a .zgroup"
         )
     message = message.format(group=f"/{group}", store=name)
-    if inside:
+    if children:
         named = _("; there are groups in it, to be asked for by group=...: {names}")
-        message += named.format(names=", ".join(map(repr, inside[:NAMED_GROUPS])))
+        message += named.format(names=", ".join(map(repr, children[:NAMED_GROUPS])))
     return XGroupStoreNotFoundError(message)
 
 
 def _kind_of_file(first: bytes, *, may_be_text: bool) -> str:
-    """Return, in words, what a file is that begins so, with what opens it; "" if that is not known."""
+    """Return the format of a file by its first bytes (magic number) and what opens it, in words; "" if unknown."""
     netcdf, raster = "engine='netcdf4'", "engine='rasterio' of rioxarray"
     for beginnings, name, option in (
         ((b"\x89HDF\r\n\x1a\n",), "HDF5 (netCDF-4)", "engine='h5netcdf'"),
@@ -245,31 +258,32 @@ def _kind_of_file(first: bytes, *, may_be_text: bool) -> str:
         return _("it is a file of references of kerchunk: name it reference::...")
     if begin.startswith(b"{") and b'"stac_version"' in first:
         return _("it is a STAC document: open the href of one of its assets")
-    # The last letter may be cut off; what begins with "<" is a server's page about what is not there.
+    # A UTF-8 letter of up to four bytes may be cut off at the end of the bytes read.
     text = first.decode("utf-8", errors="ignore")
-    is_whole = len(first) - len(text.encode()) < (4 if len(first) == _LOOKED_AT else 1)
+    is_whole = len(first) - len(text.encode()) < (4 if len(first) == _MOST_FIRST_BYTES else 1)
     is_text = is_whole and all(letter.isprintable() or letter.isspace() for letter in text)
-    is_told = may_be_text and bool(begin) and not begin.startswith(b"<")
-    return _("it is a file of text") if is_text and is_told else ""
+    # What begins with "<" is the page of a server about a missing file.
+    is_file = may_be_text and bool(begin) and not begin.startswith(b"<")
+    return _("it is a file of text") if is_text and is_file else ""
 
 
 async def groups_near(store: Store, group: str) -> list[str]:
-    """Return the nearest existing group above one that does not exist, and its child groups."""
+    """Return the nearest existing group above a missing group, and its child groups; [] if only an empty root exists."""
     reader = StoreReader(store)
     above = ["", *ancestor_paths(group)]
     keys = [*NODE_KEYS[3], *NODE_KEYS[2]]
     found = zip(above, await gather(lambda path: reader.node(path, keys), above), strict=True)
     there = [path for path, values in found if _is_group(values, format_of(values))]
-    inside = await _groups_in(reader, there[-1]) if there else []
-    return there[-1:] + inside if inside or there != [""] else []
+    children = await _child_groups(reader, there[-1]) if there else []
+    return there[-1:] + children if children or there != [""] else []
 
 
-async def _groups_in(reader: StoreReader, at: str) -> list[str]:
-    """Return the groups directly in a place, as far as it can be listed; likely ones first."""
-    listed = await reader.names(at)
+async def _child_groups(reader: StoreReader, parent: str) -> list[str]:
+    """Return the paths of child groups, those named ``*.zarr`` first; [] if the parent cannot be listed."""
+    listed = await reader.names(parent)
     usable = filter(is_node_name, listed if isinstance(listed, set) else ())
     names = sorted(usable, key=lambda name: (not name.endswith(".zarr"), name))
-    paths = [join_path(at, name) for name in names[:_MOST_PROBED]]
+    paths = [join_path(parent, name) for name in names[:_MOST_PROBED]]
     keys = (*NODE_KEYS[3], *NODE_KEYS[2])
     nodes = zip(paths, await gather(lambda path: reader.node(path, keys), paths), strict=True)
     return [path for path, values in nodes if _is_group(values, format_of(values))]

@@ -1,4 +1,4 @@
-"""One store of an open: reads nodes into the tree of documents, each once, and values of arrays."""
+"""One store of an open: reads metadata documents into the tree, each once, and values of arrays."""
 
 from __future__ import annotations
 
@@ -34,47 +34,48 @@ from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
 #: How many bytes a chunk of another store may have that is read while a store is opened.
 MOST_STORED_BYTES = 2**28
 
-#: How many keys a message names, which can be of any length.
-_NAMED = 3
-_IN_SHORT = Repr()
-_IN_SHORT.maxstring = 100
+#: How many keys a message names, and how they are shortened: a key can be of any length.
+_MOST_NAMED = 3
+_SHORTENED = Repr()
+_SHORTENED.maxstring = 100
 
 
-def known_store(
+def store_record(
     store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
 ) -> KnownStore:
-    """Return what is known of a store before anything is read."""
+    """Return the record of a store for the tree, with the rule for which node paths it can have; nothing is read."""
     splits = splits_at_backslash(store)
     can_have = partial(is_node_path, is_served=is_served(store), splits_at_backslash=splits)
     return KnownStore(name, zarr_format, is_foreign, can_have)
 
 
 class OpenStore:
-    """A store of an open.
+    """A store of an open: reads its documents, listings and values.
 
     Parameters
     ----------
     number : int
-        Its number in the open.
+        The index of the store in the tree; 0 is the store that the user opened.
     store : zarr.abc.store.Store
         Where documents and chunks are read from.
     tree : Tree
-        What is known of it and others, and grows.
+        The documents of all stores of the open, to which this store adds its own.
     closes : bool
-        Whether it was opened here: then closing a Dataset closes it.
+        Whether the package opened the store, not the user: then closing a Dataset closes the store.
     limits : ForeignLimits
-        How much an open may ask of it.
+        How long an open may wait for the store, and how much it may read.
     ignores_consolidated : bool
-        Whether consolidated metadata is not to be used.
-    named : str
-        The path of what the user named: what is consolidated above it is not used.
+        Whether the user asked for consolidated metadata not to be used.
+    user_path : str
+        The path, in the store, of the address that the user gave: consolidated metadata of groups above
+        it is not used.
 
     Attributes
     ----------
     findings : list of Finding
-        What was found about the store as a whole.
+        Problems of consolidated metadata and of listings.
     listings : dict
-        The names in groups whose members are not read yet, or why a group cannot be listed.
+        For groups whose members are not read yet: the names listed, or the error of listing.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class OpenStore:
         closes: bool = False,
         limits: ForeignLimits = NO_LIMITS,
         ignores_consolidated: bool = False,
-        named: str = "",
+        user_path: str = "",
     ) -> None:
         self.number = number
         self.store = store
@@ -96,16 +97,17 @@ class OpenStore:
         self.findings: list[Finding] = []
         self.listings: dict[Node, set[str] | XGroupStoreError] = {}
         self._ignores_consolidated = ignores_consolidated
-        self._named = named
+        self._user_path = user_path
+        # Documents that another task is reading: whoever else needs one waits for its event.
         self._underway: dict[Node, asyncio.Event] = {}
 
     @property
     def known(self) -> KnownStore:
-        """What is known of it besides documents."""
+        """The record of the store: its name, Zarr format and consolidated group."""
         return self.tree.stores[self.number]
 
     def node(self, path: str) -> Node:
-        """Return the node at a path."""
+        """Return the node at a path of this store."""
         return Node(self.number, path)
 
     @cached_property
@@ -117,11 +119,11 @@ class OpenStore:
         return request_limit(self.store)
 
     def _reader(self) -> StoreReader:
-        """Return a reader of documents. The time that it may take begins now."""
+        """Return a reader of documents; the timeout of the limits counts from this call."""
         return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
-        """Return all values of an array, or the first and the last one, or XGroupStoreError."""
+        """Return all values of an array if `whole`, else the first and the last one; XGroupStoreError if unreadable."""
         most = MOST_STORED_BYTES if self.known.is_foreign else None
         reader = StoreReader(self.store, self.limits.timeout, self.limit, most)
         found = await reader.values(array, f"/{path}", whole=whole)
@@ -132,7 +134,10 @@ class OpenStore:
         return problem
 
     async def read_documents(self, nodes: Iterable[Node], listed: Collection[Node] = ()) -> None:
-        """Read documents that are not known yet; groups among those `listed` will be listed next."""
+        """Read into the tree the documents of nodes that it does not have yet.
+
+        Groups among `listed` will be listed next: in Zarr v2 that is asked for at once.
+        """
         zarr_format = self.known.zarr_format
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
         members = frozenset(listed) if zarr_format == 2 else frozenset()
@@ -145,6 +150,7 @@ class OpenStore:
                 self.keep_listing(node, names)
             return found
 
+        # Each document is read by one task; `underway` has the event of whichever reads it.
         done = asyncio.Event()
         unknown = [node for node in dict.fromkeys(nodes) if not self.tree.is_known(node)]
         underway = {node: self._underway.setdefault(node, done) for node in unknown}
@@ -162,12 +168,19 @@ class OpenStore:
     async def read_members(
         self, groups: Iterable[Node], *, is_tree: bool = False, with_parents: bool = True
     ) -> None:
-        """Read the documents of what is in groups, and in a tree list the groups among that.
+        """List groups and read the documents of their members into the tree.
 
-        Those of the groups that these are in are read along, unless they are known.
+        Parameters
+        ----------
+        groups : iterable of Node
+            The groups.
+        is_tree : bool
+            Whether child groups will be listed next.
+        with_parents : bool
+            Whether documents of the groups above, whose attributes members inherit, are read along.
         """
         groups = list(dict.fromkeys(groups))
-        listings = {group: self.listings.pop(group) for group in await self._list(groups)}
+        listings = {group: self.listings.pop(group) for group in await self._list_unlisted(groups)}
         others = GROUP_KEYS[self.known.zarr_format]
         children = [
             group.child(name)
@@ -181,8 +194,8 @@ class OpenStore:
         for group, names in listings.items():
             self._learn_listing(group, names)
 
-    async def _list(self, groups: Iterable[Node]) -> list[Node]:
-        """List groups whose members are not known, and return these."""
+    async def _list_unlisted(self, groups: Iterable[Node]) -> list[Node]:
+        """List the groups whose members the tree does not have, into `listings`; return these groups."""
         unlisted = [group for group in groups if not self.tree.is_listed(group)]
         asked = [group for group in unlisted if group not in self.listings]
         names_of = self._reader().names
@@ -192,19 +205,20 @@ class OpenStore:
         return unlisted
 
     async def find_groups(self, top: Node, pattern: Pattern) -> list[Node]:
-        """Return a group and all below it in which something that matches can be, parents first.
+        """Return the group `top` and all groups below it that can match or contain a match, parents first.
 
-        These are listed; documents are read of what the pattern leads to.
+        A breadth-first search that lists groups and reads the documents of children that the pattern
+        leads to; a child with an unreadable document is reported.
         """
         found, level = [], [top]
         while level:
             found += level
-            unlisted = set(await self._list(level))
+            unlisted = set(await self._list_unlisted(level))
             children: list[Node] = []
             for group in level:
                 names = self.listings[group] if group in unlisted else self.tree.names(group)
                 if isinstance(names, XGroupStoreError):
-                    self._report(group, names.text, names)
+                    self._report_group(group, names.text, names)
                     continue
                 nodes = map(group.child, sorted({*names} - GROUP_KEYS[self.known.zarr_format]))
                 children += [node for node in nodes if pattern.leads_to(node.path)]
@@ -214,43 +228,54 @@ class OpenStore:
                 document, problem = self.tree.known(child), self.tree.problems.get(child)
                 if document is not None and not document.is_array:
                     level.append(child)
-                elif document is None and problem is not None:  # it may be a group
+                elif document is None and problem is not None:  # an unread child may be a group
                     self.findings.append(left_out(child, problem))
         return found
 
     async def read_below(self, group: Node) -> None:
-        """Read all that is below a group whose members are known, level by level."""
+        """Read the documents of all nodes below a group whose members are known, level by level."""
         level = [group]
         while level:
             level = [parent.child(name) for parent in level for name in self.tree.groups(parent)]
-            # The groups that these are in are known: in groups within groups they are many.
+            # The groups above have been read level by level; to look for them again would take long
+            # in deep trees.
             await self.read_members(level, is_tree=True, with_parents=False)
 
     def keep_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
-        """Keep the names listed in a group that may be nodes, until their documents are read."""
+        """Keep the names listed in a group that can be paths of nodes, until their documents are read.
+
+        Other names are reported. An error of listing is kept as it is.
+        """
         if isinstance(names, set):
             usable = {name for name in names if name and self.known.can_have(name)}
             message = _(
                 "Group {path} of {store} has {count} members whose names zarr or a server would "
                 "take for other paths; they were left out: {names}"
             )
-            self._report_left_out(group, sorted(names - usable - {".", ".."}), message)
+            self._report_left_out_keys(group, sorted(names - usable - {".", ".."}), message)
             names = usable
         self.listings[group] = names
 
     def _learn_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
+        """Put the members of a group into the tree, or the error that they cannot be found."""
         if isinstance(names, set):
             has_member = any(self.tree.known(group.child(name)) for name in names)
             # A listing that works shows at least the group's own document, which was read.
             if has_member or names & METADATA_KEYS:
                 self.tree.learn_listing(group, names)
                 return
+        problem = self._unlistable(group)
+        problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
+        self.tree.learn_listing(group, problem)
+
+    def _unlistable(self, group: Node) -> XGroupStoreError:
+        """Return the error of a group that cannot be listed; it says what would help."""
         if self._ignores_consolidated:
             message = _(
                 "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
                 "consolidated metadata was not to be used. Leave consolidated=False out."
             )
-        elif self._named:  # what is consolidated at the root of its store does not count then
+        elif self._user_path:  # consolidated metadata of the root of the store does not count then
             message = _(
                 "The members of group {group!r} cannot be found: {store} cannot be listed, and the group "
                 "has no consolidated metadata of its own. If the root of the store has, open {store} "
@@ -262,36 +287,34 @@ class OpenStore:
                 "no consolidated metadata. Who writes the store can add it by "
                 "zarr.consolidate_metadata(store)."
             )
-        problem = XGroupStoreError(message.format(group=str(group), store=self.known.name))
-        problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
-        self.tree.learn_listing(group, problem)
+        return XGroupStoreError(message.format(group=str(group), store=self.known.name))
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
-        """Use the first consolidated metadata there is: of what the user named, or of the group.
+        """Put the outermost consolidated metadata, at or below `user_path`, into the tree.
 
         Parameters
         ----------
         found : mapping of str to mapping
-            What was found at the root and at groups, by path, outermost first.
+            The documents read at the root and at groups, by path, outermost first.
         required : bool or None
-            Whether they must be used, may not be, or are if there are some.
+            Whether consolidated metadata must be used, must not be (False), or is used if there is some (None).
 
         Raises
         ------
         XGroupError
-            If it is required, and is not there or cannot be used.
+            If consolidated metadata is required, and is missing or unusable.
         """
-        is_used = getattr(self.store, "supports_consolidated_metadata", True)
-        if required is False or not is_used:
+        is_supported = getattr(self.store, "supports_consolidated_metadata", True)
+        if required is False or not is_supported:
             return
-        for at in (self.node(path) for path in found if is_below(path, self._named)):
-            nodes = self._consolidated(at, found, is_required=bool(required))
+        for at in (self.node(path) for path in found if is_below(path, self._user_path)):
+            nodes = self._consolidated_nodes(at, found, is_required=bool(required))
             if nodes is not None:
                 message = _(
                     "The consolidated metadata of {store} has {count} keys that cannot be paths of "
                     "nodes, which were left out: {names}"
                 )
-                self._report_left_out(at, self.tree.learn_consolidated(at, nodes), message)
+                self._report_left_out_keys(at, self.tree.learn_consolidated(at, nodes), message)
                 return
         if required:
             message = _(
@@ -300,13 +323,17 @@ class OpenStore:
             ).format(store=self.known.name)
             raise XGroupStoreError(message)
 
-    def _consolidated(
+    def _consolidated_nodes(
         self, at: Node, found: Mapping[str, Found], *, is_required: bool
     ) -> Mapping[str, Found | Text] | None:
-        """Return what is consolidated at a group, None if nothing is or it cannot be used."""
+        """Return the nodes consolidated at the group `at`, by path below it; None if there are none or they are unusable.
+
+        Raises XGroupError in place of None if consolidated metadata is required and unusable.
+        """
         name, zarr_format = self.known.name, self.known.zarr_format
         try:
             nodes = consolidated_nodes(found[at.path], zarr_format, str(at))
+            # A group that was read must not be an array in the consolidated metadata.
             for path in found:
                 document = self.tree.known(self.node(path))
                 is_group = document is not None and not document.is_array
@@ -319,7 +346,7 @@ class OpenStore:
                         )
                         raise XGroupMetadataError(message.format(group=f"/{path}"))
         except XGroupError as problem:
-            # A store may refuse to say if it has some: then nothing is wrong with them.
+            # An error of reading says nothing about consolidated metadata: only a document that is wrong is reported.
             is_wrong = isinstance(problem, XGroupMetadataError)
             if is_required:
                 message = _("{store}: {reason}; open it with consolidated=False")
@@ -330,20 +357,20 @@ class OpenStore:
                 raise type(problem)(message.format(store=name, reason=problem)) from problem
             if is_wrong:
                 message = _("{store} is read node by node: {reason}")
-                self._report(at, message.format(store=name, reason=problem), problem)
+                self._report_group(at, message.format(store=name, reason=problem), problem)
             return None
         return nodes
 
-    def _report_left_out(self, group: Node, names: list[str], message: str) -> None:
-        """Report the names in a group that were left out, if there are any."""
+    def _report_left_out_keys(self, group: Node, names: list[str], message: str) -> None:
+        """Report the keys in a group that cannot be nodes and were left out, if there are any."""
         if names:
-            in_short = ", ".join(map(_IN_SHORT.repr, names[:_NAMED]))
+            in_short = ", ".join(map(_SHORTENED.repr, names[:_MOST_NAMED]))
             text = message.format(
                 path=group, store=self.known.name, count=len(names), names=in_short
             )
-            self._report(group, text, XGroupMetadataError(text))
+            self._report_group(group, text, XGroupMetadataError(text))
 
-    def _report(self, group: Node, text: str, error: XGroupError) -> None:
-        """Report what is wrong with a group or its members; the text names the store."""
+    def _report_group(self, group: Node, text: str, error: XGroupError) -> None:
+        """Add a finding about a group or its members; the text names the store."""
         place = Place(str(group), store=self.known.name if self.number else None)
         self.findings.append(report(Topic.METADATA, place, text, arrays=(), error=error))

@@ -78,13 +78,13 @@ def test_what_an_error_came_from_shows_no_credentials() -> None:
 
 def test_what_several_groups_lack_is_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Collection[Lack]] = []
-    read = Library._read
+    read = Library._read_lacking
 
     async def counted(library: Library, lacking: Collection[Lack]) -> None:
         asked.append(lacking)
         await read(library, lacking)
 
-    monkeypatch.setattr(Library, "_read", counted)
+    monkeypatch.setattr(Library, "_read_lacking", counted)
     other = [declaring("ref", other={"node": f"/{name}/b"}) for name in "pqr"]
     groups = {str(n): Group({"a": Array(np.ones(2), ("x",), it)}) for n, it in enumerate(other)}
     elsewhere = {name: Group({"b": Array(np.ones(2), ("x",))}) for name in "pqr"}
