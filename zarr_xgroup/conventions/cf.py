@@ -33,8 +33,8 @@ from zarr_xgroup.conventions.units import (
     CF,
     EPOCH,
     UNIT_OF_TIME,
-    faults_of,
     is_epoch,
+    problems_of_time_units,
 )
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, XGroupReferenceError
@@ -233,7 +233,7 @@ def _time_mistakes(subject: CheckedNode) -> Iterator[Finding]:
     example = f'"units": "{unit} since 2028-02-01T00:00:00"'
     remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
     calendar_name = "" if calendar is None else str(calendar.value)
-    for rule, text in faults_of(f"{unit} since {epoch}", calendar_name):
+    for rule, text in problems_of_time_units(f"{unit} since {epoch}", calendar_name):
         if rule in remedies:
             yield report(rule, units, text, remedies[rule])
     if not is_epoch(epoch):

@@ -73,8 +73,8 @@ from zarr_xgroup.conventions.units import (
     cf_units_in_one_text,
     cf_units_of_measure,
     cf_units_of_time,
-    faults_of,
     is_epoch,
+    problems_of_time_units,
 )
 from zarr_xgroup.conventions.values import explicit_values, is_representable, two_numbers
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
@@ -294,7 +294,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
             keys = dict.fromkeys(keys, "reference")
         else:
             units = f"{found.get('unit', '')} since {found.get('epoch', '')}"
-        for rule, text in faults_of(units, found.get("calendar", "")):
+        for rule, text in problems_of_time_units(units, found.get("calendar", "")):
             if keys.get(rule) in found:  # what is wrong with the calendar is told by its kind
                 remedy = _("write seconds, minutes, hours or days")
                 if rule is EPOCH:

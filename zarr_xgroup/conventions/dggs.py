@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import (
@@ -56,28 +57,30 @@ _EXAMPLE = (
 )
 #: What xdggs calls the coordinate of cells.
 CELL_IDS = "cell_ids"
-#: How many times as long cells are as those of the next finer level.
+#: How many times as long the cells of a level are as those of the next finer level, by the name of the grid.
 LENGTHS = {"healpix": 2.0}
 #: How ids may be packed.
 _COMPRESSIONS = ("none", "compacted", "ranges")
-#: How HEALPix counts the cells of a level in order, nested where it is not said.
+#: Indexing schemes of HEALPix in which the ids of all cells of a level are known; "" means nested.
 _IN_ORDER = ("", "nested", "ring", "zuniq")
 
 
-def _level(value: Fragment) -> int:
+def _refinement_level(value: Fragment) -> int:
+    """Return a refinement level, or raise XGroupMetadataError if it is no integer or negative."""
     if isinstance(value.value, int) and not isinstance(value.value, bool) and value.value >= 0:
         return value.value
     raise value.error(_("must be an integer that is not negative"))
 
 
-def _positive(value: Fragment) -> float:
+def _positive_number(value: Fragment) -> float:
+    """Return a positive number, or raise XGroupMetadataError if it is not positive or no float holds it."""
     with suppress(OverflowError):
         if is_finite(value.value) and value.value > 0:
             return float(value.value)
     raise value.error(_("must be a positive number"))
 
 
-_POSITIVE = Parsed(_positive)
+_POSITIVE_NUMBER = Parsed(_positive_number)
 
 
 class Ellipsoid(Model, frozen=True, kw_only=True):
@@ -87,15 +90,15 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     others: ClassVar[frozenset[str]] = frozenset({"semimajor_axis", "semiminor_axis"})
 
     name: Annotated[str, Text(), Member(example='"name": "WGS84"', severity="warning")] = ""
-    radius: Annotated[float | None, _POSITIVE, Member(example='"radius": 6370997.0')] = None
+    radius: Annotated[float | None, _POSITIVE_NUMBER, Member(example='"radius": 6370997.0')] = None
     semi_major_axis: Annotated[
         float | None,
-        _POSITIVE,
+        _POSITIVE_NUMBER,
         Member(required=True, unless=("radius",), example='"semi_major_axis": 6378137.0'),
     ] = None
     semi_minor_axis: Annotated[
         float | None,
-        _POSITIVE,
+        _POSITIVE_NUMBER,
         Member(
             required=True,
             unless=("inverse_flattening", "radius"),
@@ -103,12 +106,15 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
         ),
     ] = None
     inverse_flattening: Annotated[
-        float | None, _POSITIVE, Member(example='"inverse_flattening": 298.257223563')
+        float | None, _POSITIVE_NUMBER, Member(example='"inverse_flattening": 298.257223563')
     ] = None
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Read ``semimajor_axis`` and ``semiminor_axis``, as the axes were called before summer 2026."""
+        """Read the keys that the axes had before summer 2026, ``semimajor_axis`` and ``semiminor_axis``.
+
+        The newer key wins where both are written.
+        """
         for key in ("semi_major_axis", "semi_minor_axis"):
             kind, member = fields_of(cls)[key]
             older = fragment.get(key.replace("semi_", "semi"))
@@ -118,7 +124,10 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What xdggs reads of an ellipsoid: to it one of equal axes is none."""
+        """The ellipsoid as xdggs reads it: by its radius if it is a sphere, else by its axes.
+
+        xdggs refuses an ellipsoid of equal axes, which is written as a sphere.
+        """
         is_sphere = self.semi_major_axis is None or self.semi_major_axis == self.semi_minor_axis
         found: dict[str, Any] = {"name": self.name or None}
         if is_sphere:
@@ -131,14 +140,17 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
 
 
 class Dggs(Model, frozen=True, kw_only=True):
-    """A discrete global grid system, and which of its cells there are: all in order without a `coordinate`."""
+    """A discrete global grid system, and which of its cells an array has.
+
+    Without `coordinate`, the array has all cells of its level, in order.
+    """
 
     form: ClassVar[Rule] = FORM
 
     name: Annotated[str, Text(), Member(required=True, example='"name": "healpix"')] = ""
     refinement_level: Annotated[
         int | None,
-        Parsed(_level),
+        Parsed(_refinement_level),
         Member(example='"refinement_level": 2'),
     ] = None
     indexing_scheme: Annotated[str, Text(), Member(example='"indexing_scheme": "nested"')] = ""
@@ -158,10 +170,10 @@ class Dggs(Model, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report that it does not say how fine the cells are, which ids may say."""
+        """Warn if ``refinement_level`` is missing; null is allowed, for cells of several levels."""
         key = "refinement_level"
         if key in fragment.value:
-            found.setdefault(key, None)  # null says that cells differ
+            found.setdefault(key, None)
         elif key not in cls.misspelt(fragment.value).values():
             _kind, member = fields_of(cls)[key]
             text = _("is missing")
@@ -169,7 +181,7 @@ class Dggs(Model, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What xdggs reads of a coordinate of cells."""
+        """The attributes by which xdggs reads the grid from a coordinate of cell ids."""
         found: dict[str, Any] = {"grid_name": self.name, "level": self.refinement_level}
         if self.indexing_scheme:
             found["indexing_scheme"] = self.indexing_scheme
@@ -182,7 +194,7 @@ ATTRIBUTE = Attribute("dggs", Nested(Dggs), FORM, _EXAMPLE, marks=("spatial_dime
 
 
 class DggsHandler(ConventionHandler):
-    """Attaches the ids of the cells that an array has values of."""
+    """Attaches the cell ids of an array as a coordinate."""
 
     tier = "principal"
     name = "dggs"
@@ -197,13 +209,14 @@ class DggsHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array declares it, or what does around it means the array.
+        """Tell whether the convention is declared, and the array has a ``dggs`` object or one around is about it.
 
-        That is an array with the dimension of cells; where the group has none with it, all are told so.
+        The object of a group is about the arrays with its ``spatial_dimension``, but not about the cell ids
+        themselves. Where no array of the group has that dimension, it is about all: to interpret it reports that.
         """
         if not (is_declared_by_array(cls, array) or is_declared_by_group_or_layout(cls, array)):
             return False
-        written = _written(array)
+        written = _object_about(array)
         if written is None or written.node is array.node:
             return written is not None
         dggs = parse_once(array, ATTRIBUTE.read, written)[0]
@@ -212,22 +225,22 @@ class DggsHandler(ConventionHandler):
         dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
         named: Node | None = None
         if dggs.coordinate:
-            reference = _reference(dggs, written.node)
+            reference = _reference_to_cell_ids(dggs, written.node)
             named = array.try_silently(array.resolver.array, reference)
         if not array.dims or array.node in (array.node.group.child(CELL_IDS), named):
             return False
         return dimension in array.dims or not array.memo(
-            _is_in_group, array, dimension, by=(array.node.group, dimension)
+            _group_has_dimension, array, dimension, by=(array.node.group, dimension)
         )
 
     @classmethod
     def why_not(cls) -> str:
-        """Return why it does not apply to an array, where the array's group declares it."""
+        """Return why the convention does not apply to an array whose group declares it."""
         return _("it does not have the dimension of cells, or is their ids")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the ids of cells."""
-        written, lost = _written(array), _("the ids of its cells")
+        """Interpret the array: one coordinate, the cell ids; without one if the metadata are unusable."""
+        written, lost = _object_about(array), _("the ids of its cells")
         if written is None:
             return array.interpretation()
         dggs, wrong = parse_once(array, ATTRIBUTE.read, written)
@@ -236,16 +249,17 @@ class DggsHandler(ConventionHandler):
         if not isinstance(dggs, Dggs) or dggs.lost is not None:
             return array.interpretation()
         array.report_wrong(written.node, dggs.ellipsoid, _("the ellipsoid of its cells"))
-        cells = array.try_reporting(_cells, array, dggs, written.node, cost=lambda: lost)
+        cells = array.try_reporting(_cell_ids, array, dggs, written.node, cost=lambda: lost)
         return array.interpretation(*filter(None, [cells]))
 
     @classmethod
     def restated(
         cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
     ) -> Mapping[str, Any]:
-        """Return attributes that name the ids of cells that are attached, which are no longer packed.
+        """Return the attributes with a ``dggs`` that names the attached coordinate of cell ids, and says no packing.
 
-        Whoever reads them there, or where the Dataset is written, looks for the array that is named.
+        Who reads ``dggs`` in the Dataset, or in what is written from it, looks for the coordinate that it names,
+        and that holds unpacked ids. Without such a coordinate the attributes are returned as they are.
         """
         written = attributes.get(ATTRIBUTE.key)
         if not isinstance(written, Mapping):
@@ -260,72 +274,83 @@ class DggsHandler(ConventionHandler):
 
 
 @once_per_array
-def _written(array: ArrayView) -> Fragment | None:
-    """Return the object that is about an array: its own, its level's, else its group's."""
+def _object_about(array: ArrayView) -> Fragment | None:
+    """Return the ``dggs`` object about an array: its own, its pyramid level's, else its group's; None without one."""
     scopes = scopes_of(array)
     of_level = scopes.get(ATTRIBUTE.key, skip_shared=True)
     return of_level or array.attribute(ATTRIBUTE.key, array.node.group)
 
 
-def _is_in_group(array: ArrayView, dimension: str) -> bool:
-    """Tell whether any array of the group has a dimension."""
+def _group_has_dimension(array: ArrayView, dimension: str) -> bool:
+    """Tell whether any array of an array's group has a dimension."""
     return any(dimension in sizes for sizes in array.siblings.values())
 
 
-def _reference(dggs: Dggs, node: Node) -> Fragment:
-    """Return the reference to the array of ids that an object names, as it is written in a node."""
+def _reference_to_cell_ids(dggs: Dggs, node: Node) -> Fragment:
+    """Return ``coordinate`` of a ``dggs`` object in a node as a reference to the array of cell ids."""
     place = dggs.place(node, "coordinate")
     return Fragment(place.node, place.keys, {"node": dggs.coordinate})
 
 
-def _cells(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
-    """Return the coordinate of cells, or raise XGroupError."""
-    # 1. The dimension.
-    dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
-    size = array.sizes.get(dimension)
-    if size is None:
-        text = _("{dimension!r} is no dimension of the array ({dims})")
-        if written_in != array.node:
-            text = _("{dimension!r} is no dimension of an array of the group")
-        text = text.format(dimension=dimension, dims=", ".join(array.dims))
-        remedy = write("spatial_dimension", (*array.dims, "cells")[-1])
-        raise dggs.place(written_in, "spatial_dimension").error(text, DIMENSION, remedy)
-    # 2. The group's own array of what the coordinate would be called stands.
+def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
+    """Return the coordinate of cell ids, or raise XGroupError.
+
+    Its values are, in this order: those of the group's own array of its name; all cells of the level, if no
+    array is named; those of the array that is named, unpacked if that is packed.
+    """
+    dimension = _cell_dimension(array, dggs, written_in)
+    size = array.sizes[dimension]
+    # Data that were written again have their cell ids, unpacked, beside attributes that say otherwise.
     is_packed, name = dggs.compression != "none", dggs.coordinate
     has_own = array.sibling(CELL_IDS) is not None and array.siblings[CELL_IDS] == {dimension: size}
     own = array.node.group.child(CELL_IDS)
     if has_own and (is_packed or name in ("", CELL_IDS) or "/" in name):
-        return _stored(array, dggs, written_in, dimension, own)
-    # 3. All cells of a level.
+        return _stored_cell_ids(array, dggs, written_in, dimension, own)
     if not name:
-        source = _all_cells(array, dggs, written_in, dimension)
+        source = _all_cell_ids(array, dggs, written_in, dimension)
         return Coordinate(CELL_IDS, source, dggs.attributes)
-    # 4. The array that is named, unpacked where it has to be.
-    reference = _reference(dggs, written_in)
+    reference = _reference_to_cell_ids(dggs, written_in)
     if has_own and array.sibling(name) is None:
         text = _("leads nowhere; the group's own {name!r} was taken").format(name=CELL_IDS)
         remedy, topic = write("coordinate", CELL_IDS), Topic.CHOICE
         array.report(CELLS, reference, text, remedy, topic=topic, severity="warning")
-        return _stored(array, dggs, written_in, dimension, own)
-    needed: list[int | str] = ["n"] if is_packed else [size]
-    if dggs.compression == "ranges":
-        needed = ["n", 2]
-
-    def misfit(node: Node) -> str | None:
-        shape = list(shape_of(array, node))
-        pairs = zip(needed, shape, strict=False)
-        if len(shape) == len(needed) and all(length in ("n", own) for length, own in pairs):
-            return None
-        return _("its shape is {shape}, the cells need {needed}").format(shape=shape, needed=needed)
-
-    node = array.resolver.array(reference, misfit)
+        return _stored_cell_ids(array, dggs, written_in, dimension, own)
+    node = array.resolver.array(reference, partial(_shape_misfit, array, dggs.compression, size))
     if is_packed:
-        source = _unpacked(array, dggs, dimension, node, reference)
+        source = _unpacked_cell_ids(array, dggs, dimension, node, reference)
         return Coordinate(CELL_IDS, source, dggs.attributes)
-    return _stored(array, dggs, written_in, dimension, node, reference)
+    return _stored_cell_ids(array, dggs, written_in, dimension, node, reference)
 
 
-def _stored(
+def _cell_dimension(array: ArrayView, dggs: Dggs, written_in: Node) -> str:
+    """Return the array's dimension of cells, or raise XGroupMetadataError if it does not have that."""
+    dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
+    if dimension in array.sizes:
+        return dimension
+    text = _("{dimension!r} is no dimension of the array ({dims})")
+    if written_in != array.node:
+        text = _("{dimension!r} is no dimension of an array of the group")
+    text = text.format(dimension=dimension, dims=", ".join(array.dims))
+    remedy = write("spatial_dimension", (*array.dims, "cells")[-1])
+    raise dggs.place(written_in, "spatial_dimension").error(text, DIMENSION, remedy)
+
+
+def _shape_misfit(array: ArrayView, compression: str, size: int, node: Node) -> str | None:
+    """Return why an array cannot hold the ids of `size` cells with a compression, None if it can.
+
+    There may be any number of packed ids; ranges have a start and an end.
+    """
+    needed: list[int | str] = [size] if compression == "none" else ["n"]
+    if compression == "ranges":
+        needed = ["n", 2]
+    shape = list(shape_of(array, node))
+    pairs = zip(needed, shape, strict=False)
+    if len(shape) == len(needed) and all(length in ("n", own) for length, own in pairs):
+        return None
+    return _("its shape is {shape}, the cells need {needed}").format(shape=shape, needed=needed)
+
+
+def _stored_cell_ids(
     array: ArrayView,
     dggs: Dggs,
     written_in: Node,
@@ -333,10 +358,10 @@ def _stored(
     node: Node,
     reference: Fragment | None = None,
 ) -> Coordinate:
-    """Return the coordinate of cells that an array is.
+    """Return an array of unpacked cell ids as the coordinate.
 
-    xdggs takes all attributes of it for parameters of the grid if it has a ``grid_name``, else it reads
-    those of the group.
+    Of the attributes of the grid it gets only those that xdggs does not find: from an array with a ``grid_name``
+    xdggs takes all attributes for parameters of the grid, else it reads ``dggs`` of the group.
     """
     name = node.name if node.group == array.node.group else CELL_IDS
     source = array.stored(Stored(node, (dimension,)), reference)
@@ -350,10 +375,10 @@ def _stored(
     return Coordinate(name, source, attributes)
 
 
-def _unpacked(
+def _unpacked_cell_ids(
     array: ArrayView, dggs: Dggs, dimension: str, node: Node, reference: Fragment
 ) -> Computed:
-    """Return the ids of the cells that an array has packed."""
+    """Return the source of cell ids that are unpacked from an array, or raise XGroupMetadataError."""
     level, scheme = dggs.refinement_level, dggs.indexing_scheme
     is_healpix = dggs.name.lower() == "healpix" and scheme in ("", "nested")
     if not is_healpix or level is None or level > FINEST:
@@ -371,8 +396,11 @@ def _unpacked(
     return Computed(function, (size,), kind.str, (dimension,), chunks=chunks, arrays=(packed,))
 
 
-def _all_cells(array: ArrayView, dggs: Dggs, written_in: Node, dimension: str) -> Computed:
-    """Return the ids of all cells of a level in order, which is known of HEALPix."""
+def _all_cell_ids(array: ArrayView, dggs: Dggs, written_in: Node, dimension: str) -> Computed:
+    """Return the source of the ids of all cells of a level, in order, or raise XGroupMetadataError.
+
+    They are known of HEALPix only, which divides the sphere into 12 cells, and each cell into 4 at the next level.
+    """
     size, level = array.sizes[dimension], dggs.refinement_level
     place, remedy = dggs.place(written_in), write("coordinate", CELL_IDS)
     is_known = dggs.name.lower() == "healpix" and dggs.indexing_scheme in _IN_ORDER
@@ -383,6 +411,7 @@ def _all_cells(array: ArrayView, dggs: Dggs, written_in: Node, dimension: str) -
     if size != number:
         text = _("has no 'coordinate': all {number} cells of level {level}, but there are {size}")
         raise place.error(text.format(number=number, level=level, size=size), CELLS, remedy)
+    # An id of zuniq is ``2 * nested + 1``, shifted to the finest level: the lowest set bit tells the level.
     lowest = 4 ** (FINEST - level)
     ids = Regular(lowest, 2 * lowest) if dggs.indexing_scheme == "zuniq" else Regular(0, 1)
     chunks = chunks_along(array, (dimension,))

@@ -1,6 +1,6 @@
 """Units of measure and of time: how conventions write them, and how CF does.
 
-Conventions have codes of UCUM, CF has names of UDUNITS, ``days since 1850-01-01`` and a calendar.
+Conventions write codes of UCUM; CF writes names of UDUNITS, and for times ``days since 1850-01-01`` with a calendar.
 
 Sources: uom convention (clbarnes/zarr-convention-uom); The Unified Code for Units of Measure (UCUM);
 CF conventions 1.12, section 4.4 "Time coordinate".
@@ -46,8 +46,8 @@ EPOCH = Rule("times/epoch", CF, "4.4.1 Time coordinate units")
 
 # Units of measure.
 
-#: What units are called elsewhere, by their codes in UCUM.
-_NAMES = {
+#: Names of units that are not UCUM, by the code in UCUM.
+_OTHER_NAMES = {
     "m": ("meter", "meters", "metre", "metres"),
     "km": ("kilometer", "kilometers", "kilometre", "kilometres"),
     "s": ("second", "seconds", "sec"),
@@ -68,12 +68,12 @@ _NAMES = {
     "1": ("dimensionless", "unitless", "none"),
     "mbar": ("millibar",),
 }
-_CODES = {name: code for code, names in _NAMES.items() for name in names}
+_CODES_BY_NAME = {name: code for code, names in _OTHER_NAMES.items() for name in names}
 
 #: What UDUNITS calls the units that UCUM has another code for; it reads some of these codes as other units
 #: (``a`` as are, ``10*-6`` as -60). All others of the most used codes are the same in both.
 # fmt: off
-_UDUNITS = {
+_UDUNITS_BY_CODE = {
     "Cel": "degC", "[degF]": "degF", "[degR]": "degR",
     "deg": "degree", "''": "arcsecond", "gon": "grade",
     "wk": "week", "mo": "month", "a": "year", "ka": "kiloyear", "Ma": "megayear",
@@ -86,35 +86,36 @@ _UDUNITS = {
 }
 # fmt: on
 #: A unit in a term of UCUM, or an annotation.
-_ATOM = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
-#: UCUM has one degree; CF says which by it.
-_DIRECTED = {"longitude": "degrees_east", "latitude": "degrees_north"}
-#: How powers are written elsewhere; ``10^`` is a unit of UCUM.
+_UNIT_OR_ANNOTATION = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
+#: What CF calls degrees, of which UCUM has one, by the standard name of a coordinate.
+_DEGREES_ALONG = {"longitude": "degrees_east", "latitude": "degrees_north"}
+#: Signs of a power, which UCUM does not have; ``10^`` is a unit of UCUM.
 _EXPONENT = re.compile(r"\*\*|(?<!10)\^")
 
 
 def ucum_code(unit: str) -> str:
-    """Return a unit as UCUM writes it, "" if what is meant is not known.
+    """Return the UCUM code of a unit, "" if none is known.
 
-    Not all units that UCUM has are known here: what can be one by its form is taken for one.
+    There is no list of all UCUM units here: a text that has the form of a code is taken for one.
     """
-    if unit in _CODES:
-        return _CODES[unit]
-    if _is_term(unit):
+    if unit in _CODES_BY_NAME:
+        return _CODES_BY_NAME[unit]
+    if _has_form_of_ucum(unit):
         return unit
     words = re.sub(_EXPONENT, "", unit.strip()).split()
-    term = ".".join(_CODES.get(word, word) for word in words)
-    return term if _is_term(term) else ""
+    term = ".".join(_CODES_BY_NAME.get(word, word) for word in words)
+    return term if _has_form_of_ucum(term) else ""
 
 
 @lru_cache
-def _is_term(unit: str) -> bool:
-    """Tell whether a text has the form of a term of UCUM."""
+def _has_form_of_ucum(unit: str) -> bool:
+    """Tell whether a text has the form of a UCUM code; whether UCUM has its units is not looked up."""
     without_notes = re.sub(r"\{[!-z|~]*\}", "", unit)
     if not re.fullmatch(r"[!-~]+", unit) or _EXPONENT.search(without_notes):
         return False
     if re.search(r"[./]{2}|[./(]$|\.\)|^\.", without_notes):
         return False
+    # Parentheses match; what remains of square brackets and braces has no partner.
     depth = 0
     for letter in re.sub(r"\[[^\[\]]*\]", "", without_notes):
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -124,7 +125,7 @@ def _is_term(unit: str) -> bool:
 
 
 class Ucum(Model, frozen=True, kw_only=True):
-    """A unit of UCUM."""
+    """The member ``ucum`` of a uom object: a unit by its UCUM code."""
 
     form: ClassVar[Rule] = UCUM
 
@@ -133,7 +134,7 @@ class Ucum(Model, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report that a text is no unit of UCUM."""
+        """Warn if the unit is not a valid UCUM code."""
         unit = found.get("unit")
         code = None if unit is None else ucum_code(unit)
         if unit is not None and (not unit or code != unit):
@@ -144,7 +145,7 @@ class Ucum(Model, frozen=True, kw_only=True):
 
 
 class Uom(Model, frozen=True, kw_only=True):
-    """A unit of measure."""
+    """A uom object: a unit of measure."""
 
     form: ClassVar[Rule] = UCUM
 
@@ -158,13 +159,18 @@ class Uom(Model, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class UnitOfMeasure(Kind):
-    """An object of `uom`, maybe in ``{"uom": ...}``; a string is taken for the unit, too."""
+    """A uom object, bare or in ``{"uom": ...}``; a string is read as the unit.
 
-    #: Whether a string is right.
+    Attributes
+    ----------
+    or_text : bool
+        Whether a string is allowed; if not, it is reported, and used all the same.
+    """
+
     or_text: bool = False
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the unit, as a text or as the model."""
+        """Return the unit as a `Uom` or as a string; `UNUSABLE`, after reporting why, if it is neither."""
         value = value.get("uom") or value
         if isinstance(value.value, OBJECT):
             return Uom.read(value)
@@ -181,15 +187,20 @@ class UnitOfMeasure(Kind):
 
 
 def cf_units_of_measure(unit: str | Uom | None, standard_name: object = None) -> Mapping[str, str]:
-    """Return CF ``units`` of what has a standard name, or none; no units where these are not known."""
+    """Return the attribute ``units`` that CF has for a unit of measure; no attribute if there is no unit.
+
+    `standard_name` is that of the array or coordinate: a longitude is in ``degrees_east``, not in ``degree``.
+    """
     code = unit if not isinstance(unit, Uom) else unit.ucum and unit.ucum.unit
     if not code:
         return {}
-    if code == "deg" and standard_name in _DIRECTED:
-        return {"units": _DIRECTED[str(standard_name)]}
-    if not _is_term(code):
+    if code == "deg" and standard_name in _DEGREES_ALONG:
+        return {"units": _DEGREES_ALONG[str(standard_name)]}
+    if not _has_form_of_ucum(code):
         return {"units": code}
-    return {"units": _ATOM.sub(lambda atom: _UDUNITS.get(atom[0], atom[0]), code)}
+    return {
+        "units": _UNIT_OR_ANNOTATION.sub(lambda atom: _UDUNITS_BY_CODE.get(atom[0], atom[0]), code)
+    }
 
 
 # Units of time.
@@ -198,8 +209,8 @@ CALENDARS = (
     *("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day"),
     *("all_leap", "366_day", "360_day", "utc", "tai", "none"),
 )
-#: One-letter abbreviations and prefixed seconds; `m` is a minute, as in no other table.
-_ABBREVIATIONS = {
+#: Abbreviations of units of time; `m` is a minute, although it is a metre as a unit of measure.
+_ABBREVIATED_UNITS_OF_TIME = {
     **dict.fromkeys(("s", "sec", "secs"), "seconds"),
     **dict.fromkeys(("m", "min", "mins"), "minutes"),
     **dict.fromkeys(("h", "hr", "hrs"), "hours"),
@@ -209,7 +220,7 @@ _ABBREVIATIONS = {
     **dict.fromkeys(("ms", "msec", "msecs"), "milliseconds"),
     **dict.fromkeys(("us", "\u00b5s", "\u03bcs"), "microseconds"),  # micro sign, Greek mu
 }
-_UNITS = {
+_UNITS_OF_TIME = {
     *("second", "minute", "hour", "day", "week", "month", "year"),
     *("millisecond", "microsecond", "nanosecond"),
 }
@@ -228,16 +239,19 @@ _OTHER_EPOCHS = re.compile(
 
 
 def cf_unit_of_time(unit: str) -> str:
-    """Return a unit of time, such as ``day``, ``Days``, ``d``, ``ms``, in the plural that CF writers use."""
+    """Return a unit of time (``day``, ``Days``, ``d``, ``ms``) in the plural that CF writers use.
+
+    A unit that is not known is returned as it is.
+    """
     word = unit.strip().lower()
     if unit.strip() == "M":
         return "M"  # a month as often as a minute
-    if word in _ABBREVIATIONS:
-        return _ABBREVIATIONS[word]
-    if word in _UNITS:
+    if word in _ABBREVIATED_UNITS_OF_TIME:
+        return _ABBREVIATED_UNITS_OF_TIME[word]
+    if word in _UNITS_OF_TIME:
         return f"{word}s"
     # What is unknown stays: with an "s" it might be known as something else.
-    return word if word.removesuffix("s") in _UNITS else unit.strip()
+    return word if word.removesuffix("s") in _UNITS_OF_TIME else unit.strip()
 
 
 @lru_cache
@@ -247,7 +261,10 @@ def cf_units_of_time(unit: str, epoch: str) -> str:
 
 
 def cf_units_in_one_text(reference: str) -> str:
-    """Return CF units of time that are given as one text, ``days since 1850-01-01``."""
+    """Return units such as ``days since 1850-01-01`` with the unit and the epoch as CF writes them.
+
+    A text without "since" is returned as it is.
+    """
     unit, since, epoch = re.sub(r"\s+", " ", reference.strip()).partition(" since ")
     return cf_units_of_time(unit, epoch) if since else reference
 
@@ -256,8 +273,8 @@ def cf_epoch(epoch: str) -> str:
     """Return an epoch as ``date time[ zone]``, for any calendar.
 
     ``T`` becomes a space, ``Z`` is left out (CF times without a zone are in UTC), an offset
-    stays. A text that is no date and time is returned as it is: it may still mean something
-    to who decodes it.
+    stays. A text that is no date and time is returned as it is: cftime may still know how to
+    decode it.
     """
     match = _EPOCH.fullmatch(epoch.strip())
     if match is None:
@@ -278,14 +295,17 @@ def cf_epoch(epoch: str) -> str:
 
 @lru_cache
 def is_epoch(text: str) -> bool:
-    """Tell whether a text is a date, or a date and time, as ISO 8601 or CF writes it."""
+    """Tell whether a text is a date, or a date and time, in a form of ISO 8601 or CF."""
     text = text.strip()
     return bool(_EPOCH.fullmatch(text) or _OTHER_EPOCHS.fullmatch(text))
 
 
 @lru_cache
-def is_date(epoch: str, calendar: str) -> bool:
-    """Tell whether there is the day of an epoch in a calendar; it is there in one that is not known."""
+def epoch_exists(epoch: str, calendar: str) -> bool:
+    """Tell whether a calendar has the day of an epoch; True if the epoch has no day that can be read.
+
+    A calendar that is not known counts as the proleptic Gregorian one.
+    """
     match, calendar = _EPOCH.fullmatch(epoch.strip()), calendar.lower()
     if match is None:
         return True
@@ -295,6 +315,7 @@ def is_date(epoch: str, calendar: str) -> bool:
     is_mixed = calendar in ("standard", "gregorian")
     if (is_mixed or calendar == "julian") and year == 0:
         return False
+    # The days that were skipped when the Gregorian calendar replaced the Julian one.
     if is_mixed and "1582-10-05" <= f"{year:04}-{month:02}-{day:02}" <= "1582-10-14":
         return False
     is_julian = calendar == "julian" or (is_mixed and year < 1582)
@@ -304,14 +325,14 @@ def is_date(epoch: str, calendar: str) -> bool:
     return day <= monthrange(2000 if is_leap else 2001, month)[1]
 
 
-def faults_of(units: str, calendar: str) -> Iterator[tuple[Rule, str]]:
-    """Yield why times of these units, ``days since 1850-01-01``, cannot be decoded, by the rule that is broken.
+def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, str]]:
+    """Yield each reason why times with CF ``units`` and ``calendar`` cannot be decoded, with the rule that is broken.
 
-    What xarray and cftime say of any of it is that the units cannot be decoded, and that cftime might help.
+    xarray and cftime name no reason: they say that the units cannot be decoded, and that cftime might help.
     """
     unit, _since, epoch = units.partition(" since ")
     name, calendar = cf_unit_of_time(unit), calendar or "standard"
-    if name.removesuffix("s") not in _UNITS:
+    if name.removesuffix("s") not in _UNITS_OF_TIME:
         yield UNIT_OF_TIME, _("{unit} is no unit of time").format(unit=json.dumps(unit))
     elif name in ("weeks", "years") or (name == "months" and calendar.lower() != "360_day"):
         text = _("{unit} is no unit by which times are decoded")
@@ -319,6 +340,6 @@ def faults_of(units: str, calendar: str) -> Iterator[tuple[Rule, str]]:
     if calendar.lower() not in CALENDARS or calendar.lower() in ("utc", "tai", "none"):
         text = _("{calendar!r} is no calendar in which times are decoded")
         yield CALENDAR, text.format(calendar=calendar)
-    elif not is_date(epoch, calendar):
+    elif not epoch_exists(epoch, calendar):
         text = _("the calendar {calendar!r} has no such day: {epoch}")
         yield EPOCH, text.format(calendar=calendar, epoch=json.dumps(epoch))

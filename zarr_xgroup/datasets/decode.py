@@ -16,7 +16,7 @@ import xarray as xr
 from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
 
-from zarr_xgroup.conventions.units import faults_of
+from zarr_xgroup.conventions.units import problems_of_time_units
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
 from zarr_xgroup.findings import Finding, Topic, report
@@ -279,7 +279,7 @@ def why_no_times(attributes: Mapping[str, Any]) -> str:
     units, calendar = (attributes.get(key, "") for key in ("units", "calendar"))
     if not (isinstance(units, str) and isinstance(calendar, str) and " since " in units):
         return ""
-    return next((text for _rule, text in faults_of(units, calendar)), "")
+    return next((text for _rule, text in problems_of_time_units(units, calendar)), "")
 
 
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:

@@ -27,7 +27,7 @@ from zarr_xgroup import (
     XGroupWarning,
 )
 from zarr_xgroup.conventions import ConventionHandler, register
-from zarr_xgroup.conventions.units import faults_of
+from zarr_xgroup.conventions.units import problems_of_time_units
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -571,7 +571,10 @@ def test_undecodable_times_are_told_and_left_as_they_are(store: Told, name: str)
         decode_cf_variables({f"x_{name}": variable}, {})
     reason = f"{type(raised.value).__name__}: {raised.value}"
     told = next(
-        text for _rule, text in faults_of(attributes["units"], attributes.get("calendar", ""))
+        text
+        for _rule, text in problems_of_time_units(
+            attributes["units"], attributes.get("calendar", "")
+        )
     )
     text = f"/times/{name}: its coordinate 'x_{name}': opened with its times undecoded: {told}"
     (warning,) = (warning for warning in store.warnings if str(warning) == text)
