@@ -1,4 +1,4 @@
-"""The conventions: one module each, the list of handlers there are, and what a handler needs."""
+"""The conventions, one module each, the registry of their handlers, and the API for handlers of third parties."""
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings

@@ -35,20 +35,20 @@ __all__ = ["ConventionHandler", "failure_message", "gives_coordinates"]
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is around an array that lacks coordinates or a CRS, as `seems_meant` of a handler is given it.
+    """The surroundings of an array that lacks coordinates or a CRS, for `seems_meant` of a handler.
 
     Attributes
     ----------
     group : Node
-        The group that it is in.
+        The group that contains the array.
     names : frozenset of str
-        The names of the group's arrays.
+        The names of the arrays of the group.
     dims : tuple of str
-        Its dimensions.
+        The dimension names of the array.
     bare : tuple of str
-        Those along which there is no coordinate; as a path where the store says that another group defines one.
+        The dimensions without a coordinate. A dimension that another group defines is a path.
     tree : Tree
-        What is known of the store: nothing is read to word a hint.
+        The metadata documents that have been read: for a hint in a warning no others are read.
     """
 
     group: Node
@@ -58,9 +58,9 @@ class Surroundings:
     tree: Tree
 
     def leads_out(self, name: str) -> bool:
-        """Tell whether a name or path of CF may lead to a node outside of the group.
+        """Tell whether a name or path in a CF attribute may lead to a node outside of the group.
 
-        It may if there is such a node, or nobody has looked.
+        It may if there is such a node, or the open has not looked for it.
         """
         if name in self.names:
             return False
@@ -73,48 +73,48 @@ class Surroundings:
 class ConventionHandler:
     """Base class of the handlers of all conventions, built in or third-party.
 
-    A handler says what an array's coordinates are. It neither merges nor names nor warns:
-    that is the business of who opens the group. It implements `interpret`, or, as the
-    specification has it, `get_variables`: each is by default made of the other.
+    A handler says which coordinates an array has. It neither merges them with those of other arrays, nor names
+    them uniquely, nor warns: the open of the group does. A handler implements `interpret` or, as in the
+    specification, `get_variables`: each by default calls the other.
 
     Attributes
     ----------
     tier : {"principal", "service"}
-        A principal convention defines an array's coordinate structure; an array follows at
-        most one. Service conventions add to it, any number of them.
+        A principal convention defines the coordinate structure of an array; an array follows at
+        most one. Any number of service conventions add to it.
     name : str
-        The convention's name, as arrays declare it (without a trailing colon).
+        The name of the convention, as arrays declare it (without a trailing colon).
     aliases : tuple of str
-        What else it is, or was, called.
+        Other or earlier names of the convention.
     uuid : str or None
-        The convention's identifier.
+        The identifier of the convention in declarations.
     other_uuids : tuple of str
-        Those of other conventions that say the same.
+        The identifiers of other conventions that the handler reads as this one.
     repositories : tuple of str
-        ``owner/repository`` of the places that its `schema_url` and `spec_url` point to.
+        ``owner/repository`` of the URLs `schema_url` and `spec_url` in declarations.
     named_by_root : re.Pattern or None
-        What it is called in ``conventions`` of a store's root (NZ-1.0), as a regular expression.
+        A regular expression for its name in ``conventions`` of the root group (NZ-1.0), None if a root cannot name it.
     is_declarable : bool
-        Whether stores can declare it; else it is only assumed (``assume_conventions``).
+        Whether stores can declare the convention; else users can only assume it (``assume_conventions``).
     implies : tuple of str
-        The names of services that an array which follows it follows, too.
+        The names of service conventions that an array also follows if it follows this one.
     gives_way : bool
-        Whether its coordinates are left out whose names those of another convention have. A principal
-        convention that does so is asked besides another one.
+        Whether a coordinate of this convention is left out if another convention gives one of the same name. A
+        principal convention that gives way is asked besides another principal one.
     follows_names : bool
-        Whether names in CF attributes lead to the groups above. Another principal convention goes first,
-        and has its references followed in this way.
+        Whether names in CF attributes lead to arrays of the groups above. Another principal convention goes first,
+        and names in CF attributes of its arrays are then followed in this way.
     described : tuple of Attribute
-        The attributes that it reads, described: `zarr_xgroup.check` tells what is wrong with them.
+        Descriptions of the attributes that the handler reads: `zarr_xgroup.check` reports mistakes in them.
     rules : tuple of Rule
-        What its documents demand.
+        The rules that the documents of the convention demand.
     reads : tuple of str or None
-        Which attributes it reads of those that only describe an array (`long_name`, `units`, ...). Who says so,
-        be it that there are none, says too that what it gives follows from nothing but the document of the array,
-        the attributes of the groups that it is in, the other arrays of its group, and what these lead to: arrays
-        that are alike in all that are then asked about once. Without it, it is asked about each array.
+        The attributes that the handler reads among those that only describe an array (`long_name`, `units`, ...).
+        A handler with `reads`, be it empty, promises that its result depends on nothing but the document of the array,
+        the attributes of the groups that contain it, the other arrays of its group, and the nodes that these refer
+        to. It is then asked once about arrays that are equal in all of these; with None, about each array.
     arrays : tuple of str
-        The names of arrays that mean something to it wherever they are.
+        The names of arrays that mean something to the handler wherever they are.
     resolver : BoundResolver
         References and lazy variables, for `get_variables`; bound while an open runs, and by
         `BoundResolver.of(array, root)` outside of one.
@@ -157,52 +157,56 @@ class ConventionHandler:
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether this convention applies to an array: it or its group declares it.
+        """Tell whether this convention applies to an array: the array or its group declares it, or the user assumes it.
 
-        So it does if it is assumed of the whole store. Not asked of a class that has a `detect` of its own.
+        Not called for a class that has its own `detect`.
         """
         return is_declared_by_array(cls, array) or is_declared_by_group(cls, array)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether attributes that do not declare the convention have its marks, as to coordinates.
+        """Tell whether attributes look as if they declared coordinates by this convention, which nobody declares.
 
-        By default they do if one is prefixed with its name, or is an object called so. Where an array
-        lacks coordinates, a warning advises to assume it, and ``assume_conventions="auto"`` does.
+        By default they do if one has the name of the convention as its prefix, or is a JSON object of this name. A
+        warning about an array without coordinates then advises to assume the convention, and
+        ``assume_conventions="auto"`` assumes it.
 
         Parameters
         ----------
         attributes : mapping
-            Those of an array, of its group, or of what describes its grid.
+            The attributes of an array, of its group, or of a node that describes its grid.
         around : Surroundings
-            What is known around the array.
+            The surroundings of the array.
         """
         return has_prefixed(cls, attributes) or isinstance(attributes.get(cls.name), Mapping)
 
     @classmethod
     def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell the same as to the CRS of an array that has none; by default they say none."""
+        """Tell whether attributes look as if they said a CRS by this convention, for an array without a CRS.
+
+        By default they do not. The parameters are those of `seems_meant`.
+        """
         return False
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> Collection[str]:
-        """Return the names of other conventions that say what this one leaves to them, of an array.
+        """Return the names of conventions to which this one leaves some coordinates of an array.
 
-        By default none. They are asked, too, also where they are principal and nobody declares them.
+        By default none. Their handlers are asked, too, even if they are principal and nobody declares them.
         """
         return ()
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the attributes of a node that say nothing to who does not know this convention.
+        """Yield the names of the attributes that have a meaning in this convention only.
 
-        They can be dropped once coordinates say it (``convention_attrs="drop"``). By default those
-        that are prefixed with its name and a colon, and the one that is called so.
+        They are dropped with ``convention_attrs="drop"``, since coordinates then say the same. By default the
+        attribute called like the convention, and those with its name and a colon as prefix.
 
         Parameters
         ----------
         attributes : mapping
-            Those of an array or a group that follows the convention.
+            The attributes of an array or a group that follows the convention.
         """
         prefixes = tuple(f"{name}:" for name in (cls.name, *cls.aliases))
         return (key for key in attributes if key == cls.name or key.startswith(prefixes))
@@ -211,68 +215,67 @@ class ConventionHandler:
     def restated(
         cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
     ) -> Mapping[str, Any]:
-        """Return the attributes of a node so that they stay true where its coordinates are attached.
+        """Return the attributes of a node, rewritten to stay true in a Dataset that has its coordinates.
 
-        By default as they are.
+        By default unchanged.
 
         Parameters
         ----------
         attributes : mapping
-            Those of an array or a group that follows the convention.
+            The attributes of an array or a group that follows the convention.
         dims : mapping
-            The dimensions of the variables of its Dataset, by name.
+            The dimensions of each variable of the Dataset, by the name of the variable.
         """
         return attributes
 
     @classmethod
     def why_not(cls) -> str:
-        """Return why it does not apply to an array, where the array's group declares it."""
+        """Return why the convention does not apply to an array whose group declares it, for a warning."""
         return _("the convention does not apply to it")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return all that the convention says of an array.
+        """Return what the convention says of an array: coordinates, CRS, attributes, and findings.
 
         By default the coordinates that `get_variables` returns.
 
         Parameters
         ----------
         array : ArrayView
-            The array, for which `applies` or `detect` was true. What is wrong with its
-            metadata is said to its `report`.
+            The array, for which `applies` or `detect` was true. Its method `report` takes mistakes
+            in the metadata.
         """
         self.resolver = plugin_adapter.BoundResolver(lambda question: question(array))
         return plugin_adapter.interpretation_from_variables(self.get_variables, array)
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterable[Finding]:
-        """Return what a producer should mend in the metadata of a node, for `zarr_xgroup.check`.
+        """Return findings about the metadata of a node that its producer should mend, for `zarr_xgroup.check`.
 
-        By default nothing. Asked of every group and array, whether or not it declares the convention.
+        By default none. Called for every group and array, whether or not it declares the convention.
 
         Parameters
         ----------
         subject : CheckedNode
-            The node: its attributes, and those of the groups that it is in.
+            The node: its attributes, and those of the groups that contain it.
 
         Returns
         -------
         iterable of Finding
-            As `zarr_xgroup.findings.report` makes them.
+            Made by `zarr_xgroup.findings.report`.
         """
         return ()
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        """Return the CRS of an array that neither its grid mapping variable nor `proj` says.
+        """Return the CRS that the convention says of an array, or None, as by default.
 
-        By default none. Asked of arrays that the convention applies to, by whatever follows from a CRS.
+        Called for arrays that the convention applies to, and used if neither a grid mapping variable nor `proj`
+        says a CRS.
         """
         return None
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
-        """Return what the convention calls the last axes of an array that has no names for some.
-
-        By default nothing.
+        """Return dimension names for the last axes of an array that leaves some unnamed, by default none.
 
         Parameters
         ----------
@@ -284,9 +287,9 @@ class ConventionHandler:
     def get_variables(
         self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
     ) -> dict[str, xr.Variable]:
-        """Return the coordinate variables of an array, by the name each should have.
+        """Return the coordinate variables of an array, by the name that each should have.
 
-        By default those that `interpret` says.
+        By default those of the coordinates that `interpret` returns.
 
         Parameters
         ----------
@@ -300,7 +303,7 @@ class ConventionHandler:
         Raises
         ------
         XGroupError
-            The first thing that is wrong with the metadata, if anything is.
+            The first mistake in the metadata that costs a coordinate, if there is one.
         NotImplementedError
             If the class has neither `interpret` nor `get_variables`.
         """
@@ -321,6 +324,6 @@ def failure_message(handler: type[ConventionHandler], error: BaseException) -> s
 
 
 def gives_coordinates(handler: type[ConventionHandler]) -> bool:
-    """Tell whether a handler has one of the two methods that say what an array's coordinates are."""
+    """Tell whether a handler overrides `interpret` or `get_variables`, which say the coordinates of an array."""
     has_interpret = handler.interpret is not ConventionHandler.interpret
     return has_interpret or handler.get_variables is not ConventionHandler.get_variables

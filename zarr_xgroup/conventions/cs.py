@@ -76,7 +76,7 @@ from zarr_xgroup.conventions.units import (
     is_epoch,
     problems_of_time_units,
 )
-from zarr_xgroup.conventions.values import explicit_values, is_representable, two_numbers
+from zarr_xgroup.conventions.values import explicit_values, is_representable, pair_of_numbers
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named
 from zarr_xgroup.i18n import _
@@ -149,7 +149,7 @@ class _CsModel(Model, frozen=True, kw_only=True):
 
 def _first_and_step(written: Fragment) -> tuple[float, float]:
     """Return the first value, and what each next one is more, or raise XGroupMetadataError."""
-    first, step = two_numbers(written)
+    first, step = pair_of_numbers(written)
     if step == 0:
         remedy = _("write the step, or of a single value {example}")
         remedy = remedy.format(example=f'"explicit": [{first}]')
@@ -213,7 +213,7 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
     example: ClassVar[str] = _OFFSETS
 
     regular: Annotated[
-        tuple[float, float] | None, Parsed(two_numbers), Member(example=_OFFSETS)
+        tuple[float, float] | None, Parsed(pair_of_numbers), Member(example=_OFFSETS)
     ] = None
     name: Annotated[str, Text(), _NAME] = ""
     attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}

@@ -1,4 +1,4 @@
-"""What conventions say of an array: the values that handlers return."""
+"""The values that handlers return: the coordinates, CRS and links that conventions give an array."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One coordinate of an array, before it is merged with those of others.
+    """One coordinate of an array, before it is merged with the coordinates of other arrays.
 
     Attributes
     ----------
     name : str
-        The name it should have.
+        The name that the coordinate variable should have.
     source : Source
-        What it is read from.
+        The stored array that its values are read from, or what they are computed from.
     attributes : mapping
-        Added to those of the variable where it has none of the name.
+        Attributes that the variable gets unless it has one of the name.
     bounds : Coordinate or None
-        Its cell boundaries, to be named by its attribute ``bounds``.
+        The cell boundaries, which the attribute ``bounds`` will name.
     formula_terms : mapping of str to Coordinate
-        The terms of its parametric vertical coordinate, for ``formula_terms``.
+        The terms of a parametric vertical coordinate, which the attribute ``formula_terms`` will name.
     crs : Crs or None
-        The CRS that its values are in, where that is not the CRS of the array's grid.
+        The CRS of its values, if that is not the CRS of the array's grid.
     links : tuple of Link
-        What its own CF attributes refer to.
+        The names and paths in its own CF attributes, with the coordinates that they lead to.
     """
 
     name: str
@@ -46,15 +46,18 @@ class Coordinate:
     links: tuple[Link, ...] = ()
 
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
-        """Return the coordinate along dimensions of other names, called by them where it was.
+        """Return the coordinate with its dimensions renamed.
+
+        A coordinate called like a dimension, or with ``<dimension>_`` in front of its name, gets the new name there.
 
         Parameters
         ----------
         names : mapping of str to str
-            Old to new name.
+            New names of dimensions, by the old ones.
         """
         if not names:
             return self
+        # The exact name goes first: of dimensions "x" and "x_bnds", the coordinate "x_bnds" belongs to the latter.
         old = next((dim for dim in names if self.name == dim), None)
         old = old or next((dim for dim in names if self.name.startswith(f"{dim}_")), "")
         return replace(
@@ -69,7 +72,7 @@ class Coordinate:
         )
 
     def parts(self) -> Iterator[Coordinate]:
-        """Yield the coordinate and all that belongs to it: terms, boundaries, and theirs."""
+        """Yield the coordinate, its formula terms and bounds, and those of these in turn."""
         yield self
         companions = [*self.formula_terms.values(), *([self.bounds] if self.bounds else ())]
         for companion in companions:
@@ -77,9 +80,10 @@ class Coordinate:
 
     @property
     def identity(self) -> Hashable:
-        """What it is: equal for what is one and the same.
+        """A key that is equal for coordinates that can be one variable.
 
-        An array is itself wherever it is used; numbers are told apart by name and unit, too.
+        A stored array is the same coordinate under any name. Computed values also need the same name, units and
+        calendar: equal numbers may mean different things.
         """
         if isinstance(self.source, Stored):
             return self.source
@@ -89,14 +93,14 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class GridMapping:
-    """The CRS of an array, and the transform of its grid.
+    """The CRS of an array, and the affine transform of its grid.
 
     Attributes
     ----------
     crs : Crs
         The CRS.
     geotransform : str or None
-        The transform as GDAL writes it: corner origin, ``c a b f d e``.
+        The affine transform as GDAL writes it: from the corner of the grid, in the order ``c a b f d e``.
     """
 
     crs: Crs
@@ -105,16 +109,16 @@ class GridMapping:
 
 @dataclass(frozen=True)
 class Link:
-    """A name or path in a CF attribute of an array, and what it leads to.
+    """A name or path in a CF attribute of an array, and the coordinate that it leads to.
 
     Attributes
     ----------
     attribute : str
-        The attribute.
+        The name of the attribute.
     path : str
-        The name or path, to be replaced by the name of what was attached.
+        The name or path in it, to be replaced by the name that the coordinate has in the Dataset.
     coordinate : Coordinate
-        What is attached.
+        The coordinate that the name or path leads to.
     """
 
     attribute: str
@@ -129,21 +133,21 @@ class Interpretation:
     Attributes
     ----------
     coordinates : tuple of Coordinate
-        Its coordinates, with boundaries and terms.
+        The coordinates of the array, with their bounds and formula terms.
     crs : Crs or None
-        Its coordinate reference system.
+        The coordinate reference system of the array.
     overruled_crs : Crs or None
-        The one that is declared where the data carry one themselves.
+        The CRS that attributes declare, where a grid mapping variable says one, which counts.
     geotransform : str or None
-        The transform of its grid as GDAL writes it, if its coordinates follow from it.
+        The affine transform of the array's grid as GDAL writes it, if the coordinates are computed from it.
     attributes : mapping
-        Added to the array itself where it has none of the name.
+        Attributes that the array gets unless it has one of the name.
     findings : tuple of Finding
-        What was wrong, and what was chosen.
+        The mistakes in the metadata, and the choices that were made.
     referred : frozenset of Node
-        Arrays that it refers to, besides the sources of its coordinates.
+        Arrays that the array refers to, besides the sources of its coordinates.
     links : tuple of Link
-        What its CF attributes refer to.
+        The names and paths in CF attributes of the array, with the coordinates that they lead to.
     references : tuple of Followed
         The references that were followed.
     """
@@ -160,5 +164,5 @@ class Interpretation:
 
     @property
     def grid_mapping(self) -> GridMapping | None:
-        """The CRS with the transform."""
+        """The CRS with the geotransform, or None without a CRS."""
         return None if self.crs is None else GridMapping(self.crs, self.geotransform)

@@ -1,4 +1,4 @@
-"""The handlers there are: those built in, of installed plug-ins, and registered ones."""
+"""The registry of handlers: built-in ones, those of installed plug-ins, and registered ones."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import (
+    Declaration,
     is_declared,
     is_known_without_coordinates,
     lower_case_names,
@@ -40,15 +41,17 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.redaction import redact
 
-#: How much of another declaration messages show.
+#: How many characters of a store's declaration messages show: the name and the start of an identifier or URL.
 _SHOWN = 40
 
+#: The group of entry points under which packages offer handlers.
 ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 
 Handler: TypeAlias = type[ConventionHandler]
 Handlers: TypeAlias = tuple[Handler, ...]
 
-#: In the order in which they are asked; of principal conventions the first one counts.
+#: The built-in handlers in the order in which they are asked: of several principal conventions that an array declares,
+#: the first one counts.
 BUILT_IN: Handlers = (
     CsHandler,
     CoordsHandler,
@@ -65,7 +68,7 @@ BUILT_IN: Handlers = (
 
 
 class Nz(ConventionHandler):
-    """NZ-1.0: what netCDF has beside arrays, in Zarr; it says nothing of coordinates.
+    """NZ-1.0: the features of netCDF beside arrays, in Zarr; it defines no coordinates.
 
     Source: NZ-1.0 convention (zarr-conventions/nz).
     """
@@ -77,24 +80,26 @@ class Nz(ConventionHandler):
     named_by_root = re.compile(r"nz-1\.0")
 
 
-#: Those that no array is asked about: of layouts, and of the structure of a store.
-OTHERS: Handlers = (Multiscales, Nz)
+#: Conventions that can be declared but define no coordinates: those of the layout of groups or stores.
+WITHOUT_COORDINATES: Handlers = (Multiscales, Nz)
 
+#: The handlers that `register` was called with in this process.
 _REGISTERED: list[Handler] = []
 
 
 def register(handler: Handler) -> Handler:
     """Use a handler in this process, as if it were an installed plug-in.
 
-    Can decorate a class. One that was registered before for the same convention is replaced.
+    Can decorate a class. It replaces a handler that was registered before for the same convention, so that a cell
+    of a notebook can be run again.
 
     Raises
     ------
     TypeError
-        If it is not a handler, or its convention is built in or handled by a plug-in.
+        If the class is not a handler, or its convention is built in or handled by a plug-in.
     """
-    others = [other for other in _REGISTERED if not _same_convention(handler, other)]
-    problem = _why_not(handler, _installed())
+    others = [other for other in _REGISTERED if not _handles_same_convention(handler, other)]
+    problem = _why_unusable(handler, _installed())
     if problem is not None:
         message = _("{handler!r} cannot be registered: {problem}").format(
             handler=handler, problem=problem
@@ -105,28 +110,28 @@ def register(handler: Handler) -> Handler:
 
 
 def handlers() -> Handlers:
-    """Return all handlers: those built in, of installed plug-ins, and registered ones."""
+    """Return all handlers in the order in which they are asked: built-in ones, of plug-ins, and registered ones."""
     return (*_installed(), *_REGISTERED)
 
 
-#: The name in `assume_conventions` of those whose marks the store has.
+#: The value of `assume_conventions` that assumes the conventions which the attributes of the store look like.
 AUTO = "auto"
 
 
 def named_conventions(names: object) -> frozenset[str]:
-    """Return the conventions that `assume_conventions` names, as their handlers call them.
+    """Return the names of the conventions in the option `assume_conventions`, as their handlers have them.
 
     Parameters
     ----------
     names : str, iterable of str or None
-        Names in any case, with or without a trailing colon; ``"auto"`` stays what it is.
+        Names or aliases in any case, with or without a trailing colon; ``"auto"`` is returned as it is.
 
     Raises
     ------
     TypeError
         If it is something else.
     ValueError
-        If there is no convention of a name; the error lists those there are.
+        If no handler has one of the names; the error lists the names there are.
     """
     known = {name: cls.name for cls in handlers() for name in lower_case_names(cls)} | {AUTO: AUTO}
     texts: Any = [names] if isinstance(names, str) else names
@@ -138,23 +143,27 @@ def named_conventions(names: object) -> frozenset[str]:
         raise TypeError(message.format(value=names))
     wanted = {text: known.get(text.strip().rstrip(":").lower()) for text in texts}
     if unknown := [name for name, found in wanted.items() if found is None]:
-        message = _("assume_conventions: there is no convention {names}; there are {known}")
-        text = message.format(
-            names=", ".join(map(repr, unknown)),
-            known=", ".join([*sorted({*known.values()} - {AUTO}), AUTO]),
-        )
-        if Multiscales.name in unknown:
-            text += _(
-                ". multiscales says how levels follow from one another; it is read wherever a "
-                "transform is understood: assume 'spatial' or 'geozarr'"
-            )
-        raise ValueError(text)
+        raise ValueError(_no_such_convention(unknown, {*known.values()} - {AUTO}))
     return frozenset(name for name in wanted.values() if name is not None)
 
 
+def _no_such_convention(unknown: Collection[str], known: Collection[str]) -> str:
+    """Return the message that `assume_conventions` names unknown conventions, and which there are."""
+    message = _("assume_conventions: there is no convention {names}; there are {known}")
+    text = message.format(
+        names=", ".join(map(repr, unknown)), known=", ".join([*sorted(known), AUTO])
+    )
+    if Multiscales.name in unknown:  # a convention, but none that an array follows
+        text += _(
+            ". multiscales says how levels follow from one another; it is read wherever a "
+            "transform is understood: assume 'spatial' or 'geozarr'"
+        )
+    return text
+
+
 def declarable() -> Handlers:
-    """Return all conventions that stores can declare: those of handlers, and those that give no coordinates."""
-    return (*handlers(), *OTHERS)
+    """Return the handlers of all conventions, and the conventions that can be declared but define no coordinates."""
+    return (*handlers(), *WITHOUT_COORDINATES)
 
 
 def seemingly_meant(
@@ -164,16 +173,18 @@ def seemingly_meant(
     *,
     has_crs: bool,
 ) -> tuple[list[str], str]:
-    """Return the conventions whose marks an array has of what it lacks, and that nobody declares.
+    """Return the names of undeclared conventions by which an array seems to say its missing coordinates or CRS.
 
-    And how a handler failed to tell, "" if none did.
+    Also the message of a handler that raised an error when asked, "" if none did.
 
     Parameters
     ----------
-    places, above : collection of mapping
-        The attributes of the array, of its group, and of what describes its grid; those of all groups it is in.
+    places : collection of mapping
+        The attributes of the array, of its group, and of nodes that describe its grid.
+    above : collection of mapping
+        The attributes of all groups that contain the array: a convention that they declare is not returned.
     around : Surroundings
-        What is around the array, which lacks coordinates along the dimensions that are bare.
+        The surroundings of the array, with the dimensions that have no coordinate.
     has_crs : bool
         Whether the array has a CRS.
     """
@@ -194,36 +205,34 @@ def seemingly_meant(
     return names, failure
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names of conventions once, in the order in which these are asked."""
+def in_handler_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the distinct names of conventions, in the order in which their handlers are asked."""
     named = frozenset(names)
     return tuple(cls.name for cls in handlers() if cls.name in named)
 
 
 def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
-    """Return the principal convention that attributes of a node declare, or None."""
+    """Return the handler of the first principal convention that attributes of a node declare, or None."""
     principals = (cls for cls in handlers() if cls.tier == "principal")
     return next((cls for cls in principals if is_declared(cls, attributes)), None)
 
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
-    """Return why attributes do not declare a principal convention, if they name one that is one or may be, or ""."""
+    """Return why ``zarr_conventions`` of a node declares no principal convention although it seems to, or "".
+
+    The first reason found counts: an identifier that is not that of the named convention, else a malformed item,
+    else a convention without a handler.
+    """
     written = attributes.get(CONVENTIONS_KEY)
     if written is None:
         return ""
     items, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
-    principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
     without_handler = ""
     for item in items or ():
-        name, identity = item.name.strip().rstrip(":"), item.identity
-        handler, declared = principals.get(name.lower()), dict([identity] if identity else [])
-        if handler is not None and identity is not None and not matches(handler, declared):
-            key, value = identity
-            right = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
-            return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
-                name=name, key=key, value=redact(value)[:_SHOWN], right=right
-            )
-        declared["name"] = name
+        if mismatch := _wrong_identity(item):
+            return mismatch
+        name = _name_in(item)
+        declared = dict([item.identity] if item.identity else []) | {"name": name}
         is_known = any(matches(cls, declared) for cls in declarable())
         if name and not (without_handler or is_known or is_known_without_coordinates(declared)):
             without_handler = _("{name!r} is declared, for which no handler is installed").format(
@@ -233,8 +242,28 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
     return next(forms, without_handler)
 
 
+def _wrong_identity(item: Declaration) -> str:
+    """Return that a declaration names a principal convention, but with the identifier of another one, or ""."""
+    name = _name_in(item)
+    principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
+    handler = principals.get(name.lower())
+    if handler is None or item.identity is None or matches(handler, dict([item.identity])):
+        return ""
+    key, value = item.identity
+    right = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
+    return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
+        name=name, key=key, value=redact(value)[:_SHOWN], right=right
+    )
+
+
+def _name_in(item: Declaration) -> str:
+    """Return the name in a declaration without the colon that some producers write behind it."""
+    return item.name.strip().rstrip(":")
+
+
 @cache
 def _installed() -> Handlers:
+    """Return the built-in handlers and those of installed plug-ins; warn, once, of plug-ins that cannot be used."""
     found, warnings = build_handlers(BUILT_IN, entry_points(group=ENTRY_POINT_GROUP))
     for warning in warnings:
         warn_user(warning)
@@ -244,7 +273,7 @@ def _installed() -> Handlers:
 def build_handlers(
     built_in: Handlers, plugins: Iterable[EntryPoint]
 ) -> tuple[Handlers, list[XGroupPluginWarning]]:
-    """Return the built-in handlers followed by those of the plug-ins, sorted by name.
+    """Return the built-in handlers followed by those of plug-ins, sorted by name, and warnings about plug-ins.
 
     A plug-in that cannot be imported, that is not a handler, or whose convention has a
     handler already is left out, with a warning.
@@ -258,7 +287,7 @@ def build_handlers(
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything on import
             handler, problem = None, f"{type(error).__name__}: {error}"
         else:
-            problem = _why_not(handler, found)
+            problem = _why_unusable(handler, found)
         if problem:
             message = _("Convention plug-in {name} ({value}) is not used: {problem}").format(
                 name=plugin.name, value=plugin.value, problem=problem
@@ -269,35 +298,36 @@ def build_handlers(
     return tuple(found), warnings
 
 
-def _why_not(handler: object, known: Iterable[Handler]) -> str | None:
-    """Return why a class cannot be used as a handler, or None if it can be."""
+def _why_unusable(handler: object, known: Iterable[Handler]) -> str | None:
+    """Return why an object cannot be used as a handler besides known ones, or None if it can be."""
     if not (isinstance(handler, type) and issubclass(handler, ConventionHandler)):
         return _("it is not a subclass of zarr_xgroup.conventions.ConventionHandler")
     if getattr(handler, "tier", None) not in ("principal", "service"):
         return _("its 'tier' is neither 'principal' nor 'service'")
     if not isinstance(getattr(handler, "name", None), str):
         return _("it has no 'name'")
-    for key, kind in _LISTED.items():
+    for key, kind in _TUPLE_ITEMS.items():
         items = getattr(handler, key)
         if not (isinstance(items, tuple | list) and all(isinstance(item, kind) for item in items)):
             return _("its {key!r} is no tuple of {kind}").format(key=key, kind=kind.__name__)
     for other in known:
-        if _same_convention(handler, other):
+        if _handles_same_convention(handler, other):
             return _("{module} handles the same convention already").format(module=other.__module__)
     if not gives_coordinates(handler):
         return _("it has neither 'interpret' nor 'get_variables'")
     return None
 
 
-#: What a class says in tuples, and of what.
-_LISTED: Mapping[str, type] = {
+#: The attributes of a handler that must be tuples (or lists), and the type of their items.
+_TUPLE_ITEMS: Mapping[str, type] = {
     **dict.fromkeys(("aliases", "other_uuids", "repositories", "implies"), str),
     "described": Attribute,
     "rules": Rule,
 }
 
 
-def _same_convention(handler: object, other: Handler) -> bool:
+def _handles_same_convention(handler: object, other: Handler) -> bool:
+    """Tell whether two handlers have the same uuid, or the name of one is a name or alias of the other."""
     name, uuid = getattr(handler, "name", None), getattr(handler, "uuid", None)
     is_called_so = isinstance(name, str) and name.lower() in lower_case_names(other)
     is_identified_so = isinstance(uuid, str) and uuid.lower() == (other.uuid or "").lower()

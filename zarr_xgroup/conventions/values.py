@@ -1,4 +1,4 @@
-"""Numbers and lists of numbers in JSON: what can be one, and as what it is held."""
+"""Numbers and lists of numbers in JSON: which values are valid, and the Python and NumPy values that they become."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from zarr_xgroup.metadata.nodes import Fragment
 def is_finite(value: Any) -> bool:
     """Tell whether a JSON value is a number that is neither infinite nor NaN.
 
-    JSON's integers have no limit: one of any size is finite.
+    JSON integers have no limit: an integer of any size is finite.
     """
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # which Python counts as an integer
         return False
     return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
@@ -29,22 +29,22 @@ def is_representable(number: float) -> bool:
 
 
 def finite_numbers(fragment: Fragment, count: int) -> list[float]:
-    """Return the numbers of a list of so many, or raise XGroupMetadataError."""
+    """Return a list of `count` finite numbers as floats, or raise XGroupMetadataError if the value is none."""
     numbers = fragment.as_list()
     if len(numbers) == count and all(is_finite(number) for number in numbers):
-        with contextlib.suppress(OverflowError):
+        with contextlib.suppress(OverflowError):  # of integers beyond the range of floats
             return [float(number) for number in numbers]
     text = _("must be {count} finite numbers, got {value}")
     raise fragment.error(text.format(count=count, value=shown(numbers)))
 
 
-def two_numbers(fragment: Fragment) -> tuple[float, float]:
-    """Return the numbers of a list of two.
+def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
+    """Return the two numbers of a list, integers as such.
 
     Raises
     ------
     XGroupMetadataError
-        If they are not two finite numbers that 64 bits hold.
+        If the value is no list of two finite numbers, or one of them does not fit 64 bits.
     """
     numbers = fragment.as_list()
     if len(numbers) != 2 or not all(is_finite(number) for number in numbers):
@@ -57,12 +57,12 @@ def two_numbers(fragment: Fragment) -> tuple[float, float]:
 
 
 def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
-    """Return the values of a list, which are not to be changed.
+    """Return the values of a list as a read-only array, of objects if the list is empty.
 
     Raises
     ------
     XGroupMetadataError
-        If it is not a list of numbers, or of strings, or if no type holds all of its numbers
+        If the value is no list of numbers or of strings, or no NumPy type holds all of its numbers
         exactly.
     """
     values = fragment.as_list()
@@ -72,7 +72,7 @@ def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
         raise fragment.error(_("must be all numbers or all strings"))
     else:
         array = np.array(values)
-        # Python compares numbers of different types exactly.
+        # Python compares an integer with a float exactly, so a large integer that NumPy rounded to a float differs.
         pairs = zip(values, array.tolist(), strict=True)
         if array.dtype.kind not in "iuf" or not all(
             given == held or math.isnan(given) for given, held in pairs

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.multiscales import Layout
-from zarr_xgroup.conventions.registry import AUTO, in_order, named_conventions
+from zarr_xgroup.conventions.registry import AUTO, in_handler_order, named_conventions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
@@ -171,7 +171,7 @@ class Planning:
             self.assumed -= {AUTO}
             plans = plan_groups(self._interpreted(groups), self.factory)
             lacking = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
-            self.taken = in_order(name for array in lacking for name in array.assumable)
+            self.taken = in_handler_order(name for array in lacking for name in array.assumable)
             self.assumed = self.assumed.union(self.taken)
         interpreter = Interpreter(
             self.tree, self.factory, handlers(), self.dropped, self.assumed, self._passed_over

@@ -13,7 +13,7 @@ from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import (
     Handler,
     declared_principal,
-    in_order,
+    in_handler_order,
     seemingly_meant,
     why_not_declared,
 )
@@ -212,7 +212,7 @@ def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[
     ending = _("assume_conventions='auto' took {names}").format(names=", ".join(taken))
     if not taken:
         ending = next((array.why for array in others if array.why), "")
-        names = in_order(name for array in others for name in array.assumable)
+        names = in_handler_order(name for array in others for name in array.assumable)
         if names:
             shown = names[0] if len(names) == 1 else list(names)
             option = f"assume_conventions={shown!r}"

@@ -11,7 +11,13 @@ from itertools import chain
 
 from zarr_xgroup.conventions import declaring
 from zarr_xgroup.conventions.checked import CheckedNode, CheckedStore
-from zarr_xgroup.conventions.registry import BUILT_IN, OTHERS, Handler, declarable, handlers
+from zarr_xgroup.conventions.registry import (
+    BUILT_IN,
+    WITHOUT_COORDINATES,
+    Handler,
+    declarable,
+    handlers,
+)
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY
@@ -41,7 +47,7 @@ _RULES_OF_NODES = (conventions, arrays)
 #: references and lists.
 _OTHER_ATTRIBUTES = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
 
-_BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *OTHERS)
+_BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *WITHOUT_COORDINATES)
 _MODULES = (declaring, arrays, stores)
 
 #: All built-in rules, each once.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zarr_xgroup.conventions.values import explicit_values, two_numbers
+from zarr_xgroup.conventions.values import explicit_values, pair_of_numbers
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
@@ -33,7 +33,7 @@ def written(value: Any) -> Fragment:
 )
 def test_what_are_no_two_numbers(value: Any, reason: str) -> None:
     with pytest.raises(XGroupMetadataError, match=reason):
-        two_numbers(written(value))
+        pair_of_numbers(written(value))
 
 
 @pytest.mark.parametrize(
