@@ -57,48 +57,51 @@ FITTING = Rule("coords/fitting", DOCUMENT, "Coordinate descriptors")
 RULES = rules_in(vars())
 
 _EXAMPLE = '{"type": "interval", "start": 0, "end": 9, "step": 1}'
-#: What to write where dimensions are not those of the array.
+#: Example of the remedy where dimensions are not those of the array.
 _INDEXED = '"indexed_by": ["y"]'
 #: What a descriptor of each type has to have.
-_NEEDED = {
+_REQUIRED_MEMBERS = {
     "array": ("path",),
     "inline": ("values",),
     "interval": ("start", "end", "step"),
     "reference": ("convention",),
     "affine": ("convention",),
 }
-#: The types of which it says the values itself.
-_OWN_TYPES = ("array", "inline", "interval")
-#: A duration of ISO 8601; its sign is an extension of it.
+#: The types of descriptors that give the values; the others name a convention that does.
+_TYPES_WITH_VALUES = ("array", "inline", "interval")
+#: A duration of ISO 8601, with the extension of a sign: intervals may descend.
 _DURATION = re.compile(
     r"(?P<sign>-?)P(?=.)(?:(?P<years>\d{1,6})Y)?(?:(?P<months>\d{1,9})M)?(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
     r"(?:T(?=.)(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9}(?:\.\d+)?)S)?)?"
 )
 #: Units of time, the longest first, in seconds.
-_UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
-#: What steps may be.
+_SECONDS_PER_UNIT = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+#: Examples of a step, for messages.
 _STEP = '"step": 1, "step": "P1D"'
-#: By how much of a step a number may be off that is no integer.
+#: The part of a step by which ``end`` may be off if it is no integer: decimal fractions are rounded.
 _SLACK = 1e-6
 
 
-def _bound(value: Fragment) -> float | str:
+def _number_or_time(value: Fragment) -> float | str:
+    """Return a start, end or step: a number, or a string to be read as a time; raise XGroupMetadataError else."""
     if isinstance(value.value, str) or (is_finite(value.value) and is_representable(value.value)):
         found: float | str = value.value
         return found
     raise value.error(_("must be a finite number or a time"))
 
 
-_BOUND = Parsed(_bound)
+_NUMBER_OR_TIME = Parsed(_number_or_time)
 
 
 class Descriptor(Model, frozen=True, kw_only=True):
-    """Where the values of a coordinate are: how they are given is its type."""
+    """A coordinate descriptor: where the values of a coordinate are; its type says how they are given."""
 
     form: ClassVar[Rule] = DESCRIPTOR
 
     type: Annotated[
-        str, Text(tuple(_NEEDED), rule=DESCRIPTOR), Member(example=_EXAMPLE, required=True)
+        str,
+        Text(tuple(_REQUIRED_MEMBERS), rule=DESCRIPTOR),
+        Member(example=_EXAMPLE, required=True),
     ] = ""
     path: Annotated[str, Text(), Member(example='"path": "time"')] = ""
     values: Annotated[
@@ -106,9 +109,9 @@ class Descriptor(Model, frozen=True, kw_only=True):
         Parsed(explicit_values),
         Member(example='"values": [1.5, 2.5]'),
     ] = None
-    start: Annotated[float | str, _BOUND, Member(example='"start": 0')] = 0
-    end: Annotated[float | str, _BOUND, Member(example='"end": 9')] = 0
-    step: Annotated[float | str, _BOUND, Member(example='"step": 1')] = 0
+    start: Annotated[float | str, _NUMBER_OR_TIME, Member(example='"start": 0')] = 0
+    end: Annotated[float | str, _NUMBER_OR_TIME, Member(example='"end": 9')] = 0
+    step: Annotated[float | str, _NUMBER_OR_TIME, Member(example='"step": 1')] = 0
     convention: Annotated[str, Text(), Member(example='"convention": "spatial"')] = ""
     indexed_by: Annotated[
         tuple[str, ...] | None, Items(Text()), Member(example='"indexed_by": ["y", "x"]')
@@ -116,8 +119,8 @@ class Descriptor(Model, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report what a descriptor of its type lacks."""
-        for key in _NEEDED.get(found.get("type", ""), ()):
+        """Report the members that a descriptor of its type must have, and has not."""
+        for key in _REQUIRED_MEMBERS.get(found.get("type", ""), ()):
             if fragment.get(key) is None:
                 place = Fragment(fragment.node, (*fragment.keys, key), None)
                 kind = found["type"]
@@ -129,7 +132,7 @@ _COORDS = Member(example=f'"coords": {_EXAMPLE}')
 
 
 class NewerDescription(Model, frozen=True, kw_only=True):
-    """What the newer draft says of an axis, or of another coordinate, with its descriptor."""
+    """An axis, or another coordinate, of the newer draft: CF-like metadata, and in ``coords`` a descriptor."""
 
     form: ClassVar[Rule] = FORM
 
@@ -146,7 +149,7 @@ class NewerDescription(Model, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What it says, as attributes of CF."""
+        """The CF attributes ``units``, ``long_name`` and ``axis``, as far as they are given."""
         found = {"units": self.unit, "long_name": self.description, "axis": self.axis.upper()}
         return {key: text for key, text in found.items() if text}
 
@@ -163,7 +166,7 @@ AXES = Attribute(
     FORM,
     f'"dimensions:axes": {{"time": {{"coords": {_EXAMPLE}}}}}',
 )
-OTHERS = Attribute(
+OTHER_COORDINATES = Attribute(
     "dimensions:coordinates",
     ByName(Nested(NewerDescription)),
     FORM,
@@ -180,52 +183,58 @@ class CoordsHandler(ConventionHandler):
     uuid: ClassVar[str | None] = "6ca4454a-658a-4348-a667-b39ced0e58cb"
     repositories = ("zarr-conventions/coords", "zarr-conventions/dimensions")
     implies = ("proj",)
-    described = (COORDINATES, AXES, OTHERS)
+    described = (COORDINATES, AXES, OTHER_COORDINATES)
     rules = RULES
     reads = ()
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array declares the convention, or its group does and describes its coordinates.
+        """Tell whether the array declares the convention, or its group does and describes coordinates for it.
 
-        What the group names as a coordinate is described with others, and follows no convention by that.
+        An array that the group describes as a coordinate does not follow the convention by that: it is one of
+        the coordinates, and gets none.
         """
         if is_declared_by_array(cls, array):
             return True
         if not is_declared_by_group(cls, array):
             return False
-        by_group = (described for described in _described(array) if described.node != array.node)
-        return array.name not in {described.name for described in by_group} and bool(_wanted(array))
+        by_group = (
+            described for described in _described_coordinates(array) if described.node != array.node
+        )
+        return array.name not in {described.name for described in by_group} and bool(
+            _descriptions_about(array)
+        )
 
     @classmethod
     def why_not(cls) -> str:
-        """Return why it does not apply to an array, where the array's group declares it."""
+        """Return why the convention does not apply to an array whose group declares it."""
         return _("it is a coordinate, or none of its dimensions is described")
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> frozenset[str]:
-        """Return the conventions that say the values of coordinates which are described as theirs."""
+        """Return the names of other conventions that descriptors leave the values of coordinates to."""
         names = set()
-        for described in _wanted(array):
+        for described in _descriptions_about(array):
             descriptor = described.descriptor
-            if descriptor is not None and descriptor.type not in _OWN_TYPES:
-                names.add(_plain(descriptor.convention))
+            if descriptor is not None and descriptor.type not in _TYPES_WITH_VALUES:
+                names.add(_name_as_compared(descriptor.convention))
         return frozenset(names).difference(("", cls.name, *cls.aliases))
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the coordinates, the array's own descriptions first, and the CRS."""
+        """Return the described coordinates; what the array itself describes counts before its group's descriptions."""
         for attribute in self.described:
-            array.read(attribute)
+            array.read(attribute)  # reports what is wrong with it as a whole
         found: dict[str, Coordinate | None] = {}
-        for described in _wanted(array):
+        for described in _descriptions_about(array):
             name = described.name
             if name in found:
                 continue
             _report_unusable(array, described)
             dims = {array.dim_names.get(dim, dim) for dim in described.dims}
-            own = None if array.sibling(name) is None else array.siblings[name]
-            if own == {dim: array.sizes.get(dim) for dim in dims}:
-                # The group has it itself: whatever does not fit to that is left behind.
+            own_sizes = None if array.sibling(name) is None else array.siblings[name]
+            if own_sizes == {dim: array.sizes.get(dim) for dim in dims}:
+                # The group has an array of that name and shape, which is used instead: a description that does
+                # not fit was left behind when the data were written again, and is not reported.
                 found[name] = array.try_silently(_coordinate, array, described)
             else:
                 lost = partial(coordinate_named, name)
@@ -233,31 +242,44 @@ class CoordsHandler(ConventionHandler):
         return array.interpretation(*filter(None, found.values()))
 
 
-def _plain(name: str) -> str:
+def _name_as_compared(name: str) -> str:
+    """Return the name of a convention without a colon at its end and in small letters, as names are compared."""
     return name.strip().rstrip(":").lower()
 
 
 @dataclass(frozen=True)
-class _Described:
-    """A coordinate as an array or its group describes it."""
+class _DescribedCoordinate:
+    """A coordinate as an array or its group describes it.
+
+    Attributes
+    ----------
+    node : Node
+        The array or group in which it is described.
+    name : str
+        The name by which it is described.
+    dims : tuple of str
+        The dimensions that it lies along, as they are written: the array may call them otherwise.
+    descriptor : Descriptor or None
+        Where its values are; None if that cannot be read.
+    newer : NewerDescription or None
+        The object of the newer draft that holds the descriptor; None in the older draft.
+    """
 
     node: Node
     name: str
-    #: As they are written.
     dims: tuple[str, ...]
-    #: None where it cannot be read.
     descriptor: Descriptor | None
     newer: NewerDescription | None = None
 
     def at(self, *keys: str) -> Fragment:
-        """Return the place of its descriptor, or of a part of that."""
+        """Return the place of the descriptor, or of one of its members, for messages."""
         written = self.descriptor or self.newer
         return Fragment(self.node, () if written is None else (*written.keys, *keys), None)
 
 
 @once_per_array
-def _described(array: ArrayView) -> tuple[_Described, ...]:
-    """Return the coordinates that an array describes, then those of its group."""
+def _described_coordinates(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
+    """Return the coordinates that an array describes, then those that its group describes."""
     found = []
     for node in (array.node, array.node.group):
         for attribute in CoordsHandler.described:
@@ -270,26 +292,30 @@ def _described(array: ArrayView) -> tuple[_Described, ...]:
                 along = item.indexed_by
                 if along is None and descriptor is not None:
                     along = descriptor.indexed_by
+                # A newer description without a descriptor gives no values, which is no mistake.
                 if descriptor is not None or (newer is not None and newer.wrong):
                     dims = (name,) if along is None else along
-                    found.append(_Described(node, name, dims, descriptor, newer))
+                    found.append(_DescribedCoordinate(node, name, dims, descriptor, newer))
     return tuple(found)
 
 
 @once_per_array
-def _wanted(array: ArrayView) -> tuple[_Described, ...]:
-    """Return the descriptions that are about an array: its own, and those of the group that can be."""
+def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
+    """Return the described coordinates of an array: its own, and those of its group along its dimensions.
+
+    What describes the array itself, along all of its dimensions, is left out: no array is its own coordinate.
+    """
     known = {*array.dims, *array.dim_names}
     return tuple(
         described
-        for described in _described(array)
+        for described in _described_coordinates(array)
         if (described.node == array.node or known.issuperset(described.dims))
         and (described.name != array.name or described.dims != array.dims)
     )
 
 
-def _report_unusable(array: ArrayView, described: _Described) -> None:
-    """Report what of a description cannot be used."""
+def _report_unusable(array: ArrayView, described: _DescribedCoordinate) -> None:
+    """Report the members of a description that cannot be used, and which part of the coordinate is lost by it."""
     coordinate = coordinate_named(described.name)
     array.report_wrong(described.node, described.descriptor, coordinate)
     for wrong in () if described.newer is None else described.newer.wrong:
@@ -299,8 +325,11 @@ def _report_unusable(array: ArrayView, described: _Described) -> None:
         array.report_wrong(described.node, [wrong], lost)
 
 
-def _coordinate(array: ArrayView, described: _Described) -> Coordinate | None:
-    """Return a coordinate, or raise XGroupError; None for one that another convention says, or that is told."""
+def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate | None:
+    """Return a described coordinate, or raise XGroupError.
+
+    None if another convention gives its values, or if its descriptor cannot be used, which is reported already.
+    """
     dims = tuple(array.dim_names.get(dim, dim) for dim in described.dims)
     descriptor, place, remedy = described.descriptor, described.at(), such_as(_INDEXED)
     if len(set(array.dims).intersection(dims)) < len(dims):
@@ -313,28 +342,9 @@ def _coordinate(array: ArrayView, described: _Described) -> Coordinate | None:
     shape = tuple(array.sizes[dim] for dim in dims)
     source: Source
     if descriptor.type == "array":
-
-        def misfit(node: Node) -> str | None:
-            found = shape_of(array, node)
-            text = _("its shape is {shape}, the coordinate needs {needed}")
-            return None if found == shape else text.format(shape=list(found), needed=list(shape))
-
-        written = described.at("path")
-        reference = Fragment(written.node, written.keys, {"node": descriptor.path})
-        node = array.resolver.array(reference, misfit)
-        source = array.stored(Stored(node, dims), reference)
+        source = _array_source(array, described, descriptor, dims)
     elif descriptor.type == "inline":
-        values: Any = descriptor.values
-        if len(dims) > 1:
-            text = _("has values of one dimension, but several are meant")
-            raise place.error(text, FITTING, remedy)
-        (size,) = shape or (1,)
-        if len(values) != size:
-            text = _("has {number} values, the axis needs {length}")
-            remedy = _("write {size} values, or refer to an array of them").format(size=size)
-            text = text.format(number=len(values), length=size)
-            raise described.at("values").error(text, FITTING, remedy)
-        source = Literal(values if dims else values[0], dims)
+        source = _inline_source(described, descriptor, dims, shape)
     elif descriptor.type == "interval":
         if len(dims) != 1:
             text = _("is an interval, but not of one dimension")
@@ -343,71 +353,140 @@ def _coordinate(array: ArrayView, described: _Described) -> Coordinate | None:
         dtype = np.asarray(function(np.arange(1))).dtype
         source, attributes = Computed(function, shape, dtype.str, dims), attributes | units
     else:
-        if _plain(descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
+        if _name_as_compared(descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
             text = _("is the convention itself, which has no such type")
             raise described.at("convention").error(text, DESCRIPTOR)
         return None
     return Coordinate(name, source, attributes)
 
 
+def _array_source(
+    array: ArrayView, described: _DescribedCoordinate, descriptor: Descriptor, dims: tuple[str, ...]
+) -> Stored:
+    """Return the array at ``path`` of a descriptor as a source, or raise XGroupError if none of the shape is there."""
+    shape = tuple(array.sizes[dim] for dim in dims)
+
+    def shape_misfit(node: Node) -> str | None:
+        found = shape_of(array, node)
+        text = _("its shape is {shape}, the coordinate needs {needed}")
+        return None if found == shape else text.format(shape=list(found), needed=list(shape))
+
+    written = described.at("path")
+    reference = Fragment(written.node, written.keys, {"node": descriptor.path})
+    node = array.resolver.array(reference, shape_misfit)
+    return array.stored(Stored(node, dims), reference)
+
+
+def _inline_source(
+    described: _DescribedCoordinate,
+    descriptor: Descriptor,
+    dims: tuple[str, ...],
+    shape: tuple[int, ...],
+) -> Literal:
+    """Return ``values`` of a descriptor as a source, or raise XGroupMetadataError if they are not of the shape."""
+    values: Any = descriptor.values
+    if len(dims) > 1:
+        text = _("has values of one dimension, but several are meant")
+        raise described.at().error(text, FITTING, such_as(_INDEXED))
+    (size,) = shape or (1,)
+    if len(values) != size:
+        text = _("has {number} values, the axis needs {length}")
+        remedy = _("write {size} values, or refer to an array of them").format(size=size)
+        text = text.format(number=len(values), length=size)
+        raise described.at("values").error(text, FITTING, remedy)
+    return Literal(values if dims else values[0], dims)
+
+
 # Intervals.
 
 
 def _interval(
-    described: _Described, written: Descriptor, size: int
+    described: _DescribedCoordinate, written: Descriptor, size: int
 ) -> tuple[Callable[[Any], Any], dict[str, str]]:
-    """Return what gives values at equal distances, of numbers or of times, and the units of times.
+    """Return the function of positions that gives the values of an interval, and the CF attributes of times.
 
     Raises
     ------
     XGroupMetadataError
-        If there are not as many of them as the dimension has.
+        If start, end and step are unusable, or do not give as many values as the dimension has.
     """
     start, end, step = written.start, written.end, written.step
-    attributes: dict[str, str] = {}
-    last: float | Fraction
-    if not isinstance(start, str) and not isinstance(end, str) and not isinstance(step, str):
-        function: Callable[[Any], Any] = Regular(start, step)
-        last, towards = end, step
+    if isinstance(start, str) or isinstance(end, str) or isinstance(step, str):
+        return _interval_of_times(described, written, size)
+    function = Regular(start, step)
+    _check_end(described, function, end, step, size)
+    return function, {}
+
+
+def _interval_of_times(
+    described: _DescribedCoordinate, written: Descriptor, size: int
+) -> tuple[Callable[[Any], Any], dict[str, str]]:
+    """Return what `_interval` does where start and end are times: the values count from the start."""
+    start, end = (
+        _time_in_utc(described.at(key), getattr(written, key)) for key in ("start", "end")
+    )
+    months, seconds = _months_or_seconds(described.at("step"), written.step)
+    function: Callable[[Any], Any]
+    if months:
+        function, unit = Months(start.date().isoformat(), months), "days"
     else:
-        first, stop = (_time(described.at(key), getattr(written, key)) for key in ("start", "end"))
-        months, towards = _duration(described.at("step"), step)
-        if months:
-            function, unit = Months(first.date().isoformat(), months), "days"
-        else:
-            whole = (name for name, length in _UNITS.items() if towards % length == 0)
-            unit = next(whole, "seconds")
-            number = towards / _UNITS[unit]
-            function = Regular(0, int(number) if number.is_integer() else number)
-        last = Fraction((stop - first) // timedelta(microseconds=1), 1_000_000 * _UNITS[unit])
-        # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
-        attributes = {"units": cf_units_of_time(unit, first.isoformat())}
-        attributes["calendar"] = "proleptic_gregorian"
-        towards = months or towards
-    if towards == 0:
+        # The longest unit of which the step is a whole number keeps values integers.
+        whole = (name for name, length in _SECONDS_PER_UNIT.items() if seconds % length == 0)
+        unit = next(whole, "seconds")
+        number = seconds / _SECONDS_PER_UNIT[unit]
+        function = Regular(0, int(number) if number.is_integer() else number)
+    microseconds = (end - start) // timedelta(microseconds=1)
+    last = Fraction(microseconds, 1_000_000 * _SECONDS_PER_UNIT[unit])
+    _check_end(described, function, last, months or seconds, size)
+    # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
+    units = cf_units_of_time(unit, start.isoformat())
+    return function, {"units": units, "calendar": "proleptic_gregorian"}
+
+
+def _check_end(
+    described: _DescribedCoordinate,
+    function: Callable[[Any], Any],
+    end: float | Fraction,
+    step: float,
+    size: int,
+) -> None:
+    """Raise XGroupMetadataError unless ``end`` lies in the step after the last of `size` values.
+
+    The end needs not be a value itself. `end` counts in the unit of the values.
+    """
+    if step == 0:
         raise described.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
-    sign = 1 if towards > 0 else -1
-    before, after = (sign * function(position) for position in (size - 1, size))
-    slack = abs(after - before) * _SLACK if isinstance(after, float) else 0  # integers are exact
-    if size and not before <= sign * last + slack < after:
+    sign = 1 if step > 0 else -1
+    last, next_one = (sign * function(position) for position in (size - 1, size))
+    # Integers are exact.
+    slack = abs(next_one - last) * _SLACK if isinstance(next_one, float) else 0
+    if size and not last <= sign * end + slack < next_one:
         text = _("start, end and step do not give as many values as the dimension has: {size}")
         remedy = _('write the "end" of {size} values').format(size=size)
         raise described.at().error(text.format(size=size), FITTING, remedy)
-    return function, attributes
 
 
-def _time(place: Fragment, value: float | str) -> datetime:
-    """Return a time of ISO 8601, in UTC and without a zone, or raise XGroupMetadataError."""
+def _time_in_utc(place: Fragment, value: float | str) -> datetime:
+    """Return a time of ISO 8601, converted to UTC if it has a zone, as a datetime without a zone.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If the value is no such time, or the time in UTC has no year that a datetime can have.
+    """
     try:
         found = datetime.fromisoformat(str(value))
         return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError) as error:  # the latter of a year that is none in UTC
+    except (ValueError, OverflowError) as error:
         text = _("must be a time of ISO 8601, as start, end and step belong together")
         raise place.error(text, DESCRIPTOR) from error
 
 
-def _duration(place: Fragment, step: float | str) -> tuple[int, float]:
-    """Return the months or the seconds of a duration, or raise XGroupMetadataError."""
+def _months_or_seconds(place: Fragment, step: float | str) -> tuple[int, float]:
+    """Return a duration of ISO 8601 as ``(months, seconds)``, of which one is 0, or raise XGroupMetadataError.
+
+    Months have no fixed length: a duration of months and of days, say, is refused.
+    """
     match = _DURATION.fullmatch(str(step))
     if match is None:
         text = _("must be a duration of ISO 8601, such as 'P1D'")
