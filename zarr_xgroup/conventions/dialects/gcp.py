@@ -1,7 +1,7 @@
-"""The ground control points of EOPF's Sentinel-1 products, where it is assumed that they are meant.
+"""The ground control points of EOPF's Sentinel-1 products, where `gcp` is assumed.
 
 The group ``conditions/gcp`` beside ``measurements`` has latitudes and longitudes at lines and pixels of the
-measurements, as a list or as a grid. No attribute says that these belong together.
+measurements, as a list or as a grid. No attribute says that points and measurements belong together.
 
 Source: the products (Sentinel-1 GRD of EOPF, version 2).
 """
@@ -21,11 +21,11 @@ from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.functions import BetweenGridPoints
 from zarr_xgroup.variables.sources import Computed, Stored
 
-#: The group of the arrays that have control points.
+#: The name of the group whose arrays have control points.
 MEASUREMENTS = "measurements"
-#: What is interpolated: by which units, and over which period.
-_WANTED = {"latitude": ("degrees_north", None), "longitude": ("degrees_east", 360.0)}
-#: The arrays of the positions of points.
+#: The coordinates that are interpolated: their units, and the period after which values repeat, None without one.
+_INTERPOLATED = {"latitude": ("degrees_north", None), "longitude": ("degrees_east", 360.0)}
+#: The arrays that have the positions of points, in rows and columns of the measurements.
 _POSITIONS = ("line", "pixel")
 
 
@@ -40,37 +40,42 @@ class GcpHandler(ConventionHandler):
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether it is a grid of measurements, with control points beside its group."""
+        """Tell whether a node is a 2-D array of measurements, with control points beside its group."""
         is_grid = len(around.dims) == 2 and around.group.name == MEASUREMENTS
         return is_grid and around.leads_out("../conditions/gcp")
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether it is assumed, and the array is one of measurements beside control points."""
+        """Tell whether `gcp` is assumed, and the array is 2-D measurements with all arrays of control points."""
         is_one = cls.name in array.assumed and len(array.dims) == 2
         if not is_one or array.node.group.name != MEASUREMENTS:
             return False
-        nodes = [_points(array).child(name) for name in (*_POSITIONS, *_WANTED)]
+        nodes = [_group_of_points(array).child(name) for name in (*_POSITIONS, *_INTERPOLATED)]
         documents = [array.document_of(node) for node in nodes]
         return all(document is not None and document.is_array for document in documents)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the latitudes and longitudes."""
+        """Return the latitudes and longitudes of all cells, as coordinates that are computed when they are read."""
         found = [
-            array.try_reporting(_coordinate, array, name, cost=partial(coordinate_named, name))
-            for name in _WANTED
+            array.try_reporting(
+                _interpolated_coordinate, array, name, cost=partial(coordinate_named, name)
+            )
+            for name in _INTERPOLATED
         ]
         return array.interpretation(*filter(None, found))
 
 
-def _points(array: ArrayView) -> Node:
-    """Return the group of control points."""
+def _group_of_points(array: ArrayView) -> Node:
+    """Return the group of the control points, ``../conditions/gcp``, whether or not it is there."""
     return array.node.group.group.child("conditions").child("gcp")
 
 
-def _coordinate(array: ArrayView, name: str) -> Coordinate:
-    """Return a coordinate that is interpolated, or raise XGroupMetadataError."""
-    group = _points(array)
+def _interpolated_coordinate(array: ArrayView, name: str) -> Coordinate:
+    """Return a coordinate that is interpolated between control points, or raise XGroupMetadataError.
+
+    The points are a list, all their arrays 1-D of one length, or a grid: lines and pixels are then its axes.
+    """
+    group = _group_of_points(array)
     nodes = [group.child(member) for member in (*_POSITIONS, name)]
     *shapes, shape = (shape_of(array, node) for node in nodes)
     if shapes != ([shape, shape] if len(shape) == 1 else [shape[:1], shape[1:]]):
@@ -89,7 +94,7 @@ def _coordinate(array: ArrayView, name: str) -> Coordinate:
             raise place.error(text.format(node=node), remedy=remedy)
         arrays.append(stored)
     array.referred.update(nodes)
-    units, period = _WANTED[name]
+    units, period = _INTERPOLATED[name]
     source = Computed(
         BetweenGridPoints(period),
         array.shape,

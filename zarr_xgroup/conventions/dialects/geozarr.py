@@ -1,4 +1,4 @@
-"""What the draft of the GeoZarr standard says of grids, where it is assumed to be meant.
+"""Grids as the draft of the GeoZarr standard has them, where `geozarr` is assumed.
 
 The draft has no declaration of its own. It leaves georeferencing to GDAL's ``GeoTransform``, on the
 grid mapping variable or on the array, and grid mapping variables may be in groups above. The levels
@@ -36,14 +36,14 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
-#: Names of dimensions along Y and X, wherever they stand (draft, 8.2.1).
-_PAIRS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
+#: Names of the dimensions along Y and X, in lower case, in any order of the array's axes (draft, 8.2.1).
+_NAMES_OF_ROWS_AND_COLUMNS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
 #: The members of ``_CRS``, in the order in which GDAL reads them.
 _CRS_KEYS = ("url", "wkt", "projjson")
 
 
 class GeoZarrHandler(ConventionHandler):
-    """Says what follows from GDAL's attributes, and where the grid mapping variable is."""
+    """Attaches the coordinates, CRS and grid mapping variable that follow from GDAL's attributes or tiles."""
 
     tier = "service"
     name = "geozarr"
@@ -53,25 +53,28 @@ class GeoZarrHandler(ConventionHandler):
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether attributes are those that GDAL writes, or name a tile matrix set."""
+        """Tell whether there is a ``GeoTransform`` or ``_CRS``, as GDAL writes it, or a tile matrix set."""
         return "GeoTransform" in attributes or cls.seems_to_say_crs(attributes, around)
 
     @classmethod
     def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether there is the CRS that GDAL writes, or a tile matrix set."""
+        """Tell whether there is a ``_CRS`` as GDAL writes it, or a tile matrix set."""
         multiscales = attributes.get(LAYOUT.key)
         is_of_tiles = isinstance(multiscales, Mapping) and TILES in multiscales
         return is_of_tiles or isinstance(attributes.get("_CRS"), Mapping)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what GDAL and the draft write as objects; of ``GeoTransform`` other readers know."""
+        """Yield ``_CRS`` and ``multiscales``, which no other reader knows; ``GeoTransform`` other readers do know."""
         return (key for key in ("_CRS", LAYOUT.key) if key in attributes)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the grid mapping variable, the CRS, and what follows from a transform."""
+        """Return a link to the grid mapping variable, the CRS, and the coordinates that follow from a transform.
+
+        The transform is that of ``GeoTransform``, else of tiles if no coordinate variable is there.
+        """
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        dims, transform = _dims(array), None
+        dims, transform = _rows_and_columns(array), None
         if dims is not None:
             missing = [dim for dim in dims if not has_coordinate(array, dim)]
             lost = partial(coordinates_along, missing) if missing else str
@@ -81,7 +84,7 @@ class GeoZarrHandler(ConventionHandler):
                 if level is not None and len(missing) == len(dims):
                     made = transform_of_tiles, array, dims, level
                     transform = array.try_reporting(*made, cost=lost)
-            elif not _is_of_several(array, dims, written):
+            elif not _is_shared_by_several_grids(array, dims, written):
                 transform = array.try_reporting(transform_of_gdal, written, cost=lost)
         if dims is None or transform is None:
             return array.interpretation(crs=crs_of(array), links=links)
@@ -89,8 +92,8 @@ class GeoZarrHandler(ConventionHandler):
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        """Return the CRS of a grid mapping variable in a group above, else of ``_CRS``, else of tiles."""
-        node = array.try_silently(_grid_mapping_named, array)
+        """Return the CRS of a grid mapping variable in a group above, else of ``_CRS``, else of tiles, else None."""
+        node = array.try_silently(_grid_mapping_variable, array)
         above = None if node is None else array.attributes_of(node)
         found = None if above is None else crs_of_grid_mapping(above.value)
         written = array.attribute("_CRS") if found is None else None
@@ -103,11 +106,11 @@ class GeoZarrHandler(ConventionHandler):
 TO_BE_ASSUMED = GeoZarrHandler.name
 
 
-def _dims(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X, by their names or else the last two."""
+def _rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
+    """Return the array's dimensions along Y and X, by their names or else the last two; None if it has fewer."""
     known = {name.lower(): name for name in array.dims}
     known |= {name.lower(): here for name, here in array.dim_names.items()}
-    for y, x in _PAIRS:
+    for y, x in _NAMES_OF_ROWS_AND_COLUMNS:
         if y in known and x in known:
             return known[y], known[x]
     return rows_and_columns(array)
@@ -116,8 +119,8 @@ def _dims(array: ArrayView) -> tuple[str, str] | None:
 # What GDAL writes: ``GeoTransform`` on the array or its grid mapping variable.
 
 
-def _grid_mapping_named(array: ArrayView) -> Node | None:
-    """Return the array that the attribute ``grid_mapping`` names first (CF 1.12, 2.7 and 5.6)."""
+def _grid_mapping_variable(array: ArrayView) -> Node | None:
+    """Return the variable that ``grid_mapping`` names first (CF 1.12, 2.7 and 5.6), None if it is not there."""
     names = names_in(array.attributes, "grid_mapping")
     if not names:
         return None
@@ -126,12 +129,13 @@ def _grid_mapping_named(array: ArrayView) -> Node | None:
 
 
 def _geotransform_of(array: ArrayView) -> Fragment | None:
-    """Return the nearest ``GeoTransform``: of the array, else of its grid mapping variable.
+    """Return the ``GeoTransform`` of the array, else that of its grid mapping variable, None without one.
 
-    The levels of a pyramid may share a variable of another group, but no transform.
+    A variable of another group may be shared by all levels of a pyramid: then its transform is not used, as
+    levels differ in that.
     """
     own = array.attribute("GeoTransform")
-    variable = None if own is not None else _grid_mapping_named(array)
+    variable = None if own is not None else _grid_mapping_variable(array)
     if variable is None or (
         variable.group != array.node.group and any(attributes_above(array, LAYOUT.key))
     ):
@@ -139,12 +143,15 @@ def _geotransform_of(array: ArrayView) -> Fragment | None:
     return array.attribute("GeoTransform", variable)
 
 
-def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
-    """Tell whether grids of several sizes in the group share a transform; if they do, report it."""
+def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
+    """Tell whether a grid mapping variable with a transform is shared by grids on several dimensions; report it.
+
+    They are arrays of the group that name it, too, and lack one of `dims`: the transform can only be that of one.
+    """
     if written.node == array.node:
         return False
     named = array.attributes.get("grid_mapping")
-    grids = array.memo(_grids, array, by=array.node.group)
+    grids = array.memo(_grids_by_grid_mapping, array, by=array.node.group)
     if all(grid >= set(dims) for grid in grids.get(str(named), ())):
         return False
     text = _(
@@ -154,8 +161,8 @@ def _is_of_several(array: ArrayView, dims: tuple[str, str], written: Fragment) -
     return True
 
 
-def _grids(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
-    """Return the dimensions of the grids of an array's group, by their ``grid_mapping``."""
+def _grids_by_grid_mapping(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
+    """Return the sets of dimensions of the arrays in an array's group, by their ``grid_mapping``."""
     found: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
     for name, sizes in array.siblings.items():
         named = array.attribute("grid_mapping", array.node.group.child(name))

@@ -1,10 +1,10 @@
-"""The transform of ``proj:transform``: of the first version of `proj`, and of STAC where `proj` is assumed.
+"""The attribute ``proj:transform``: of the first version of `proj`, and of STAC where `proj` is assumed.
 
-The first version of the convention says with ``proj:spatial_dimensions`` of which dimensions it is, on
+In the first version of the convention ``proj:spatial_dimensions`` names the dimensions of the transform, on
 arrays or groups. Products of EOPF carry ``proj:transform``, ``proj:shape`` and ``proj:bbox`` on each array
-as the projection extension of STAC has them. The convention does not know these any more, and they are
-often left over from another grid: they count only where a user says so, and only for arrays of just
-that shape.
+as the projection extension of STAC has them. The convention does not know these attributes any more, and
+they are often left over from another grid: they count only where a user assumes `proj`, and only for arrays of
+just that shape.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LAST_ROW = [0.0, 0.0, 1.0]
 
 
 class StacProjHandler(ProjHandler):
-    """Says which CRS an array has and, where that is meant, which transform its grid has."""
+    """Says which CRS an array has, and attaches the coordinates of ``proj:transform`` where that is meant."""
 
     gives_way = True
     rules = (*ProjHandler.rules, OF_ARRAY)
@@ -57,16 +57,19 @@ class StacProjHandler(ProjHandler):
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether there is a transform."""
+        """Tell whether there is a ``proj:transform``."""
         return "proj:transform" in attributes
 
     @classmethod
     def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether one of the attributes is a CRS."""
+        """Tell whether there is an attribute of `proj` that says a CRS."""
         return any(attributes.get(key) is not None for key in CRS_KEYS)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the CRS, and what follows from ``proj:transform``."""
+        """Return the CRS, and the coordinates that follow from ``proj:transform``.
+
+        It counts if ``proj:spatial_dimensions`` names two dimensions of the array, or `proj` is assumed.
+        """
         names = self.axis_names(array)
         named = tuple(array.dim_names.get(name, name) for name in names)
         is_named = len({*named}) == len(named) == 2 and set(named) <= set(array.dims)
@@ -75,7 +78,7 @@ class StacProjHandler(ProjHandler):
             return super().interpret(array)
         attribute = scopes_of(array).get if is_named else array.attribute
         lost = partial(coordinates_along, dims)
-        transform = array.try_reporting(_transform, array, dims, attribute, cost=lost)
+        transform = array.try_reporting(_transform_of_array, array, dims, attribute, cost=lost)
         return (
             super().interpret(array)
             if transform is None
@@ -84,12 +87,12 @@ class StacProjHandler(ProjHandler):
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
-        """Yield a shape that is not the array's, or else a transform by which it does not fill the box."""
+        """Yield a ``proj:shape`` that is not the array's, or a transform by which the array does not fill ``proj:bbox``."""
         if not (subject.is_array and len(subject.dims) > 1 and subject.is_declared(cls)):
             return
         sizes = [height, width] = list(subject.shape[-2:])
         shape, transform, box = (
-            written if written is not None and _are_numbers(written.value, *counts) else None
+            written if written is not None and _is_list_of_numbers(written.value, *counts) else None
             for key, counts in (("shape", (2,)), ("transform", (6, 9)), ("bbox", (4,)))
             for written in (subject.attribute(f"proj:{key}"),)
         )
@@ -111,7 +114,7 @@ class StacProjHandler(ProjHandler):
                 yield report(OF_ARRAY, transform, text, f"write {own}", severity="warning")
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
-        """Return the names that the first version of `proj` gives to Y and X dimensions."""
+        """Return the names in ``proj:spatial_dimensions`` (first version of `proj`): Y, then X; () without them."""
         declared = scopes_of(array).get("proj:spatial_dimensions")
         if declared is None or not isinstance(declared.value, list) or not self.applies(array):
             return ()
@@ -122,27 +125,31 @@ class StacProjHandler(ProjHandler):
 TO_BE_ASSUMED = StacProjHandler.name
 
 
-def _are_numbers(value: object, *counts: int) -> bool:
-    """Tell whether a JSON value is a list of so many numbers."""
+def _is_list_of_numbers(value: object, *counts: int) -> bool:
+    """Tell whether a JSON value is a list of finite numbers, and its length one of `counts`."""
     return isinstance(value, list) and len(value) in counts and all(map(is_finite, value))
 
 
-def _transform(
+def _transform_of_array(
     array: ArrayView, dims: tuple[str, str], attribute: Callable[[str], Fragment | None]
 ) -> Transform | None:
-    """Return the transform of ``proj:transform`` if it is that of the array's grid."""
+    """Return the transform of ``proj:transform``, None without it, or if ``proj:shape`` is not the array's.
+
+    Report such a shape if coordinates are missed by it, and a ``proj:bbox`` that the grid does not fill. `attribute`
+    returns the attribute of a key.
+    """
     written, shape, box = (attribute(f"proj:{key}") for key in ("transform", "shape", "bbox"))
     if written is None:
         return None
     sizes = array.sizes[dims[0]], array.sizes[dims[1]]
     if shape is not None and shape.value != list(sizes):
-        if not all(has_coordinate(array, dim) for dim in dims):  # else it is not missed
+        if not all(has_coordinate(array, dim) for dim in dims):  # else nothing is lost
             message = _("is {shape}, so proj:transform is not that of {sizes} cells")
             array.report(Topic.CHOICE, shape, message.format(sizes=list(sizes), shape=shape.value))
         return None
-    transform = _transform_of(written)
+    transform = _parsed_transform(written)
     sides = None if box is None else array.try_reporting(finite_numbers, box, 4)
-    # Zeros stand for none.
+    # Products write zeros in place of no box.
     if box and sides and any(sides) and not transform.fills(sides, sizes):
         message = _("is {box}, but by proj:transform it is {actual}; the latter counts")
         text = message.format(box=sides, actual=transform.extent(sizes))
@@ -153,18 +160,21 @@ def _transform(
 def transform_of_stac(
     array: Node, attributes: Mapping[str, Any], sizes: Sequence[int]
 ) -> Transform | None:
-    """Return the transform that STAC's attributes give an array of just so many rows and columns."""
+    """Return the transform of ``proj:transform``, given an array's attributes and its rows and columns.
+
+    None without it, if it cannot be used, or if ``proj:shape`` is missing or has other sizes.
+    """
     found = Fragment(array, ("attributes",), attributes)
     written, shape = found.get("proj:transform"), found.get("proj:shape")
     if written is None or shape is None or shape.value != list(sizes):
         return None
     with suppress(XGroupMetadataError):  # reported where coordinates would follow from it
-        return _transform_of(written)
+        return _parsed_transform(written)
     return None
 
 
-def _transform_of(written: Fragment) -> Transform:
-    """Return a transform that is written with or without its third row."""
+def _parsed_transform(written: Fragment) -> Transform:
+    """Return a transform written as six numbers, or as nine with its last row; else raise XGroupMetadataError."""
     count = 9 if len(written.as_list()) == 9 else 6
     numbers = finite_numbers(written, count)
     if numbers[6:] not in ([], _LAST_ROW):

@@ -39,7 +39,7 @@ _EAST_FIRST = frozenset({"x", "e", "east", "easting", "lon", "long", "longitude"
 _NORTH_FIRST = frozenset({"y", "n", "north", "northing", "lat", "latitude"})
 
 #: The greatest number of tiles, or of cells of one: all integers up to it are floats, too.
-_MOST = 2**53
+_LARGEST = 2**53
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class TileLevel:
     matrix : Fragment
         The tile matrix.
     limits : Fragment or None
-        Which of its tiles there are.
+        The rows and columns of tiles that the array has; None if it has all.
     """
 
     tile_set: Fragment
@@ -63,18 +63,21 @@ class TileLevel:
 
 @once_per_array
 def tile_level_of(array: ArrayView) -> TileLevel | None:
-    """Return the tile matrix of an array whose group is a level, or None after saying what is wrong."""
+    """Return the tile matrix of an array, None if its group is no level of a tile matrix set.
+
+    None, too, if the set or its matrix cannot be used, which is reported.
+    """
     group = array.node.group
     multiscales = array.attribute(MULTISCALES.key, group.group) if group.path else None
     written = None if multiscales is None else multiscales.get(TILES)
     if multiscales is None or written is None or len(array.dims) < 2:
         return None
     lost = _("what follows from the tile matrix set")
-    return array.try_reporting(_level, array, multiscales, written, cost=lambda: lost)
+    return array.try_reporting(_level_of_group, array, multiscales, written, cost=lambda: lost)
 
 
 def crs_of_tiles(array: ArrayView) -> Crs | None:
-    """Return the CRS of the tile matrix set of an array's level, if it is of one."""
+    """Return the CRS of the tile matrix set of an array's level, None without one."""
     level = tile_level_of(array)
     if level is None:
         return None
@@ -84,7 +87,11 @@ def crs_of_tiles(array: ArrayView) -> Crs | None:
     return crs_at(array, level.tile_set, ("crs", "supportedCRS"))
 
 
-def _level(array: ArrayView, multiscales: Fragment, written: Fragment) -> TileLevel:
+def _level_of_group(array: ArrayView, multiscales: Fragment, written: Fragment) -> TileLevel:
+    """Return the tile matrix whose ``id`` is the name of the array's group, or raise XGroupMetadataError.
+
+    `written` is the member ``tile_matrix_set`` of ``multiscales``.
+    """
     tile_set = _tile_set(array, written)
     name = array.node.group.name
     limits = multiscales.get("tile_matrix_set_limits")
@@ -95,7 +102,15 @@ def _level(array: ArrayView, multiscales: Fragment, written: Fragment) -> TileLe
 
 
 def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
-    """Return the tile matrix set that is written, or that an identifier or a URI leads to."""
+    """Return a tile matrix set: the object that is written, or the one that a text leads to.
+
+    The text is an identifier or a URI of OGC, or a path with a JSON pointer to a place in the store.
+
+    Raises
+    ------
+    XGroupError
+        If it leads to none, or `morecantile` is needed and missing.
+    """
     if not isinstance(written.value, str):
         return written
     text = written.value.strip()
@@ -130,6 +145,10 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
 
 @cache
 def _from_morecantile(identifier: str) -> Mapping[str, Any] | None:
+    """Return the tile matrix set of an identifier as JSON, None if morecantile does not know it.
+
+    Raises ImportError if the package is missing.
+    """
     sets = import_module("morecantile").tms
     if identifier not in sets.list():
         return None
@@ -140,7 +159,7 @@ def _from_morecantile(identifier: str) -> Mapping[str, Any] | None:
 
 
 def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel) -> Transform:
-    """Return the transform of a level of tiles, or raise XGroupMetadataError."""
+    """Return the transform of an array's grid by its tile matrix, or raise XGroupMetadataError."""
     matrix = level.matrix
     corner = matrix.get("cornerOfOrigin")
     if (corner is not None and corner.value != "topLeft") or matrix.get("variableMatrixWidths"):
@@ -150,7 +169,7 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
     if size <= 0:
         raise cell.error(_("must be a positive number"))
     x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
-    # Points are given as (X, Y) or (Y, X): orderedAxes says it, else the CRS.
+    # The corner is given as (X, Y) or (Y, X): orderedAxes says which, else the order of axes of the CRS.
     axes, crs = level.tile_set.get("orderedAxes"), crs_of_tiles(array)
     names = axes.as_list() if axes is not None else []
     first = str(names[0]).lower() if names else ""
@@ -166,9 +185,10 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
 
 
 def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
-    """Return which row and column of a tile matrix an array begins with.
+    """Return the row and column of a tile matrix, in cells, at which an array begins.
 
-    It has all tiles, or just those of the limits; of the last ones maybe only a part.
+    The array has all tiles of the matrix, or just those within the limits; its last tiles may be cut. If it has
+    another number of tiles, raise XGroupMetadataError.
     """
     height = integer(level.matrix.required("tileHeight"), 1)
     width = integer(level.matrix.required("tileWidth"), 1)
@@ -194,10 +214,10 @@ def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
 
 
 def integer(fragment: Fragment, least: int) -> int:
-    """Return an integer that is not less than another one, or raise XGroupMetadataError."""
+    """Return an integer of at least `least` and at most 2^53, or raise XGroupMetadataError."""
     value = fragment.value
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= _MOST:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= _LARGEST:
         return value
     raise fragment.error(
-        _("must be an integer from {least} to {most}").format(least=least, most=_MOST)
+        _("must be an integer from {least} to {most}").format(least=least, most=_LARGEST)
     )
