@@ -23,7 +23,7 @@ NAMED_GROUPS = 10
 
 
 @contextmanager
-def blaming(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
+def raising_store_errors(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
     """Turn any exception raised within into the XGroupStoreError of a store that cannot be opened.
 
     Storage libraries raise errors of all kinds, with no common base class. Exceptions of class `but` pass

@@ -1,4 +1,4 @@
-"""Stores that references lead to: which may be opened, each at most once, and how much an open reads of them.
+"""Foreign stores, to which references lead: which may be opened, each at most once, and how much is read of them.
 
 Sources: specification, "Cross-store references"; ref convention, ``uri``.
 """
@@ -28,13 +28,13 @@ from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.places import (
     Link,
     Network,
-    by_prefix,
     has_plain_hosts,
     is_absolute,
     leads_upwards,
     links_of,
     network_of_link,
     network_of_store,
+    options_by_place,
     options_of,
     place_of,
     places_of,
@@ -45,29 +45,29 @@ if TYPE_CHECKING:
     import aiohttp  # at run time where it is needed: it takes longer than all of this package
 
 _SCHEME = re.compile(r"^[^:/]+(?=://)")
-#: Stands in a warning for all stores beyond the limit, so that there is one warning about them.
+#: In place of the URI in the error of a store beyond `cross_store_max_stores`: one warning tells of all these.
 _ALL_OTHERS = "*"
-#: Options with which public data is read without credentials.
+#: Storage options, by scheme, to read public data without credentials.
 _ANONYMOUS: Mapping[str, Mapping[str, Any]] = {"s3": {"anon": True}, "gs": {"token": "anon"}}
 
-#: Given a location, storage options, a name for messages and limits, opens another store and returns
-#: its number, or raises XGroupStoreError with the reason.
+#: Opens a store, given its location, storage options, name for messages and limits; returns its number in
+#: the tree, or raises XGroupStoreError with the reason.
 Opener: TypeAlias = Callable[
     [str, dict[str, Any] | None, str, "ForeignLimits"], Coroutine[Any, Any, int]
 ]
 
 
 class ForeignStores:
-    """The stores that references of one open lead to, each opened at most once.
+    """The foreign stores of one open, each opened at most once.
 
     Parameters
     ----------
     opener : callable
-        Opens another store and returns its number.
+        Opens a foreign store and returns its number in the tree.
     zarr_store : callable
-        Returns an open store by its number; 0 is the one that the user opened.
+        Returns an open store by its number; 0 is the store that the user opened.
     options : ForeignOptions
-        How others are opened.
+        How foreign stores are opened.
 
     Raises
     ------
@@ -80,31 +80,36 @@ class ForeignStores:
     ) -> None:
         self._opener = opener
         self._zarr_store = zarr_store
-        self._place: Link | None = None
-        self._options = by_prefix(options.get("cross_store_storage_options"))
+        self._user_place: Link | None = None
+        self._options = options_by_place(options.get("cross_store_storage_options"))
         self._limits = ForeignLimits.of(options)
         self._followed: set[tuple[Link, ...]] = set()
         self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._networks: dict[int, Network] = {}
 
     def note_user_store(self, uri: str) -> None:
-        """Note where the store is that the user opened: what lies in it is no other store."""
-        self._place = place_of(uri)
+        """Note the place of the store that the user opened: a URI within it leads to no foreign store."""
+        self._user_place = place_of(uri)
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
-        """Return the root of the store at a URI that another one has, opened now if it was not, or why not."""
+        """Return the root of the store at a URI, opened if it is not open yet, or the error why it cannot be.
+
+        `referring` is the number of the store that has the reference. A URI within the store that the user
+        opened gives the node there.
+        """
         links, place, inside = links_of(uri), place_of(uri), None
         given = {link: options_of(link, self._options) for link in links}
-        if self._place is not None and place is not None and self._place.contains(place):
-            inside = Node(0, "/".join(place.segments[len(self._place.segments) :]))
+        own = self._user_place
+        if own is not None and place is not None and own.contains(place):
+            inside = Node(0, "/".join(place.segments[len(own.segments) :]))
         try:
             if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
                 message = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
                 raise XGroupStoreError.of(redact_uri(uri), message)
             if leads_upwards(links):
-                raise _not_opened(uri, _("there is '..' in its path"))
+                raise _cannot_open_error(uri, _("there is '..' in its path"))
             if inside is None:
-                # Counted before it is opened: only the first so many are followed.
+                # Counted before it is opened, so that stores that cannot be opened count, too.
                 most = self._limits.stores
                 if most is not None and len(self._followed | {links}) > most:
                     message = _(
@@ -127,46 +132,47 @@ class ForeignStores:
     async def _check_networks(
         self, uri: str, links: Sequence[Link], given: Mapping[Link, object], referring: int
     ) -> frozenset[Link]:
-        """Raise if a store must not lead to a place; return the links to guard.
+        """Raise XGroupStoreError if a store must not refer to a place; return the links to guard.
 
-        Design, "References". Every link is judged, but those for which the user has given options. A public
-        store must not get further than to public places by way of one, named so or not.
+        A guard against server-side request forgery: see "References" in the design. Links with options of
+        the user are allowed. When a public store refers to a public place, the link is guarded: the
+        connection must not end at a private address, by DNS or by a redirect.
         """
         if referring not in self._networks:
             self._networks[referring] = await network_of_store(self._zarr_store(referring))
         origin = self._networks[referring]
         if origin == Network.LOCAL:
             return frozenset()
-        guarded, unnamed = set(), set()
+        guarded, networks = set(), set()
         for link in places_of(links):
-            is_named = given[link] is not None
+            is_allowed = given[link] is not None  # the user gave options for it
             try:
                 async with asyncio.timeout(self._limits.timeout):
                     network = await network_of_link(link)
-            except OSError as error:  # also a timeout
-                if not is_named:
-                    raise _not_opened(uri, reason_of(error)) from error
-                network = Network.PUBLIC  # a proxy may know it
-            if network is None and not is_named:
+            except OSError as error:  # the host has no address, or a timeout
+                if not is_allowed:
+                    raise _cannot_open_error(uri, reason_of(error)) from error
+                network = Network.PUBLIC  # a proxy may know the address
+            if network is None and not is_allowed:
                 reason = _("a store that is not local must not lead to places of unknown kind")
-                raise _refused(uri, reason)
+                raise _refusal(uri, reason)
             if network == Network.PUBLIC:
                 guarded.add(link)
-            if not is_named:
-                unnamed.add(network)
-        if Network.LOCAL in unnamed:
-            raise _refused(uri, _("a store that is not local must not lead to local files"))
+            if not is_allowed:
+                networks.add(network)
+        if Network.LOCAL in networks:
+            raise _refusal(uri, _("a store that is not local must not lead to local files"))
         if origin != Network.PUBLIC:
             return frozenset()
-        if Network.PRIVATE in unnamed:
-            raise _refused(uri, _("a public store must not lead into a private network"))
+        if Network.PRIVATE in networks:
+            raise _refusal(uri, _("a public store must not lead into a private network"))
         return frozenset(guarded)
 
     async def _open(
         self, uri: str, given: Mapping[Link, dict[str, Any] | None], guarded: Collection[Link]
     ) -> int | XGroupStoreError:
-        """Return the number of a store that is opened now, or why it cannot be."""
-        # fsspec's options: by scheme, if it is a chain.
+        """Open a store; return its number in the tree, or the error why it cannot be opened."""
+        # fsspec takes options by scheme if the URI is a chain.
         by_scheme: dict[str, Any] = {}
         for text in uri.split("::"):
             link = Link.parse(text)
@@ -179,28 +185,30 @@ class ForeignStores:
         all_options = by_scheme if "::" in uri else next(iter(by_scheme.values()), None)
 
         if uri.lower().startswith("file://"):
-            # Literally, if that is there, else percent-decoded.
+            # Literally, if such a file exists, else percent-decoded.
             path = uri[len("file://") :].rstrip("/") or "/"
             location = path if os.path.exists(path) else unquote(path)
-        else:  # as fsspec takes it: schemes in lower case, no slash at the end
+        else:  # as fsspec expects a URL: schemes in lower case, no slash at the end
             links = (
                 _SCHEME.sub(lambda scheme: scheme[0].lower(), text) for text in uri.split("::")
             )
             location = "::".join(links).rstrip("/")
         try:
             return await self._opener(location, all_options or None, redact_uri(uri), self._limits)
-        except (XGroupError, Warning) as error:  # a warning that is to be an error
-            problem = _not_opened(uri, str(error))
+        except (XGroupError, Warning) as error:  # a warning that the user made an error
+            problem = _cannot_open_error(uri, str(error))
             problem.__cause__ = error
             return problem
 
 
-def _not_opened(uri: str, reason: str) -> XGroupStoreError:
+def _cannot_open_error(uri: str, reason: str) -> XGroupStoreError:
+    """Return the error of a foreign store that cannot be opened, its URI redacted."""
     message = _("store {uri} cannot be opened: {reason}").format(uri=redact_uri(uri), reason=reason)
     return XGroupStoreError.of(redact_uri(uri), message)
 
 
-def _refused(uri: str, reason: str) -> XGroupStoreError:
+def _refusal(uri: str, reason: str) -> XGroupStoreError:
+    """Return the error of a foreign store that must not be opened, with the option that would allow it."""
     message = _(
         "store {uri} was not opened: {reason} (allow it by cross_store_storage_options={example})"
     ).format(uri=redact_uri(uri), reason=reason, example=f"{{{redact_uri(uri)!r}: {{}}}}")
@@ -217,11 +225,11 @@ class ForeignLimits:
     Attributes
     ----------
     timeout : float or None
-        How many seconds it waits each time that it needs documents of a store, or values.
+        How many seconds an open waits each time that it reads documents or values of a store.
     document : int or None
         How many bytes a metadata document may have.
     stores : int or None
-        How many stores it follows references to.
+        How many stores an open follows references to.
     """
 
     timeout: float | None = DEFAULTS["cross_store_timeout"]
@@ -230,7 +238,7 @@ class ForeignLimits:
 
     @classmethod
     def of(cls, options: ForeignOptions) -> Self:
-        """Return the limits that options set, or raise TypeError or ValueError if one is none."""
+        """Return the limits that options set; raise TypeError or ValueError if a value is not valid."""
         seconds = _("{option} must be a positive number of seconds or None, got {value!r}")
         number = _("{option} must be a positive integer or None, got {value!r}")
         values = []
@@ -249,20 +257,20 @@ class ForeignLimits:
         return cls(*values)
 
 
-#: Those of the store that the user opens.
+#: The limits of the store that the user opens.
 NO_LIMITS = ForeignLimits(None, None, None)
 
-#: How many bytes what is being read may have; a context for each task that reads.
+#: How many bytes the document or chunk being read may have, None for any number; each task has its own value.
 _MOST_BYTES: ContextVar[int | None] = ContextVar("most_bytes", default=None)
 
 
 class TooLargeError(Exception):
-    """A document or chunk of a foreign store is larger than an open reads."""
+    """A document or chunk of a foreign store is larger than an open may read."""
 
 
 @contextmanager
-def at_most(size: int | None) -> Iterator[None]:
-    """Stop reading beyond a size within this context, if the HTTP client of the store can."""
+def reading_at_most(size: int | None) -> Iterator[None]:
+    """Limit the bytes of each document or chunk read within, for `check_size` and the HTTP client; None for no limit."""
     token = _MOST_BYTES.set(size)
     try:
         yield
@@ -271,38 +279,39 @@ def at_most(size: int | None) -> Iterator[None]:
 
 
 def check_size(size: int) -> None:
-    """Raise TooLargeError if what is being read is larger than it may be."""
+    """Raise TooLargeError if a size in bytes is beyond the limit of `reading_at_most`."""
     most = _MOST_BYTES.get()
     if most is not None and size > most:
         raise TooLargeError(_("it has more than {count} bytes").format(count=most))
 
 
 async def http_client(is_guarded: bool, **options: Any) -> aiohttp.ClientSession:
-    """Return an HTTP client that reads no more of an answer than `at_most` allows.
+    """Return an HTTP client that reads no more of a response than `reading_at_most` allows.
 
-    For the option ``get_client`` of fsspec's `HTTPFileSystem`. To ask for a range is not enough: a server
-    may ignore that. A guarded one connects to public addresses only, redirected or not.
+    For the option ``get_client`` of fsspec's `HTTPFileSystem`. A range request is not enough: a server may
+    ignore the range. If `is_guarded`, the client connects to public addresses only, also after redirects.
     """
-    import aiohttp  # here, because it takes longer to import than all of this package
+    import aiohttp  # not at the top: it takes longer to import than all of this package
 
     if is_guarded:
-        check_requirements({"aiohttp": "3.12"})  # the first that asks for its sockets
+        check_requirements({"aiohttp": "3.12"})  # the first with socket_factory
         options["connector"] = aiohttp.TCPConnector(socket_factory=public_socket)
     return aiohttp.ClientSession(**{"response_class": _bounded_response(), **options})
 
 
-def is_bounded(store: Store) -> bool:
-    """Tell whether the HTTP client of a store stops by itself when an answer is too large."""
-    made_by = getattr(getattr(store, "fs", None), "get_client", None)
-    return isinstance(made_by, partial) and made_by.func is http_client
+def has_bounded_client(store: Store) -> bool:
+    """Tell whether a store reads by `http_client`, which stops by itself when a response is too large."""
+    get_client = getattr(getattr(store, "fs", None), "get_client", None)
+    return isinstance(get_client, partial) and get_client.func is http_client
 
 
 @cache
 def _bounded_response() -> type[aiohttp.ClientResponse]:
+    """Return the class of bounded responses, defined when first needed: aiohttp takes long to import."""
     import aiohttp
 
     class BoundedResponse(aiohttp.ClientResponse):
-        """An HTTP response of which no more bytes are read than `at_most` allows."""
+        """An HTTP response of which no more bytes are read than `reading_at_most` allows."""
 
         async def read(self) -> bytes:
             """Return the body, or raise TooLargeError and close the connection."""

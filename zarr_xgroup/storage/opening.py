@@ -1,6 +1,6 @@
 """Stores: how users name them, how they are opened, and what they can do.
 
-Nothing here knows what a hierarchy is.
+Nothing here knows groups and arrays.
 """
 
 from __future__ import annotations
@@ -32,29 +32,26 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact, redact_location
-from zarr_xgroup.storage.failures import blaming
+from zarr_xgroup.storage.failures import raising_store_errors
 from zarr_xgroup.storage.places import ARCHIVES, CACHES, Link, has_plain_hosts, innermost, links_of
 
-#: Schemes of fsspec's filesystems that take names as they are.
+#: Schemes of fsspec's filesystems that take keys literally: no percent-decoding, no query.
 _LITERAL = frozenset({"file", "memory", "zip"})
 
-#: An address that goes on behind what is called as stores are, the last if several are.
+#: An address that goes on after a name ``*.zarr``, the last such name if there are several.
 _IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
 
-#: Held while the table of contents of an archive is made, which all stores in it share.
-_indexing = threading.Lock()
-#: Held while a file is got from one of fsspec's caches, whose table of contents all stores in it share.
-_caching = threading.Lock()
+#: Held while fsspec makes the index of an archive, which all stores in the archive share.
+_archive_lock = threading.Lock()
+#: Held while a file is got from one of fsspec's caches, whose index of files all stores in it share.
+_cache_lock = threading.Lock()
 
-#: The options that an asset of STAC may give: none that says which other stores may be opened.
-_OF_ASSETS = ("group", "consolidated", "zarr_format", "storage_options")
+#: The options that a STAC asset may set: no option that allows foreign stores to be opened.
+_ASSET_OPTIONS = ("group", "consolidated", "zarr_format", "storage_options")
 
 
 def describe_store(store_like: object) -> str:
-    """Return a name for messages, without the credentials that a URL may hold.
-
-    A store that has no name of its own is called by its type.
-    """
+    """Return the name of a store for messages, without credentials; the name of its type if it has no other."""
     if isinstance(store_like, str | os.PathLike):
         return redact_location(os.fspath(store_like)) or "."  # as zarr reads it
     store = getattr(store_like, "store", store_like)
@@ -62,10 +59,10 @@ def describe_store(store_like: object) -> str:
 
 
 def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
-    """Return the URL that an asset of pystac or a path of universal_pathlib stands for, and options.
+    """Return the URL of a pystac asset or of a path of universal_pathlib, and the options of the open.
 
-    Those that it comes with count where none are given. All else is returned as it is; TypeError is raised if
-    it is nothing that could name a store.
+    Options that the asset or path has are added where the user gave none. Any other object that can name a
+    store is returned as it is; else TypeError is raised.
     """
     own: dict[str, Any] = {}
     fields = getattr(store_like, "extra_fields", None)
@@ -73,7 +70,7 @@ def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
     is_remote = isinstance(protocol, str) and protocol not in ("", "file", "local")
     if isinstance(fields, Mapping) and hasattr(store_like, "get_absolute_href"):
         asked = fields.get("xarray:open_kwargs", {})  # the xarray-assets extension of STAC
-        own = {key: asked[key] for key in _OF_ASSETS if key in asked}
+        own = {key: asked[key] for key in _ASSET_OPTIONS if key in asked}
         if access := fields.get("xarray:storage_options"):
             own["storage_options"] = access
         store_like = store_like.get_absolute_href() or store_like.href
@@ -93,9 +90,9 @@ def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
 
 
 def uri_of(store_like: object) -> str | None:
-    """Return the URI of what a user named, or of an open store; None if it has none."""
+    """Return the URI of a location that a user gave, or of an open store; None if the store has none."""
     if isinstance(store_like, str | os.PathLike):
-        place = _expanded(store_like)
+        place = _absolute(store_like)
         return place if isinstance(place, str) else _file_uri(place)
     store = innermost(getattr(store_like, "store", store_like))
     if isinstance(store, LocalStore):
@@ -113,44 +110,46 @@ def uri_of(store_like: object) -> str | None:
 
 
 def _file_uri(path: Path) -> str:
+    """Return the percent-encoded ``file://`` URI of a local path."""
     return f"file://{quote(str(path))}"
 
 
-def _expanded(location: str | os.PathLike[str]) -> str | Path:
-    """Return a local path as an absolute one with ``~`` replaced, another URL as it is."""
+def _absolute(location: str | os.PathLike[str]) -> str | Path:
+    """Return a local location as an absolute path with ``~`` expanded, any other URL unchanged."""
     text = os.fspath(location)
     if text.startswith("file://") and "::" not in text:
         return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
     if "://" in text or "::" in text:
         return text
-    # A user that there is not is a name as any other, as for a shell.
+    # ``~name`` without such a user stays as it is, as in a shell.
     return Path(os.path.expanduser(text)).absolute()
 
 
 def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[Path, str] | None:
-    """Return the .zip archive of this machine that a place is in, and the path there; None for all others.
+    """Return the local .zip archive that holds a path, and the path within; None if there is none.
 
-    A URL has to be that of a whole one.
+    A URL ``zip::...`` must be that of a whole archive.
     """
     for file in (place, *place.parents) if isinstance(place, Path) else ():
         if file.suffix == ".zip" and os.path.isfile(file):
             return file, "/".join(place.relative_to(file).parts)
     if isinstance(place, str) and not storage_options:
         archive, _separator, location = place.partition("::")
-        whole = _expanded(location) if archive in ("zip", "zip://") else None
+        whole = _absolute(location) if archive in ("zip", "zip://") else None
         if isinstance(whole, Path) and os.path.isfile(whole):
             return whole, ""
     return None
 
 
 def root_of(store_like: Any) -> tuple[str, str] | None:
-    """Return the root of the store that an address leads into, and the path of the group in it.
+    """Return the address of the store that an address leads into, and the path of the group in that store.
 
-    None if the address is that of a store, or a store is open already.
+    ``data/a.zarr/b`` gives ``("data/a.zarr", "b")``. None if the address is that of a store or cannot be
+    split safely, or if a store is open already.
     """
     if not isinstance(store_like, str | os.PathLike):
         return None
-    place, before, after = _expanded(store_like), "", ""
+    place, before, after = _absolute(store_like), "", ""
     if isinstance(place, Path):
         if _local_archive(place, None) is not None:
             return None
@@ -158,11 +157,14 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
     else:
         links = place.split("::")
         schemes = [Link.parse(text).scheme for text in links]
+        # The first link that is no cache has the path; the cache before it and what follows stay.
         at = next((n for n, scheme in enumerate(schemes) if scheme not in CACHES), 0)
         before = "".join(f"{text}::" for text in links[:at])
         after = "".join(f"::{text}" for text in links[at + 1 :])
         link = links[at].rstrip("/")
-        if "://" not in link or not {"?", "#"}.isdisjoint(link):  # signed, or of a version
+        if "://" not in link or not {"?", "#"}.isdisjoint(
+            link
+        ):  # a signed URL, or one of a version
             return None
     address = _IN_STORE.fullmatch(link)
     if address is None or address[2].lower().endswith(".zarr") or "\\" in address[2]:
@@ -172,32 +174,32 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
     if not all(map(is_name, behind.split("/"))):
         return None
     if isinstance(place, Path):
-        # As the user has spelt it, if that is to be had.
+        # The root as the user spelt it, if that ends with the path of the group.
         text = os.fspath(store_like).rstrip("/")
         spelt = text.removesuffix(f"/{behind}")
         return (root if spelt == text else spelt), behind
     if Link.parse(link).scheme in ("http", "https"):
         behind = unquote(behind)
-        # Asked for by such a name, it would be another place.
+        # As part of a URL these characters would lead elsewhere.
         if not {"%", "?", "#", "\\"}.isdisjoint(behind):
             return None
     return f"{before}{root}{after}", behind
 
 
-# Stores.
+# Opening a store.
 
 
 async def open_store(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
-    """Return the store that the user named, and the path in it.
+    """Open a store for reading; return it with the path in it.
 
     Raises
     ------
     XGroupStoreNotFoundError, XGroupStoreError
-        If it does not exist, or cannot be opened.
+        If the store does not exist, or cannot be opened.
     """
     name, place = describe_store(store_like), store_like
     if isinstance(store_like, str | os.PathLike):
-        place = _expanded(store_like)
+        place = _absolute(store_like)
         if isinstance(place, str) and not has_plain_hosts(place):
             message = _(
                 "{store} is no URL: its user, host or port is not written as URLs have it. Credentials for "
@@ -208,20 +210,20 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     archive = _local_archive(place, storage_options)
     is_cached = isinstance(place, str) and links_of(place)[0].scheme in CACHES
     try:
-        with blaming(name, but=FileNotFoundError):
+        with raising_store_errors(name, but=FileNotFoundError):
             if isinstance(store, Store):
-                # A Store, or what has one: zarr.Group, StorePath, icechunk's Session.
+                # A Store, or an object with one: zarr.Group, StorePath, icechunk's Session.
                 path = "" if store is place else getattr(place, "path", "")
                 return await StorePath.open(store, path)
             if archive is not None:
                 return await StorePath.open(ZipStore(archive[0], mode="r"), archive[1])
             if is_cached:
-                return await StorePath.open(_behind_cache(place, storage_options), "")
+                return await StorePath.open(_cached_store(place, storage_options), "")
             opened = await make_store_path(place, mode="r", storage_options=storage_options)
             if isinstance(opened.store, FsspecStore) and not ARCHIVES.isdisjoint(
                 _protocols(opened.store)
             ):
-                await asyncio.to_thread(_index, opened.store)
+                await asyncio.to_thread(_complete_archive_index, opened.store)
             return opened
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
@@ -232,31 +234,31 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
         raise XGroupStoreNotFoundError(message) from error
 
 
-def _index(store: FsspecStore) -> None:
-    """Make the table of contents of an archive whole.
+def _complete_archive_index(store: FsspecStore) -> None:
+    """Have the filesystem of an archive make its index now, in one thread.
 
-    Its filesystem makes that when first asked, and takes what another thread has made of it by then for the
-    whole.
+    It makes the index when first asked for a file; a second thread that asks meanwhile would take the unfinished
+    index for complete.
     """
-    with _indexing:
-        _waiting_fs(store).ls("")
+    with _archive_lock:
+        _sync_filesystem(store).ls("")
 
 
-def _behind_cache(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
+def _cached_store(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
     """Return the store at a chained URL that begins with one of fsspec's caches.
 
-    A cache of what is asynchronous passes for asynchronous and is not: its methods run in threads.
+    A cache of an asynchronous filesystem claims to be asynchronous, but is not: its methods run in threads.
     """
     filesystem, path = url_to_fs(url, **(storage_options or {}))
-    has_table = links_of(url)[0].scheme != "simplecache"
-    wrapper = _OneFileAtATime if has_table else AsyncFileSystemWrapper
+    has_index = links_of(url)[0].scheme != "simplecache"
+    wrapper = _OneFileAtATime if has_index else AsyncFileSystemWrapper
     return FsspecStore(wrapper(filesystem, asynchronous=True), read_only=True, path=path)
 
 
 class _OneFileAtATime(AsyncFileSystemWrapper):  # type: ignore[misc]
-    """One of fsspec's caches that keeps a table of its files, asked for one file at a time.
+    """An asynchronous wrapper of a cache with an index of its files, which is asked for one file at a time.
 
-    Of two threads that ask for files, one replaces what the other has just entered into that table.
+    Of two threads that fetch files, one would overwrite the entry that the other has just added to the index.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -266,31 +268,32 @@ class _OneFileAtATime(AsyncFileSystemWrapper):  # type: ignore[misc]
 
 
 async def _one_at_a_time(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Return what a function returns, called in a thread while no other thread holds the lock of caches."""
+
     def call() -> Any:
-        with _caching:
+        with _cache_lock:
             return function(*arguments, **options)
 
     return await asyncio.to_thread(call)
 
 
 def supports_listing(store: Store) -> bool:
-    """Tell whether listing a store is worth trying before it is known to be needed.
+    """Tell whether a store supports listing, and listing early, before it is needed, can save time.
 
-    For files and memory of this machine it saves no time. Few web servers can, and what is behind one is
-    mostly consolidated.
+    Not for local files and memory, which answer at once, nor for web servers: few can list, and stores
+    there are mostly consolidated.
     """
     if type(store) in (LocalStore, MemoryStore, ZipStore):
         return False
-    with blaming(describe_store(store)):
+    with raising_store_errors(describe_store(store)):
         is_web = (uri_of(store) or "").startswith(("http://", "https://"))
         return bool(store.supports_listing) and not is_web
 
 
 def is_served(store: Store) -> bool:
-    """Tell whether a server may be asked for a store's keys, and take some for others.
+    """Tell whether keys of a store may be sent to a server, which may decode or normalize some of them.
 
-    Not for files, memory and archives of this machine, nor for what wraps a store of these. A store of
-    which nothing is known may be.
+    False for local files, memory and archives, also when wrapped; True for a store of an unknown class.
     """
     store = innermost(store)
     if isinstance(store, FsspecStore):
@@ -299,16 +302,16 @@ def is_served(store: Store) -> bool:
 
 
 def _protocols(store: FsspecStore) -> Sequence[str]:
-    """Return the names of the filesystem of a store."""
-    named: str | Sequence[str] = _waiting_fs(store).protocol
+    """Return the protocols (names) of the fsspec filesystem of a store."""
+    named: str | Sequence[str] = _sync_filesystem(store).protocol
     return [named] if isinstance(named, str) else named
 
 
-def _waiting_fs(store: FsspecStore) -> Any:
-    """Return the filesystem of a store; of an asynchronous wrapper, the filesystem inside."""
+def _sync_filesystem(store: FsspecStore) -> Any:
+    """Return the filesystem of a store; for an asynchronous wrapper, the synchronous filesystem that it wraps."""
     return getattr(store.fs, "sync_fs", store.fs)
 
 
 def splits_at_backslash(store: Store) -> bool:
-    """Tell whether zarr takes a backslash in a path for a slash, as its newer versions do."""
+    """Tell whether zarr reads a backslash in a path as a slash, as its newer versions do."""
     return "\\" not in StorePath(store, "a\\b").path

@@ -1,4 +1,4 @@
-"""Places that URIs name: the options that are given for them, and from which network each can be reached.
+"""Places that URIs name: their storage options, and the network from which each can be reached.
 
 A reference is written by whoever wrote the store. It must not make the reader's machine hand
 out what only that machine can read: its files, and servers of its own network.
@@ -32,27 +32,28 @@ _NAME = re.compile(r"[A-Za-z][\w+.-]*")
 _URI = re.compile(rf"({_NAME.pattern})://(.*)", re.DOTALL)
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
 _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
-#: Schemes of object stores, whose public servers are reached unless options name others.
+#: Schemes of object stores: on public servers unless options name another endpoint.
 _CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
+#: Schemes of this machine.
 _LOCAL = frozenset({"file", "memory"})
-#: fsspec's filesystems that keep copies of what the next link of a chain gives, unchanged.
+#: fsspec's filesystems that cache files of the next link of a chain.
 CACHES = frozenset({"simplecache", "filecache", "blockcache", "cached"})
-#: Those that are archives.
+#: fsspec's filesystems that are archives, read from the next link.
 ARCHIVES = frozenset({"zip", "tar", "libarchive"})
-#: Those that show something of the next link, and are themselves no place.
+#: fsspec's filesystems that only show files of the next link, so that they are no place to read from.
 _VIEWS = CACHES | ARCHIVES | {"dir"}
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
 _HOST = re.compile(r"(?:[^\s:\[\]]*|\[[^\s\[\]]*\])(?::[0-9]*)?")
-#: Names of buckets, without and with an account (``abfs://container@account...``), or an ARN of AWS.
-_BUCKET, _BUCKET_OF = re.compile(r"arn:[^@]*|[^:@]*"), re.compile(r"[^:@]*(?:@[^:@]*)?")
+#: A name of a bucket or an ARN of AWS; a container with or without an account (``abfs://container@account...``).
+_BUCKET, _CONTAINER = re.compile(r"arn:[^@]*|[^:@]*"), re.compile(r"[^:@]*(?:@[^:@]*)?")
 
-#: What IANA has allocated of IPv6 for the internet. All else is of one network, or means something
-#: else: addresses of IPv4 in one of its spellings, site-local ones, ...
-_ALLOCATED = ipaddress.ip_network("2000::/3")
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052
-#: Networks that lie in what is public, and that a machine or a network of one's own answers at.
-_OWN = tuple(
+#: The IPv6 addresses that IANA has allocated for the internet. Others are local to a network, or embed
+#: IPv4 addresses.
+_GLOBAL_IPV6 = ipaddress.ip_network("2000::/3")
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: an IPv4 address in the last 32 bits
+#: Networks within public ranges at which a local machine or network may answer.
+_NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
         "168.63.129.16/32",  # the host of a machine in Azure, with its metadata
@@ -63,6 +64,7 @@ _OWN = tuple(
         "3fff::/20",  # RFC 9637: documentation
     )
 )
+#: The options of fsspec, botocore and obstore that name the server of an object store.
 _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "base_url")
 
 
@@ -71,7 +73,7 @@ _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "b
 
 @dataclass(frozen=True)
 class Link:
-    """A place that a URI names, or one link of a chain of them: equal for equal places.
+    """The place that a URI, or one link of a chained URI, names: normalized, so that equal places are equal.
 
     Attributes
     ----------
@@ -81,8 +83,8 @@ class Link:
         Host, bucket or the like, without user information and default port; in lower case
         where case does not count.
     segments : tuple of str
-        Of the path, without empty ones and ``.``; percent-decoded where that is the same place
-        (a key of an object store is literal).
+        The segments of the path, without empty ones and ``.``; percent-decoded for HTTP and files, not for
+        object stores, whose keys are literal.
     """
 
     scheme: str
@@ -92,7 +94,7 @@ class Link:
     @classmethod
     def parse(cls, text: str) -> Link:
         """Parse one link: a URI, a local path, or the bare name of a filesystem."""
-        scheme, authority, path = _split(text)
+        scheme, authority, path = _split_link(text)
         authority = authority.rpartition("@")[2]
         if scheme in HOSTED | _CLOUD:  # hosts and buckets have no case
             authority = authority.lower()
@@ -108,7 +110,7 @@ class Link:
         return re.sub(r":\d*$", "", self.authority).strip("[]")
 
     def is_at(self, host: str, port: int | None) -> bool:
-        """Tell whether a server is that of this place; an IPv6 address is given without brackets."""
+        """Tell whether a host and port are the server of this place; an IPv6 address has no brackets."""
         server = _without_default_port(self.scheme, f"{host}:{port}")
         return self.authority.replace("[", "").replace("]", "") == server
 
@@ -123,52 +125,53 @@ class Link:
 
 
 def _without_default_port(scheme: str, authority: str) -> str:
+    """Return an authority without the default port of a scheme, or an empty port."""
     return authority.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}").removesuffix(":")
 
 
-def _split(text: str) -> tuple[str, str, str]:
-    """Return the scheme of a link, as it is compared, its authority and its path as they are written."""
+def _split_link(text: str) -> tuple[str, str, str]:
+    """Return the scheme of a link, normalized, and its authority and path as they are written."""
     url = _URI.fullmatch(text)
     if url is None and _NAME.fullmatch(text) is None:
         return "file", "", text
     scheme, rest = (text, "") if url is None else (url[1], url[2])
     scheme = _ALIASES.get(scheme.lower(), scheme.lower())
-    if scheme != "file":  # the names of files are literal
+    if scheme != "file":  # names of files are literal: "?" and "#" are no query
         rest = _QUERY.sub("", rest)
     authority, _slash, path = rest.partition("/")
     return scheme, authority, path
 
 
 def links_of(uri: str) -> tuple[Link, ...]:
-    """Return the links of a URI, one unless it is chained."""
+    """Return the links of a URI: one, or several if the URI is chained by ``::``."""
     return tuple(Link.parse(text) for text in uri.split("::"))
 
 
 def place_of(uri: str) -> Link | None:
-    """Return the one location that a URI names, without caches; None for an archive and the like."""
+    """Return the only link of a URI that is no cache; None if there are several, as for an archive."""
     links = [link for link in links_of(uri) if link.scheme not in CACHES]
     return links[0] if len(links) == 1 else None
 
 
 def places_of(links: Sequence[Link]) -> list[Link]:
-    """Return the links of a chained URI that are read from: no caches, no archives."""
+    """Return the links of a chained URI that are read from: the last, and others but caches and archives."""
     return [link for link in links[:-1] if link.scheme not in _VIEWS] + [links[-1]]
 
 
 def is_absolute(uri: str) -> bool:
-    """Tell whether a URI has a scheme and names a place by it."""
+    """Tell whether a URI has a scheme followed by ``://``."""
     return _URI.fullmatch(uri) is not None
 
 
 def has_plain_hosts(uri: str) -> bool:
-    """Tell whether hosts are followed by nothing but a port, in all links of a URI, and Python can split it.
+    """Tell whether, in all links of a URI, the authority is a host with at most a port, or a bare bucket.
 
-    And buckets by nothing at all. Else what looks like a host is part of a password that was not
-    percent-encoded, or a bucket has credentials before it, and messages of libraries would show these.
+    Else what looks like a host may be part of a password that is not percent-encoded, or a bucket has
+    credentials before it, and messages of libraries would show them.
     """
     for text in uri.split("::"):
-        scheme, authority, _path = _split(text)
-        expected = _BUCKET_OF
+        scheme, authority, _path = _split_link(text)
+        expected = _CONTAINER
         if scheme in HOSTED:
             authority, expected = authority.rpartition("@")[2], _HOST
         elif scheme in ("s3", "gs"):
@@ -183,7 +186,7 @@ def has_plain_hosts(uri: str) -> bool:
 
 
 def leads_upwards(links: Iterable[Link]) -> bool:
-    """Tell whether a path has ``..`` in it, so that where it leads depends on who reads it."""
+    """Tell whether a link has ``..``, even percent-encoded: clients and servers resolve that differently."""
     return any(
         ".." in re.split(r"[/\\]", decoded_to_the_end(name))
         for link in links
@@ -194,10 +197,11 @@ def leads_upwards(links: Iterable[Link]) -> bool:
 # Options by places.
 
 
-def by_prefix(options: Any) -> dict[Link, Mapping[str, Any]]:
-    """Return storage options, given by prefixes of URIs, by the places that these name, the most special first.
+def options_by_place(options: Any) -> dict[Link, Mapping[str, Any]]:
+    """Return the option ``cross_store_storage_options`` by the places of its prefixes, the longest first.
 
-    Raises TypeError or XGroupPathError if they are not given so: a prefix may also be an absolute path.
+    Raises TypeError if the option is no mapping of strings to mappings, XGroupPathError if a prefix is
+    neither the beginning of a URI nor an absolute path.
     """
     options = {} if options is None else options
     if not isinstance(options, Mapping) or not all(
@@ -212,6 +216,7 @@ def by_prefix(options: Any) -> dict[Link, Mapping[str, Any]]:
         if not is_absolute(prefix) and not prefix.startswith("/"):
             message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
             raise XGroupPathError(message.format(prefix=redact_location(prefix)))
+    # Of several prefixes of one place the first counts.
     places = {Link.parse(prefix): given for prefix, given in reversed(list(options.items()))}
     longest = sorted(
         places, key=lambda place: (bool(place.authority), len(place.segments)), reverse=True
@@ -220,7 +225,7 @@ def by_prefix(options: Any) -> dict[Link, Mapping[str, Any]]:
 
 
 def options_of(link: Link, by_place: Mapping[Link, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return the options for a place, or None if no prefix contains it."""
+    """Return a copy of the options of the first place that contains a link, None if no place does."""
     return next((dict(given) for place, given in by_place.items() if place.contains(link)), None)
 
 
@@ -228,7 +233,7 @@ def options_of(link: Link, by_place: Mapping[Link, Mapping[str, Any]]) -> dict[s
 
 
 class Network(IntEnum):
-    """From which network a place can be reached: the wider it is, the less the place is trusted."""
+    """The network from which a place can be reached: the wider it is, the less its content is trusted."""
 
     LOCAL = 0
     PRIVATE = 1
@@ -236,23 +241,24 @@ class Network(IntEnum):
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an IP address is of the public internet (IANA special-purpose registries)."""
+    """Tell whether an IP address is of the public internet, by the special-purpose registries of IANA."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
             ip = ip.ipv4_mapped
         elif ip in _NAT64:
             ip = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        elif ip not in _ALLOCATED:
+        elif ip not in _GLOBAL_IPV6:
             return False
-    is_own = any(ip in network for network in _OWN)
-    return ip.is_global and not ip.is_multicast and not is_own
+    is_special = any(ip in network for network in _NOT_PUBLIC)
+    return ip.is_global and not ip.is_multicast and not is_special
 
 
 def public_socket(address: tuple[Any, ...]) -> socket.socket:
-    """Return a socket for a connection to an address, unless that is not public.
+    """Return a socket for a connection to an address; raise PermissionError if the address is not public.
 
-    What a name means is looked up again when a connection is made, so a check beforehand is not enough.
+    The name of a host is resolved again for each connection (DNS rebinding), so that an earlier check of the
+    host is not enough.
     """
     family, kind, protocol, _name, place = address
     if not is_public(str(place[0])):
@@ -262,7 +268,7 @@ def public_socket(address: tuple[Any, ...]) -> socket.socket:
 
 
 async def network_of_host(host: str) -> Network:
-    """Return PUBLIC if all addresses of a host are public ones, else PRIVATE; OSError if it has none."""
+    """Return PUBLIC if all addresses of a host are public, else PRIVATE; raise OSError if it has no address."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a name that no host can have
@@ -272,9 +278,9 @@ async def network_of_host(host: str) -> Network:
 
 
 async def network_of_link(link: Link) -> Network | None:
-    """Return the network of a place, None if nothing is known of its scheme; OSError if its host has no address.
+    """Return the network of a place, None if its scheme is unknown; raise OSError if its host has no address.
 
-    That of an archive or cache in nothing else is local.
+    An archive or cache without a further link is local.
     """
     if link.scheme in _LOCAL | _VIEWS:
         return Network.LOCAL
@@ -284,25 +290,26 @@ async def network_of_link(link: Link) -> Network | None:
 
 
 async def network_of_store(store: Store) -> Network:
-    """Return the network of an open store, from the server that its options or its URL name.
+    """Return the network of an open store, by the server that its options or its URL name.
 
-    One of which nothing is known counts as public.
+    A store of an unknown kind counts as public, the network that is trusted least.
     """
     store = innermost(store)
     if isinstance(store, LocalStore | MemoryStore | ZipStore):
         return Network.LOCAL
     if isinstance(store, FsspecStore):
-        filesystem = _origin(store.fs)
+        filesystem = _source_filesystem(store.fs)
         names = filesystem.protocol
         is_local = (names if isinstance(names, str) else names[0]) in {*_LOCAL, "local"}
         options, location = getattr(filesystem, "storage_options", {}), store.path
-    else:  # of obstore, which need not be installed, or of anybody
+    else:  # of obstore, which need not be installed, or of a third party
         held: Any = getattr(store, "store", None)
         is_local = type(held).__name__ in ("LocalStore", "MemoryStore")
         is_local = is_local and type(held).__module__.startswith("obstore")
         options, location = getattr(held, "config", None), getattr(held, "url", "")
     if is_local:
         return Network.LOCAL
+    # An endpoint among the options counts before the URL.
     given = options if isinstance(options, Mapping) else {}
     nested = given.get("client_kwargs")
     named = [
@@ -320,17 +327,17 @@ async def network_of_store(store: Store) -> Network:
 
 
 def innermost(store: Any) -> Any:
-    """Return the store that one wraps, if it wraps any, and so on."""
+    """Return the store inside wrappers of zarr, however many; a store without wrappers as it is."""
     while isinstance(store, WrapperStore):
         store = store._store
     return store
 
 
-def _origin(filesystem: Any) -> Any:
-    """Return the filesystem that an asynchronous wrapper wraps, or a cache or an archive is filled from."""
+def _source_filesystem(filesystem: Any) -> Any:
+    """Return the filesystem that an asynchronous wrapper, a cache or an archive reads from, at the end of the chain."""
     archive = getattr(filesystem, "fo", None)
     for holder, name in ((filesystem, "sync_fs"), (filesystem, "fs"), (archive, "fs")):
         inner = getattr(holder, name, None)
         if hasattr(inner, "protocol"):
-            return _origin(inner)
+            return _source_filesystem(inner)
     return filesystem

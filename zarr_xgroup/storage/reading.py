@@ -23,32 +23,37 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.failures import reason_of
-from zarr_xgroup.storage.foreign import TooLargeError, at_most, check_size, is_bounded
+from zarr_xgroup.storage.foreign import (
+    TooLargeError,
+    check_size,
+    has_bounded_client,
+    reading_at_most,
+)
 from zarr_xgroup.storage.places import Link, innermost
 
 T = TypeVar("T")
 A = TypeVar("A")
 
-#: As many requests as aiohttp makes connections.
+#: How many requests are in flight: as many as aiohttp makes connections by default.
 MANY_REQUESTS = 100
-#: As many new connections as a server holds that is programmed without a thought for it
-#: (``request_queue_size`` of Python's `socketserver`): those beyond wait for a second and more.
+#: How many connections are opened at once: a simple server queues no more (``request_queue_size`` of
+#: Python's `socketserver` is 5), and connections beyond wait for a second and more.
 FEW_CONNECTIONS = 5
 
 
 class StoreReader:
-    """Reads a store's documents, many at once.
+    """Reads documents, listings and values of a store, many at once.
 
     Parameters
     ----------
     store : zarr.abc.store.Store
         The store.
     timeout : float, optional
-        How many seconds requests may last in all, from now on. Default: for ever.
+        How many seconds all requests may take together, from now on. Default: no limit.
     limit : asyncio.Semaphore, optional
-        What requests wait for, shared with whoever else reads the store. Default: one of its own.
+        Limits how many requests are in flight; shared by all readers of the store. Default: a new one.
     most : int, optional
-        How many bytes a document may have. Default: any number.
+        How many bytes a document or chunk may have. Default: no limit.
     """
 
     def __init__(
@@ -65,22 +70,22 @@ class StoreReader:
         self._prototype = default_buffer_prototype()
         self._limit = limit or request_limit(store)
         self._most = most
-        # One byte more than may be: then it is known that there is more.
+        # A range of one byte more than allowed shows whether the document is too large.
         self._range = None
-        if most is not None and not is_bounded(store):
+        if most is not None and not has_bounded_client(store):
             self._range = RangeByteRequest(0, most + 1)
 
     async def node(self, path: str, keys: Iterable[str]) -> Found:
-        """Return the content of each metadata key of the node at `path` that has content."""
+        """Return the metadata documents of the node at `path` that exist, by key; errors of reading are values, too."""
         keys = tuple(keys)
         count = _COUNT.get()
         count(0, 1)
-        values = await gather(lambda key: self._value(join_path(path, key)), keys)
+        values = await gather(lambda key: self._content(join_path(path, key)), keys)
         count(1, 0)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def first_bytes(self, size: int) -> bytes:
-        """Return the first bytes of the file that stands where the store should be; none if it cannot be read."""
+        """Return the first bytes of a file at the location of the store, b"" if there is none or it cannot be read."""
 
         async def first() -> bytes:
             async with self._limit:
@@ -91,10 +96,10 @@ class StoreReader:
         return found if isinstance(found, bytes) else b""
 
     async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:
-        """Return the content of the metadata keys of a v2 node, and its listing if it is a group.
+        """Return the metadata documents of a v2 node, and the names listed in it if it is a group, else None.
 
-        Most members are arrays: one is asked whether it is a group only if it is none. It is listed
-        along with that, which is given up if it is no group either.
+        Most members are arrays, so ``.zgroup`` is read only if there is no ``.zarray``. The node is listed
+        meanwhile; the listing is cancelled if the node is no group.
         """
         found = await self.node(path, (".zarray", ".zattrs"))
         if isinstance(found.get(".zarray"), bytes):
@@ -108,13 +113,13 @@ class StoreReader:
             listing.cancel()
 
     async def names(self, group: str) -> set[str] | XGroupStoreError:
-        """Return the names of all keys and prefixes directly below a group, nodes or not."""
+        """Return the names of keys and prefixes directly below a group, nodes or not, or the error of listing."""
 
         async def listed() -> set[str]:
             names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
             if len(names) == 1 and names <= {group, *group.split("/")}:
-                # zarr before 3.2 lists what is above a group where an fsspec filesystem is
-                # a store from its root on, as in an archive.
+                # zarr before 3.2, where a store is the root of an fsspec filesystem, as in an archive:
+                # it lists the group itself, or the groups above, in place of members.
                 keys = [key async for key in self._store.list_prefix(f"{group}/")]
                 below = f"{group}/"
                 names = {
@@ -122,14 +127,14 @@ class StoreReader:
                     for key in keys
                     if key.lstrip("/").startswith(below)
                 }
-            return names or await self._referred_to(group)
+            return names or await self._names_in_references(group)
 
         return await self._attempt(listed, f"/{group}")
 
-    async def _referred_to(self, group: str) -> set[str]:
-        """Return the names directly below a group in a reference file system of fsspec (kerchunk).
+    async def _names_in_references(self, group: str) -> set[str]:
+        """Return the names directly below a group in a reference filesystem of fsspec (kerchunk), none in others.
 
-        They find nothing where zarr looks: at the path with a slash in front of it.
+        zarr lists a path with a slash in front, for which a reference filesystem finds nothing.
         """
         if not isinstance(self._store, FsspecStore):
             return set()
@@ -138,17 +143,17 @@ class StoreReader:
             return set()
         path = join_path(self._store.path.strip("/"), group)
         try:
-            found = await filesystem._ls(path, detail=False)  # as zarr asks
+            found = await filesystem._ls(path, detail=False)  # the method that zarr calls
         except FileNotFoundError:
             return set()
         return {name.rpartition("/")[2] for name in found}
 
-    async def _value(self, key: str) -> Any:
-        """Return the content of a key, None if there is none, or the error of reading it."""
+    async def _content(self, key: str) -> Any:
+        """Return the bytes of a key, None if it does not exist, or the XGroupStoreError of reading it."""
 
         async def content() -> bytes | None:
             async with self._limit:
-                with at_most(self._most):
+                with reading_at_most(self._most):
                     buffer = await self._store.get(key, self._prototype, self._range)
                     if buffer is None:
                         return None
@@ -158,11 +163,14 @@ class StoreReader:
         return await self._attempt(content, f"/{key}", is_document=True)
 
     async def values(self, array: zarr.Array[Any], place: str, *, whole: bool) -> Any:
-        """Return all values of an array, or the first and the last one, or the error of reading them."""
+        """Return all values of an array if `whole`, else the first and the last one; or the XGroupStoreError of reading.
+
+        `place` names the array in the error.
+        """
 
         async def part(selection: Any) -> Any:
-            async with self._limit:  # of an array in several chunks zarr limits how many it reads
-                with at_most(self._most):
+            async with self._limit:  # zarr itself limits how many chunks of an array it reads
+                with reading_at_most(self._most):
                     return await array._async_array.getitem(selection)
 
         async def values() -> Any:
@@ -179,10 +187,10 @@ class StoreReader:
     async def _attempt(
         self, request: Callable[[], Awaitable[T]], place: str, *, is_document: bool = False
     ) -> T | XGroupStoreError:
-        """Return the result of a request, or the reason why it failed.
+        """Return the result of a request, or the XGroupStoreError why it failed.
 
-        Every storage library and codec raises errors of its own, with no common root. None is lost:
-        each ends as the cause of an error raised or of a warning given.
+        Storage libraries and codecs raise errors with no common base class, so all are caught; the error
+        is kept as the cause of the one returned, which is raised or warned of later.
         """
         try:
             async with asyncio.timeout_at(self._deadline):
@@ -203,15 +211,15 @@ class StoreReader:
 
 
 async def gather(function: Callable[[A], Awaitable[T]], arguments: Iterable[A]) -> list[T]:
-    """Return what a function gives for each argument, all awaited together."""
+    """Return the results of an asynchronous function for each argument, awaited concurrently."""
     return await asyncio.gather(*(function(argument) for argument in arguments))
 
 
-# How much is read, for whoever watches.
+# How many documents are read, for a display of progress.
 
 
-#: Is given how many more documents are read, or found absent, and how many more are asked for.
-#: Of the thread that opens a store: what it has zarr's thread run begins with its context.
+#: Called with the number of nodes whose documents were read since, or are absent, and of nodes asked for since.
+#: A context variable, so that coroutines in zarr's thread use that of the thread that opens a store.
 _COUNT: ContextVar[Callable[[int, int], object]] = ContextVar(
     "_COUNT", default=lambda _read, _asked: None
 )
@@ -219,7 +227,7 @@ _COUNT: ContextVar[Callable[[int, int], object]] = ContextVar(
 
 @contextmanager
 def counted(tell: Callable[[int, int], object]) -> Iterator[None]:
-    """Tell of documents in this context how many are read, and how many of them are asked for so far."""
+    """Call `tell`, whenever documents are read within, with how many nodes were read and how many asked for so far."""
     total = [0, 0]
 
     def count(read: int, asked: int) -> None:
@@ -239,10 +247,10 @@ def counted(tell: Callable[[int, int], object]) -> Iterator[None]:
 def request_limit(store: Store) -> asyncio.Semaphore:
     """Return a semaphore that limits how many requests to a store are in flight.
 
-    zarr's ``async.concurrency``, 10 by default, is made for chunks that have to be decoded.
-    What an open asks for is small, and there is much of it: a hundred requests are in flight at
-    once, more if zarr's setting is higher, and fewer if the store's client makes fewer
-    connections, or the server ends each of them after one answer (as ``python -m http.server``).
+    zarr's ``async.concurrency``, 10 by default, is meant for chunks that have to be decoded. An open reads
+    many small documents: 100 requests are in flight at once, more if zarr's setting is higher, and fewer if
+    the store's client makes fewer connections, or the server closes each connection after one response (as
+    ``python -m http.server``).
     """
     limits = [max(MANY_REQUESTS, zarr.config.get("async.concurrency") or 0)]
     store = innermost(store)
@@ -253,7 +261,7 @@ def request_limit(store: Store) -> asyncio.Semaphore:
     for limit in (getattr(connector, "limit", 0), getattr(connector, "limit_per_host", 0), pool):
         if isinstance(limit, int) and limit > 0:  # 0 is aiohttp's word for no limit
             limits.append(limit)
-    kept = getattr(connector, "_conns", None)  # by server: stores share clients
+    kept = getattr(connector, "_conns", None)  # open connections by server: stores share clients
     if isinstance(kept, Mapping):
         server = Link.parse(str(getattr(store, "path", "")))
         if not any(kept[key] and server.is_at(key.host, key.port) for key in kept):
@@ -261,35 +269,35 @@ def request_limit(store: Store) -> asyncio.Semaphore:
     return asyncio.Semaphore(min(limits))
 
 
-# Waiting for what is read: the one place where an open does.
+# Waiting for coroutines: the one place where an open blocks.
 
 
 def wait(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return what a coroutine returns.
+    """Run a coroutine in zarr's event loop and return its result.
 
-    Ctrl-C interrupts the main thread alone. Were it to wait as zarr does, it could be interrupted
-    while it holds a lock that zarr's event loop needs, and all later opens would wait for ever. So
-    another thread does so, and the main one waits for that by what has no such moment.
+    Ctrl-C interrupts the main thread alone. Were that to wait as zarr does, it could be interrupted while it
+    holds a lock that zarr's event loop needs, and all later opens would hang. So another thread waits as zarr
+    does, and the main thread waits for its answer in a `SimpleQueue`, which can be interrupted at any time.
     """
     if threading.current_thread() is not threading.main_thread():
         return sync(coroutine)
     answers: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = SimpleQueue()
     context = copy_context()
-    start_new_thread(_answer, (context.run, coroutine, answers.put))
+    start_new_thread(_run_and_put, (context.run, coroutine, answers.put))
     answer, error = answers.get()
     try:
         if error is not None:
             raise error
         return cast("T", answer)
     finally:
-        del error  # it refers to this frame
+        del error  # its traceback refers to this frame: a reference cycle
 
 
-def _answer(
+def _run_and_put(
     run: Callable[..., Any], coroutine: Coroutine[Any, Any, Any], put: Callable[[Any], None]
 ) -> None:
-    """Put the result of a coroutine, or its exception, where the waiting thread finds it."""
+    """Run a coroutine; put its result, or its exception, into the queue of the thread that waits."""
     try:
         put((run(sync, coroutine), None))
-    except BaseException as error:  # noqa: BLE001 - raised again by who waits
+    except BaseException as error:  # noqa: BLE001 - raised again by `wait`
         put((None, error))

@@ -17,7 +17,6 @@ from zarr_xgroup.storage.foreign import http_client
 from zarr_xgroup.storage.places import (
     Link,
     Network,
-    by_prefix,
     is_absolute,
     is_public,
     leads_upwards,
@@ -25,6 +24,7 @@ from zarr_xgroup.storage.places import (
     network_of_host,
     network_of_link,
     network_of_store,
+    options_by_place,
     options_of,
     place_of,
     places_of,
@@ -256,7 +256,7 @@ def test_the_longest_prefix_decides(
         "/data": {},
     }
     ordered = dict(reversed(given.items())) if is_reversed else given
-    assert options_of(Link.parse(uri), by_prefix(ordered)) == expected
+    assert options_of(Link.parse(uri), options_by_place(ordered)) == expected
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_the_longest_prefix_decides(
 )
 def test_options_of_the_wrong_type(options: Any, kind: str) -> None:
     with pytest.raises(TypeError) as caught:
-        by_prefix(options)
+        options_by_place(options)
     assert str(caught.value) == (
         f"cross_store_storage_options must map URI prefixes to dicts of storage options, got {kind}"
     )
@@ -281,7 +281,7 @@ def test_options_of_the_wrong_type(options: Any, kind: str) -> None:
 @pytest.mark.parametrize("prefix", ["", "bucket", "bucket/a", "s3:", "s3:/bucket", "zip::", "../a"])
 def test_prefixes_that_begin_no_uri(prefix: str) -> None:
     with pytest.raises(XGroupPathError) as caught:
-        by_prefix({prefix: {}})
+        options_by_place({prefix: {}})
     assert str(caught.value) == (
         f"cross_store_storage_options: {prefix!r} is not the beginning of a URI"
     )
