@@ -243,10 +243,10 @@ class ArrayView:
         if template.fill_value is not None:
             self.findings.append(unusable_fill_value(node, template.fill_value))
         problem = self.tree.problem(node)
-        if isinstance(problem, XGroupStoreError) and problem.store:
+        if isinstance(problem, XGroupStoreError) and problem.store:  # in another store
             cost = _("the attributes of {node}").format(node=node)
             self.report(Topic.PROBLEM, self.node, problem, cost=cost)
-        elif problem is not None and node.group != self.node.group:
+        elif problem is not None and node.group != self.node.group:  # else the open warns
             text = _("{node} was opened without attributes: {reason}")
             self.report(Topic.CHOICE, self.node, text.format(node=node, reason=problem.text))
         return source

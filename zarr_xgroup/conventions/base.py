@@ -13,7 +13,7 @@ from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import (
     has_prefixed,
     is_declared_by_array,
-    is_declared_by_group,
+    is_declared_by_group_or_assumed,
 )
 from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.model import Interpretation
@@ -161,7 +161,7 @@ class ConventionHandler:
 
         Not called for a class that has its own `detect`.
         """
-        return is_declared_by_array(cls, array) or is_declared_by_group(cls, array)
+        return is_declared_by_array(cls, array) or is_declared_by_group_or_assumed(cls, array)
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from zarr_xgroup.conventions.array import ArrayView, once_per_array, parse_once, shape_of
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
+from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group_or_assumed
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
     ByName,
@@ -38,8 +38,8 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.units import cf_units_of_time
 from zarr_xgroup.conventions.values import (
     explicit_values,
+    fits_64_bits,
     is_finite,
-    is_representable,
 )
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import coordinate_named
@@ -84,7 +84,7 @@ _SLACK = 1e-6
 
 def _number_or_time(value: Fragment) -> float | str:
     """Return a start, end or step: a number, or a string to be read as a time; raise XGroupMetadataError else."""
-    if isinstance(value.value, str) or (is_finite(value.value) and is_representable(value.value)):
+    if isinstance(value.value, str) or (is_finite(value.value) and fits_64_bits(value.value)):
         found: float | str = value.value
         return found
     raise value.error(_("must be a finite number or a time"))
@@ -196,7 +196,7 @@ class CoordsHandler(ConventionHandler):
         """
         if is_declared_by_array(cls, array):
             return True
-        if not is_declared_by_group(cls, array):
+        if not is_declared_by_group_or_assumed(cls, array):
             return False
         by_group = (
             described for described in _described_coordinates(array) if described.node != array.node

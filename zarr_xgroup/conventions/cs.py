@@ -43,7 +43,7 @@ from zarr_xgroup.conventions.crs import (
     crs_at,
     is_geographic,
 )
-from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group
+from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group_or_assumed
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Attribute,
@@ -76,7 +76,7 @@ from zarr_xgroup.conventions.units import (
     is_epoch,
     problems_of_time_units,
 )
-from zarr_xgroup.conventions.values import explicit_values, is_representable, pair_of_numbers
+from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, pair_of_numbers
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named
 from zarr_xgroup.i18n import _
@@ -507,7 +507,9 @@ class CsHandler(ConventionHandler):
         """Tell whether the array declares the convention, or has a ``cs`` that its group declares."""
         if is_declared_by_array(cls, array):
             return True
-        return array.attribute(ATTRIBUTE.key) is not None and is_declared_by_group(cls, array)
+        return array.attribute(ATTRIBUTE.key) is not None and is_declared_by_group_or_assumed(
+            cls, array
+        )
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -757,7 +759,7 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
                 "has its value in 'explicit'"
             )
             raise axis.axis.place(axis.node).error(message.format(dims=", ".join(array.dims)))
-        if not is_representable(first + step * (axis.length - 1)):
+        if not fits_64_bits(first + step * (axis.length - 1)):
             raise values.place(node, "regular").error(_("has values beyond 64 bits"))
         return axis.regular(first, step)
     if values.explicit is not None:
@@ -848,7 +850,7 @@ def _offset_bounds(
         bounds = Offset(source, *offsets, axis.sides)
     else:
         raise place.error(_("gives offsets to values that are no numbers"))
-    if not all(is_representable(end + offset) for end in ends for offset in offsets):
+    if not all(fits_64_bits(end + offset) for end in ends for offset in offsets):
         raise place.error(_("gives boundaries beyond 64 bits"))
     return bounds
 

@@ -108,7 +108,7 @@ class _Declarations(Items):
 
     def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
         """Return a tuple of the declarations that can be used, and report the others."""
-        items = items_in(value)
+        items = declaration_items(value)
         if not isinstance(value.value, list) and not 0 < len(items) == len(value.value):
             reader.report(member, value, must_be(_("a list of objects"), value.value))
         found = (self.kind.read(item, member, reader) for item in items)
@@ -124,7 +124,7 @@ ATTRIBUTE = Attribute(
 )
 
 
-def items_in(written: Fragment) -> list[Fragment]:
+def declaration_items(written: Fragment) -> list[Fragment]:
     """Return the items of ``zarr_conventions``, valid or not: none if it is neither a list nor an object.
 
     An object has its items by uuid: each gets the uuid as a member, and members under other keys are left out.
@@ -146,7 +146,7 @@ def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     attributes : mapping
         Those of an array or a group.
     """
-    items = items_in(Fragment(Node(0, ""), (), attributes.get(CONVENTIONS_KEY)))
+    items = declaration_items(Fragment(Node(0, ""), (), attributes.get(CONVENTIONS_KEY)))
     return [item.value for item in items if isinstance(item.value, OBJECT)]
 
 
@@ -255,7 +255,7 @@ def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
     return declarations(array.attributes)
 
 
-def is_declared_by_group(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def is_declared_by_group_or_assumed(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention for it, or the user assumes the convention."""
     return convention.name in array.assumed or _is_declared_in_group(convention, array)
 

@@ -136,7 +136,7 @@ class Reader:
         value_kept: bool = False,
         related: tuple[Place, ...] = (),
     ) -> None:
-        """Report what is wrong with a value.
+        """Report a mistake in a member of the object.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Reader:
         place : Fragment
             The value, or where it should be.
         text : str
-            What is wrong.
+            The mistake, without the place.
         remedy : str, optional
             What to write instead.
         severity : {"error", "warning"}, optional
@@ -671,5 +671,8 @@ def misspelt(
 
 @lru_cache
 def _closest(word: str, names: tuple[str, ...]) -> str | None:
-    """Return the name that a word is most similar to, or None if any. Kept: many arrays have the same keys."""
+    """Return the name that a word is most similar to, or None if it is like none of them.
+
+    Cached, because many arrays have the same keys.
+    """
     return next(iter(get_close_matches(word, names, 1, _LEAST_SIMILARITY)), None)

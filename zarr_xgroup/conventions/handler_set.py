@@ -64,7 +64,7 @@ class HandlerSet:
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
         self.may_look_anywhere = any(
-            _reads(handler) is None and _has_own(method, handler)
+            _own_reads(handler) is None and _has_own(method, handler)
             for handler in handlers
             for method in ("detect", "applies", "axis_names")
         )
@@ -114,26 +114,20 @@ class HandlerSet:
         ]
         asked = [*conventions, *added]
 
-        found: list[Interpretation] = []
-        for handler in asked:
-            said = _ask(view, handler, lambda cls: _interpretation(cls, view))
-            if said is not None:
-                gives_way = handler.gives_way or handler.name in {*view.assumed, *shared}
-                found.append(_without_coordinates_of(found, said) if gives_way else said)
-        if (
-            principal is not None and not principal.follows_names
-        ):  # else it has followed them itself
+        found = _interpretations(view, asked, giving_way={*view.assumed, *shared})
+        # A principal convention that `follows_names` has followed those of CF attributes itself.
+        if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
             found.append(Interpretation(links=links_of(view, by_name=by_name)))
         found += _broken_rules(view, rivals[1:])
 
         whole = _merged(view, found)
-        read = [_reads(handler) for handler in {*active, *asked}]
+        read = [_own_reads(handler) for handler in {*active, *asked}]
         return Answer(
             whole,
             conventions,
             has_declared_principal=principal is not None and not is_only_assumed(principal, view),
-            led_to=frozenset(view.resolver.reached).union(arrays_of(whole)),
+            led_to=frozenset(view.resolver.reached).union(stored_arrays_of(whole)),
             is_for_one_array=None in read,
             reads=tuple(sorted(set(chain.from_iterable(keys or () for keys in read)))),
         )
@@ -187,12 +181,29 @@ def _has_own(method: str, handler: Handler) -> bool:
     return owner is not ConventionHandler
 
 
-def _reads(handler: Handler) -> tuple[str, ...] | None:
+def _own_reads(handler: Handler) -> tuple[str, ...] | None:
     """Return the attribute names in `reads` of a handler, None if it has none of its own.
 
     A base class cannot promise for a derived class, which may read more.
     """
     return handler.__dict__.get("reads")
+
+
+def _interpretations(
+    view: ArrayView, asked: Iterable[Handler], giving_way: Collection[str]
+) -> list[Interpretation]:
+    """Return what each of the asked handlers says of an array, without those that raise an error.
+
+    Conventions that `giving_way` names, like handlers that say it of themselves, only add coordinates under names
+    that no earlier convention has used.
+    """
+    found: list[Interpretation] = []
+    for handler in asked:
+        said = _ask(view, handler, lambda cls: _interpretation(cls, view))
+        if said is not None:
+            gives_way = handler.gives_way or handler.name in giving_way
+            found.append(_without_coordinates_of(found, said) if gives_way else said)
+    return found
 
 
 def _interpretation(handler: Handler, view: ArrayView) -> Interpretation:
@@ -263,7 +274,7 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
     )
 
 
-def arrays_of(found: Interpretation) -> Iterator[Node]:
+def stored_arrays_of(found: Interpretation) -> Iterator[Node]:
     """Yield the stored arrays that an interpretation refers to, or reads its coordinates from."""
     yield from found.referred
     pending: list[Coordinate] = [*found.coordinates, *(link.coordinate for link in found.links)]

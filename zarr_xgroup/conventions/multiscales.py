@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.declaring import is_declared_at, is_declared_by_group
+from zarr_xgroup.conventions.declaring import is_declared_at, is_declared_by_group_or_assumed
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
     Items,
@@ -551,7 +551,7 @@ def scopes_of(array: ArrayView) -> AttributeScopes:
 
 def is_declared_by_group_or_layout(convention: type[ConventionHandler], array: ArrayView) -> bool:
     """Tell whether an array's group declares a convention, or the group whose layout has the array's level."""
-    if is_declared_by_group(convention, array):
+    if is_declared_by_group_or_assumed(convention, array):
         return True
     level = level_of(array)
     return level is not None and is_declared_at(convention, array, level.group)

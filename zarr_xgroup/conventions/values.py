@@ -23,7 +23,7 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
-def is_representable(number: float) -> bool:
+def fits_64_bits(number: float) -> bool:
     """Tell whether a number is a finite float or a 64-bit integer."""
     return math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
 
@@ -51,7 +51,7 @@ def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
         raise fragment.error(
             _("must be two finite numbers, got {value}").format(value=shown(numbers))
         )
-    if not all(is_representable(number) for number in numbers):
+    if not all(fits_64_bits(number) for number in numbers):
         raise fragment.error(_("has values beyond 64 bits"))
     return numbers[0], numbers[1]
 

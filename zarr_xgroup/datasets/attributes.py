@@ -12,7 +12,7 @@ import xarray as xr
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, failure_message
-from zarr_xgroup.conventions.declaring import is_declared, items_in, matches
+from zarr_xgroup.conventions.declaring import declaration_items, is_declared, matches
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
@@ -202,7 +202,7 @@ def _without(
     written = kept.pop(CONVENTIONS_KEY)
     lost = {
         item.keys[-1]
-        for item in items_in(Fragment(Node(0, ""), (), written))
+        for item in declaration_items(Fragment(Node(0, ""), (), written))
         if isinstance(item.value, Mapping) and any(matches(cls, item.value) for cls in near)
     }
     if isinstance(written, Mapping):

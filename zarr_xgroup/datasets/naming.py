@@ -16,7 +16,7 @@ import msgspec
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.handler_set import arrays_of
+from zarr_xgroup.conventions.handler_set import stored_arrays_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
@@ -86,7 +86,7 @@ def plan_groups(
             said = dict.fromkeys(array.interpretation for array in reading.arrays)
             inherited = [coord for array in reading.arrays for coord in array.inherited.coordinates]
             declared = (*said, Interpretation(tuple(inherited)))
-            referred = frozenset(node.group for each in declared for node in arrays_of(each))
+            referred = frozenset(node.group for each in declared for node in stored_arrays_of(each))
             if reading.node not in referred:
                 shareable[key] = plan, referred
     return plans

@@ -24,11 +24,11 @@ from zarr_xgroup.conventions.declaring import (
     TEXTS,
     USED,
     Declaration,
+    declaration_items,
     declarations,
     declared_name,
     is_declared,
     is_known_without_coordinates,
-    items_in,
     matches,
 )
 from zarr_xgroup.conventions.descriptions import Attribute, Reader, fields_of, misspelt, shown
@@ -87,7 +87,7 @@ def _mistakes_of_declarations(subject: CheckedNode) -> Iterator[Finding]:
     if written is None:
         yield from _null_attribute(subject, ATTRIBUTE)
         return
-    items = items_in(written)
+    items = declaration_items(written)
     values = {item.keys: item.value for item in items}
     for finding in ATTRIBUTE.all_wrong(written):
         # The item may be a bare name: "cs" in place of {"name": "cs"}.
@@ -200,7 +200,7 @@ def _unused_declarations(subject: CheckedNode) -> Iterator[Finding]:
     written = subject.attribute(ATTRIBUTE.key)
     if written is None or not isinstance(written.value, list):
         return
-    for item, convention in product(items_in(written), declarable()):
+    for item, convention in product(declaration_items(written), declarable()):
         needed = [f'"{attribute.key}"' for attribute in convention.described if attribute.is_needed]
         is_one = isinstance(item.value, OBJECT) and matches(convention, item.value)
         if not (needed and is_one and _convention_meant_by(item.value) is convention):
