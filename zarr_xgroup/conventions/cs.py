@@ -1,8 +1,8 @@
 """The `cs` principal convention: coordinate sets for every axis of an array.
 
-After OGC 18-005 (referencing by coordinates). A ``cs`` has coordinate reference systems, these have axes, and
-axes have coordinate sets: each may be a reference. Where documents of different dates disagree, both
-spellings are read.
+After OGC 18-005 (referencing by coordinates). A ``cs`` has coordinate reference systems, a CRS has axes, and an
+axis has coordinate sets; each of them may be replaced by a reference to it. Where documents of different dates
+disagree on a key, both spellings are read.
 
 Source: cs convention (R-CF/zarr_convention_cs).
 """
@@ -109,7 +109,7 @@ RULES = rules_in(vars())
 
 ABBREVIATIONS = ("X", "Y", "Z", "T")
 _TYPES = ("compound", "planar", "vertical", "temporal", "undefined")
-_TYPE_OF = {"X": "planar", "Y": "planar", "Z": "vertical", "T": "temporal"}
+_TYPE_BY_ABBREVIATION = {"X": "planar", "Y": "planar", "Z": "vertical", "T": "temporal"}
 _DIRECTIONS = (
     *("north", "south", "east", "west", "up", "down", "future", "past"),
     *("northEast", "northWest", "southEast", "southWest"),
@@ -121,14 +121,14 @@ _DIRECTIONS = (
     *("towards", "away", "awayFrom", "forward", "aft"),
     *("port", "starboard", "clockwise", "counterClockwise", "unspecified"),
 )
-_DEGREES = {"degree", "degrees", "deg", "°"} | {
+_UNITS_OF_DEGREES = {"degree", "degrees", "deg", "°"} | {
     f"{word}{end}"
     for word in ("degree", "degrees")
     for end in ("_east", "_north", "_e", "_n", "east", "north", "e", "n")
 }
 _STANDARD_NAMES = {"X": "longitude", "Y": "latitude"}
-#: What boundaries, and the dimension of the two sides of a cell, are called.
-_BOUNDS = "bounds"
+#: The dimension of the two sides of a cell, and the end of the names of boundaries.
+_BOUNDS_NAME = "bounds"
 
 # What the JSON may say.
 
@@ -139,7 +139,7 @@ _OFFSETS = '"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
 
 
 class _CsModel(Model, frozen=True, kw_only=True):
-    """An object of `cs`."""
+    """An object in ``cs``, with the rules that all of them share."""
 
     form: ClassVar[Rule] = FORM
     required: ClassVar[Rule | None] = REQUIRED
@@ -148,7 +148,10 @@ class _CsModel(Model, frozen=True, kw_only=True):
 
 
 def _first_and_step(written: Fragment) -> tuple[float, float]:
-    """Return the first value, and what each next one is more, or raise XGroupMetadataError."""
+    """Return the first value and the step of ``regular``, or raise XGroupMetadataError.
+
+    A step of 0 is refused.
+    """
     first, step = pair_of_numbers(written)
     if step == 0:
         remedy = _("write the step, or of a single value {example}")
@@ -158,7 +161,15 @@ def _first_and_step(written: Fragment) -> tuple[float, float]:
 
 
 class _ValuesModel(_CsModel, frozen=True, kw_only=True):
-    """An object that gives values in exactly one of several ways."""
+    """An object that gives values in exactly one of several ways.
+
+    Attributes
+    ----------
+    ways : tuple of str
+        The keys of which it has exactly one.
+    example : str
+        Such an object as it may be written, for messages.
+    """
 
     ways: ClassVar[tuple[str, ...]]
     example: ClassVar[str]
@@ -167,7 +178,10 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report that there is not exactly one way; ``{"ref": {"external": ...}}`` is one, too."""
+        """Report an object that has not exactly one of its ways, and keep none of them.
+
+        ``{"ref": {"external": ...}}``, which is the wrong way round, is read as ``external`` and reported.
+        """
         given = [way for way in cls.ways if fragment.value.get(way) is not None]
         wrapped = fragment.get(WRAPPED)
         external = None if wrapped is None else wrapped.get("external")
@@ -179,9 +193,9 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
             reference = ReferenceTo().read(external, Member("external"), reader)
             if reference is not UNUSABLE:
                 found["external"] = reference
-        spelt = () if given else cls.misspelt(fragment.value).values()
-        if len(given) == 1 or any(way in spelt for way in cls.ways):
-            return
+        meant = () if given else cls.misspelt(fragment.value).values()
+        if len(given) == 1 or any(way in meant for way in cls.ways):
+            return  # a misspelt key is reported as such
         text = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.ways))
         reader.report(cls.form, fragment, text, such_as(cls.example))
         for way in cls.ways:
@@ -189,7 +203,7 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
 
 
 class Values(_ValuesModel, frozen=True, kw_only=True):
-    """Values: a first one and a step, a list of all, or those of an array that is referred to."""
+    """Values of a coordinate: a first one and a step, a list, or a reference to an array."""
 
     form: ClassVar[Rule] = VALUES
     ways: ClassVar[tuple[str, ...]] = ("regular", "explicit", "external")
@@ -206,7 +220,7 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
 
 
 class Boundaries(_ValuesModel, frozen=True, kw_only=True):
-    """Boundaries of cells: offsets from each value, or an array."""
+    """Boundaries of cells: the offsets of both from each value, or a reference to an array."""
 
     form: ClassVar[Rule] = BOUNDARIES
     ways: ClassVar[tuple[str, ...]] = ("regular", "external")
@@ -220,7 +234,7 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report cells without width, too."""
+        """Warn of equal offsets, too: cells have no width by them."""
         super().report_further(fragment, found, reader)
         below, above = found.get("regular", (0, 1))
         if below == above:
@@ -230,7 +244,7 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
 
 
 class Parametric(_CsModel, frozen=True, kw_only=True):
-    """A vertical coordinate that follows from terms by a formula."""
+    """A parametric vertical coordinate of CF: a formula, and the values of its terms."""
 
     formula: Annotated[
         str, Text(), Member(required=True, example='"formula": "atmosphere_sigma_coordinate"')
@@ -243,20 +257,27 @@ class Parametric(_CsModel, frozen=True, kw_only=True):
 
 
 def _epoch(value: Fragment) -> str:
-    """Return an epoch, or raise XGroupMetadataError: what another text means is not guessed."""
-    return _checked(value, value.as_text(), value.as_text())
+    """Return an epoch, or raise XGroupMetadataError if it is no date and time."""
+    _require_epoch(value, value.as_text())
+    return value.as_text()
 
 
-def _reference(value: Fragment) -> str:
-    """Return units that are written as one text, with their epoch checked."""
+def _time_reference(value: Fragment) -> str:
+    """Return ``reference``, such as ``days since 1850-01-01``, as CF units.
+
+    Raises XGroupMetadataError if it has an epoch that is no date and time.
+    """
     units = cf_units_in_one_text(value.as_text())
     _unit, since, epoch = units.partition(" since ")
-    return _checked(value, units, epoch) if since else units
+    if since:
+        _require_epoch(value, epoch)
+    return units
 
 
-def _checked(value: Fragment, meaning: str, epoch: str) -> str:
+def _require_epoch(value: Fragment, epoch: str) -> None:
+    """Raise XGroupMetadataError if an epoch is no date and time: what another text means is not guessed."""
     if is_epoch(epoch):
-        return meaning
+        return
     text = _(
         "must give a date and time as ISO 8601 writes it (such as {example}), got {value!r}; "
         "the times were left undecoded"
@@ -265,7 +286,7 @@ def _checked(value: Fragment, meaning: str, epoch: str) -> str:
 
 
 class Time(_CsModel, frozen=True, kw_only=True):
-    """What the numbers of a temporal axis count."""
+    """The unit, epoch and calendar of the numbers along a temporal axis; ``reference`` has unit and epoch in one."""
 
     unit: Annotated[
         str, Text(), Member(required=True, unless=("reference",), example='"unit": "days"')
@@ -277,7 +298,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
     ] = ""
     reference: Annotated[
         str,
-        Parsed(_reference),
+        Parsed(_time_reference),
         Member(example='"unit": "days", "epoch": "2028-02-01T00:00:00"'),
     ] = ""
     calendar: Annotated[
@@ -288,14 +309,18 @@ class Time(_CsModel, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report a unit, and an epoch, by which times cannot be decoded; an open tells it of the coordinate."""
+        """Report a unit, and an epoch, by which times cannot be decoded.
+
+        Only a check reports that of the metadata: an open warns of the coordinate that stays undecoded.
+        """
         keys, units = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, found.get("reference")
         if units is not None:
             keys = dict.fromkeys(keys, "reference")
         else:
             units = f"{found.get('unit', '')} since {found.get('epoch', '')}"
         for rule, text in problems_of_time_units(units, found.get("calendar", "")):
-            if keys.get(rule) in found:  # what is wrong with the calendar is told by its kind
+            # Reading ``calendar`` as one of `CALENDARS` has reported what is wrong with it.
+            if keys.get(rule) in found:
                 remedy = _("write seconds, minutes, hours or days")
                 if rule is EPOCH:
                     remedy = such_as('"epoch": "2028-02-01T00:00:00"')
@@ -303,7 +328,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
 
     @property
     def units(self) -> Mapping[str, str]:
-        """CF ``units`` and ``calendar``; none where any of it cannot be used."""
+        """The CF attributes ``units`` and ``calendar``; none if any of the members that give them is unusable."""
         units = self.reference
         if not units and self.unit and self.epoch:
             units = cf_units_of_time(self.unit, self.epoch)
@@ -313,7 +338,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
 
 
 class AxisMembers(_CsModel, frozen=True, kw_only=True):
-    """The members that an axis and its coordinate sets have in common."""
+    """The members that an axis and a coordinate set have in common."""
 
     direction: Annotated[
         str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION), Member(example='"direction": "east"')
@@ -330,7 +355,7 @@ class AxisMembers(_CsModel, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report a unit beside that of times."""
+        """Warn of a unit beside ``time``, which has its own."""
         if all(fragment.value.get(key) is not None for key in ("unit", "time")):
             reason = _("says nothing beside {key!r}").format(key="time")
             place, remedy = fragment.place("unit"), _("leave one of {keys} out")
@@ -374,7 +399,7 @@ class Axis(AxisMembers, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report names that an earlier set of the axis has, too."""
+        """Warn of coordinate sets with the name of an earlier set of the axis."""
         super().report_further(fragment, found, reader)
         known: set[str] = set()
         for item in found.get("coordinates", ()):
@@ -412,17 +437,20 @@ class System(_CsModel, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report abbreviations that two axes have, and that its type is missing.
+        """Warn of abbreviations that two axes have, and of a missing type.
 
-        The members of a proj object that stand in it count as its ``id``, if it has none.
+        A CRS without ``id`` that has members of a proj object itself is read as if they stood in ``id``.
         """
         axes = found.get("axes", ())
-        _take_down_doubles(axes, fragment.node, reader)
-        is_newer = isinstance(fragment.value.get("axes"), OBJECT)  # older ones have no type
-        is_lacking = "type" not in fragment.value and is_newer
-        if is_lacking and "type" not in cls.misspelt(fragment.value).values():
+        _report_repeated_abbreviations(axes, fragment.node, reader)
+        # In older documents, which have a list of axes, a CRS has no type.
+        is_newer = isinstance(fragment.value.get("axes"), OBJECT)
+        lacks_type = "type" not in fragment.value and is_newer
+        if lacks_type and "type" not in cls.misspelt(fragment.value).values():
             letters = [axis.abbreviation for _name, axis in axes if isinstance(axis, Axis)]
-            kinds = {_TYPE_OF.get(letter, "undefined") for letter in letters} or {"undefined"}
+            kinds = {_TYPE_BY_ABBREVIATION.get(letter, "undefined") for letter in letters} or {
+                "undefined"
+            }
             remedy = write("type", kinds.pop() if len(kinds) == 1 else "compound")
             place, text = fragment.place("type"), _("is missing")
             reader.report(TYPE, place, text, remedy, severity="warning", value_kept=True)
@@ -431,20 +459,23 @@ class System(_CsModel, frozen=True, kw_only=True):
             found["id"] = ProjObject().read(fragment, fields_of(cls)["id"][1], reader)
 
 
-def _take_down_doubles(
+def _report_repeated_abbreviations(
     axes: Iterable[tuple[str, Axis | Part]],
     node: Node,
     reader: Reader,
-    told: Collection[Place] = (),
+    reported: Collection[Place] = (),
 ) -> None:
-    """Report abbreviations of axes that an earlier axis has, which is called otherwise."""
+    """Warn of axes with the abbreviation of an earlier axis of another name, unless it is reported at their place.
+
+    Two CRSs may have the same axis, by the same name.
+    """
     known: dict[str, str] = {}
     for name, axis in axes:
         if isinstance(axis, Part) or axis.abbreviation not in ABBREVIATIONS:
             continue
         other = known.setdefault(axis.abbreviation, name)
         place = None if other == name else axis.place(node, "abbreviation")
-        if place is not None and Place("", place.pointer) not in told:
+        if place is not None and Place("", place.pointer) not in reported:
             text = _("{value} is the abbreviation of axis {other!r}, too")
             text = text.format(value=shown(axis.abbreviation), other=other)
             free = ", ".join(letter for letter in ABBREVIATIONS if letter not in known)
@@ -454,7 +485,7 @@ def _take_down_doubles(
 
 
 class Cs(_CsModel, frozen=True, kw_only=True):
-    """The attribute ``cs``."""
+    """The attribute ``cs``: coordinate reference systems with their axes."""
 
     crs: Annotated[
         tuple[System | Part, ...],
@@ -467,11 +498,11 @@ class Cs(_CsModel, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report abbreviations that axes of several CRSs have, if they are others."""
+        """Warn of abbreviations that axes of several CRSs have, unless one of the CRSs has reported them."""
         systems = [item for item in found.get("crs", ()) if isinstance(item, System)]
-        told = {finding.place for system in systems for finding in system.wrong}
+        reported = {finding.place for system in systems for finding in system.wrong}
         axes = chain.from_iterable(system.axes for system in systems)
-        _take_down_doubles(axes, fragment.node, reader, told)
+        _report_repeated_abbreviations(axes, fragment.node, reader, reported)
 
 
 #: The attribute of an array.
@@ -513,18 +544,18 @@ class CsHandler(ConventionHandler):
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield ``cs`` of an array, and ``crs`` of a group that holds what arrays refer to."""
+        """Yield ``cs``, and ``crs`` of a group, which holds the CRSs that arrays refer to."""
         yield from super().owned(attributes)
         if isinstance(attributes.get(SHARED.key), Mapping):
             yield SHARED.key
 
     @classmethod
     def why_not(cls) -> str:
-        """Return why it does not apply to an array, where the array's group declares it."""
+        """Return why the convention does not apply to an array whose group declares it."""
         return _("it has no attribute 'cs'")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the coordinates of all axes of all coordinate reference systems."""
+        """Return the coordinates of all axes of all coordinate reference systems, and of their geolocation."""
         if array.attribute(ATTRIBUTE.key) is None:
             place = Fragment(array.node, ("attributes", ATTRIBUTE.key), None)
             lost = _("the coordinates of its dimensions")
@@ -561,7 +592,7 @@ class CsHandler(ConventionHandler):
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        """Return the CRS that ``id`` of an array's ``cs`` says, or that of one of its CRSs."""
+        """Return the CRS by ``id`` of an array's ``cs``, or by that of one of its CRSs; None if no ``id`` is usable."""
         cs: Cs | None = array.try_silently(array.read, ATTRIBUTE)
         if cs is None:
             return None
@@ -574,17 +605,20 @@ class CsHandler(ConventionHandler):
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterable[Finding]:
-        """Return what is wrong with the CRSs that a group shares, whatever it declares."""
+        """Return what is wrong with ``crs`` of a group, even if the group does not declare the convention.
+
+        A ``crs`` without any axes is left alone: other conventions have an attribute of that name.
+        """
         shared = None if subject.is_array else subject.attribute(SHARED.key)
         systems = shared.value.values() if shared and isinstance(shared.value, OBJECT) else ()
         have_axes = (isinstance(system, OBJECT) and "axes" in system for system in systems)
         if shared is None or not any(have_axes):
-            return ()  # that of others, unless the convention is declared
+            return ()
         return (finding.at(subject.node) for finding in SHARED.all_wrong(shared))
 
 
 def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System]) -> None:
-    """Report which dimensions have no axis, if all axes are known: only a check tells it."""
+    """Report the array's dimensions that have no axis, for a check only; nothing if an axis cannot be read."""
     if cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems):
         return
     axes = {array.dim_names.get(name, name) for system in systems for name, _axis in system.axes}
@@ -607,7 +641,21 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
 
 @dataclass(frozen=True)
 class AxisOfArray:
-    """An axis of a CRS, as one array has it: where it is written, what it is called in the array."""
+    """An axis of a CRS, for one array.
+
+    Attributes
+    ----------
+    array : ArrayView
+        The array.
+    node : Node
+        The node in which the axis is written.
+    name : str
+        The dimension of the array along the axis, or the name of a scalar coordinate.
+    axis : Axis
+        The axis as it is written.
+    is_geographic : bool
+        Whether its CRS is geographic.
+    """
 
     array: ArrayView
     node: Node
@@ -628,50 +676,53 @@ class AxisOfArray:
     @property
     def sides(self) -> str:
         """The dimension of the two sides of a cell, which is another one than that of the axis."""
-        return _BOUNDS if self.name != _BOUNDS else f"{_BOUNDS}_1"
+        return _BOUNDS_NAME if self.name != _BOUNDS_NAME else f"{_BOUNDS_NAME}_1"
 
     def own_coordinate(self, name: str) -> Document | None:
-        """Return the group's own coordinate of a name along the axis, if it has one."""
+        """Return the document of the group's array that is a coordinate of a name along the axis; None without one."""
         document, dims = self.array.sibling(name), (self.name,) if self.is_dimension else ()
         if document is None or tuple(self.array.siblings[name]) != dims:
             return None
         return document if own_array_wins(name, dims, document.attributes) else None
 
-    def regular(self, first: float, step: float) -> Computed:
-        """Return values that follow from positions."""
+    def regular_source(self, first: float, step: float) -> Computed:
+        """Return the source of the values ``first + position * step`` along the axis."""
         dtype = "<f8" if isinstance(first, float) or isinstance(step, float) else "<i8"
         is_scalar = not self.is_dimension
         return Computed(Regular(first, step), (self.length,), dtype, (self.name,), first=is_scalar)
 
 
 def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
-    """Yield a coordinate for each coordinate set of an axis, the positions where there is none."""
+    """Yield the coordinate of each coordinate set of an axis; for a dimension without any, its positions."""
     array, sets = axis.array, axis.axis.coordinates
     wrong = axis.axis.wrong_with("coordinates")
-    if wrong is not None:  # without them it would be taken to have none
+    if wrong is not None:  # sets that cannot be read are not taken for none: there are no positions
         array.report_wrong(axis.node, [wrong], coordinate_named(axis.name))
         return
     if sets or axis.is_dimension:
-        _report_parts(axis, axis.axis, axis.node)
+        _report_unusable_members(axis, axis.axis, axis.node)
     if not sets and axis.is_dimension:
-        yield Coordinate(axis.name, axis.regular(0, 1), _attributes(axis, axis.axis))
+        yield Coordinate(axis.name, axis.regular_source(0, 1), _attributes(axis, axis.axis))
     for number, item in enumerate(sets):
-        lost = partial(coordinate_named, _name_of(axis, number, item))
+        lost = partial(coordinate_named, _coordinate_name(axis, number, item))
         coordinate = array.try_reporting(_coordinate, axis, number, item, cost=lost)
         if coordinate is not None:
             yield coordinate
 
 
-def _name_of(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
-    """Return what the coordinate of a set is called, as far as that can be read."""
+def _coordinate_name(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
+    """Return the name of the coordinate of a set: its axis for the first set, else its own or a numbered name."""
     if number == 0:
-        return axis.name
+        return axis.name  # so xarray has an index along it
     own = "" if isinstance(item, Part) else item.name
     return own or f"{axis.name}_{number}"
 
 
-def _report_parts(axis: AxisOfArray, item: AxisMembers, node: Node) -> None:
-    """Report which members of an axis or a set cannot be used; values are reported where they are needed."""
+def _report_unusable_members(axis: AxisOfArray, item: AxisMembers, node: Node) -> None:
+    """Report the members of an axis or a coordinate set that cannot be used.
+
+    ``values`` and ``coordinates`` are left out: their loss costs a coordinate, and is reported as that.
+    """
     nested = (part.all_wrong() for part in (item.unit, item.time) if isinstance(part, Model))
     for wrong in (*item.wrong, *chain.from_iterable(nested)):
         key, *meant = (place.keys[len(item.keys)] for place in (wrong.place, *wrong.related))
@@ -681,9 +732,9 @@ def _report_parts(axis: AxisOfArray, item: AxisMembers, node: Node) -> None:
 
 
 def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
-    """Return the attributes that an axis and one of its sets give a coordinate.
+    """Return the attributes of a coordinate: its units, and ``attributes`` of the axis and of the coordinate set.
 
-    CF attributes that follow from the abbreviation and the direction are added where none is written.
+    ``axis``, ``positive`` and ``standard_name`` follow from abbreviation and direction where they are not written.
     """
     abbreviation = axis.axis.abbreviation.upper()
     direction = (item.direction or axis.axis.direction).lower()
@@ -700,40 +751,56 @@ def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
         derived["axis"] = abbreviation
     if abbreviation == "Z" and direction in ("up", "down"):
         derived["positive"] = direction
-    if name is not None and str(written.get("units", "")).lower() in _DEGREES:
+    if name is not None and str(written.get("units", "")).lower() in _UNITS_OF_DEGREES:
         derived["standard_name"] = name
     return derived | written
 
 
 def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> Coordinate:
-    """Return the coordinate of a set, or raise XGroupError if it has no values."""
-    array = axis.array
-    node, written = dereferenced(array, axis.node, item, CoordinateSet)
-    _report_parts(axis, written, node)
-    attributes, name = _attributes(axis, written), _name_of(axis, number, written)
-    # 1. Values; those of a parametric set that has none are positions.
-    if wrong := written.wrong_with("values"):
-        raise wrong.at(node).as_error()
-    if written.values is not None:
-        source = _source(axis, written.values, node, name)
-    elif axis.is_dimension:
-        source = axis.regular(0, 1)
-    else:
-        raise written.place(node, "values").error(_("is missing"))
-    # 2. The terms of its formula.
+    """Return the coordinate of a coordinate set, or raise XGroupError if it has no values.
+
+    Formula terms and boundaries that cannot be used are reported, and left out.
+    """
+    node, written = dereferenced(axis.array, axis.node, item, CoordinateSet)
+    _report_unusable_members(axis, written, node)
+    attributes, name = _attributes(axis, written), _coordinate_name(axis, number, written)
+    source = _source_of_set(axis, written, node, name)
     terms: Mapping[str, Coordinate] = {}
     if written.parametric is not None:
-        terms = _terms(axis, written.parametric, node)
+        terms = _formula_terms(axis, written.parametric, node)
         if written.parametric.formula:
             attributes.setdefault("standard_name", written.parametric.formula)
     coordinate = Coordinate(name, source, attributes, formula_terms=terms)
-    # 3. Boundaries, unless the group's own coordinate has some.
-    own, boundaries = axis.own_coordinate(axis.name), written.boundaries
+    return _with_bounds(axis, coordinate, written.boundaries, node)
+
+
+def _source_of_set(axis: AxisOfArray, written: CoordinateSet, node: Node, name: str) -> Source:
+    """Return the source of the values of a coordinate set, or raise XGroupError.
+
+    Along a dimension, a parametric set without values gets the positions.
+    """
+    if wrong := written.wrong_with("values"):
+        raise wrong.at(node).as_error()
+    if written.values is not None:
+        return _source_of_values(axis, written.values, node, name)
+    if axis.is_dimension:
+        return axis.regular_source(0, 1)
+    raise written.place(node, "values").error(_("is missing"))
+
+
+def _with_bounds(
+    axis: AxisOfArray, coordinate: Coordinate, boundaries: Boundaries | None, node: Node
+) -> Coordinate:
+    """Return a coordinate with the boundaries of its set; without, if there are none or they cannot be used.
+
+    The bounds that the coordinate in the group has itself are kept instead.
+    """
+    array, own = axis.array, axis.own_coordinate(axis.name)
     if boundaries is None or (own is not None and own.attributes.get("bounds") is not None):
         return coordinate
 
     def lost() -> str:
-        return _("the boundaries of {name!r}").format(name=name)
+        return _("the boundaries of {name!r}").format(name=coordinate.name)
 
     for wrong in boundaries.wrong:
         key = "".join(wrong.place.keys[len(boundaries.keys) :][:1])
@@ -744,43 +811,66 @@ def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> C
     return replace(coordinate, bounds=bounds)
 
 
-def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
-    """Return what the values of a coordinate are read from, or raise XGroupError.
+def _source_of_values(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
+    """Return the source of the values of a coordinate or a formula term, or raise XGroupError.
 
-    If the group has a coordinate of its name itself, that is used: then there may be any number of values.
+    The values need not fit where the group itself has a coordinate called `name`, which is used instead of them.
+    """
+    if values.regular is not None:
+        return _regular_source(axis, values.regular, values.place(node, "regular"), name)
+    if values.explicit is not None:
+        return _explicit_source(axis, values.explicit, values.place(node, "explicit"), name)
+    if values.external is not None:
+        return _external_source(axis, values.external.at(node), name)
+    wrong = next(finding for finding in values.wrong if finding.topic is not None)
+    raise wrong.at(node).as_error()
+
+
+def _regular_source(
+    axis: AxisOfArray, regular: tuple[float, float], place: Fragment, name: str
+) -> Computed:
+    """Return the source of a first value and a step, or raise XGroupMetadataError.
+
+    Without a dimension along the axis there is one value at most, for which ``regular`` is not meant: it is left
+    behind where an array was reduced along the axis and written again.
+    """
+    first, step = regular
+    if not axis.is_dimension and axis.own_coordinate(name) is None:
+        message = _(
+            "has regular values, but is no dimension of the array ({dims}); a scalar coordinate "
+            "has its value in 'explicit'"
+        )
+        raise axis.axis.place(axis.node).error(message.format(dims=", ".join(axis.array.dims)))
+    if not fits_64_bits(first + step * (axis.length - 1)):
+        raise place.error(_("has values beyond 64 bits"))
+    return axis.regular_source(first, step)
+
+
+def _explicit_source(
+    axis: AxisOfArray, explicit: np.ndarray[Any, Any], place: Fragment, name: str
+) -> Literal:
+    """Return the source of a list of values, or raise XGroupMetadataError if it is not as long as the axis."""
+    count = len(explicit)
+    if count != axis.length:
+        text = _("has {number} values, the axis needs {length}")
+        text = text.format(number=count, length=axis.length)
+        remedy = _("write {size} values, or refer to an array of them").format(size=axis.length)
+        if not count or axis.own_coordinate(name) is None:
+            raise place.error(text, LENGTH, remedy)
+        axis.array.report(LENGTH, place, text, remedy)
+    if axis.is_dimension:
+        return Literal(explicit, (axis.name,))
+    return Literal(explicit[:1].reshape(()), ())
+
+
+def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Stored:
+    """Return the array that a reference leads to as a source, or raise XGroupError.
+
+    An array of one dimension gives a scalar coordinate its first value.
     """
     array = axis.array
-    if values.regular is not None:
-        first, step = values.regular
-        if not axis.is_dimension and axis.own_coordinate(name) is None:
-            # Left behind where the array was reduced along it, and written again.
-            message = _(
-                "has regular values, but is no dimension of the array ({dims}); a scalar coordinate "
-                "has its value in 'explicit'"
-            )
-            raise axis.axis.place(axis.node).error(message.format(dims=", ".join(array.dims)))
-        if not fits_64_bits(first + step * (axis.length - 1)):
-            raise values.place(node, "regular").error(_("has values beyond 64 bits"))
-        return axis.regular(first, step)
-    if values.explicit is not None:
-        count = len(values.explicit)
-        if count != axis.length:
-            text = _("has {number} values, the axis needs {length}")
-            text = text.format(number=count, length=axis.length)
-            remedy = _("write {size} values, or refer to an array of them").format(size=axis.length)
-            place = values.place(node, "explicit")
-            if not count or axis.own_coordinate(name) is None:
-                raise place.error(text, LENGTH, remedy)
-            array.report(LENGTH, place, text, remedy)
-        if axis.is_dimension:
-            return Literal(values.explicit, (axis.name,))
-        return Literal(values.explicit[:1].reshape(()), ())
-    if values.external is None:
-        wrong = next(finding for finding in values.wrong if finding.topic is not None)
-        raise wrong.at(node).as_error()
-    reference = values.external.at(node)
 
-    def misfit(found: Node) -> str | None:
+    def shape_misfit(found: Node) -> str | None:
         shape = list(shape_of(array, found))
         if shape == [axis.length] or (not axis.is_dimension and shape == []):
             return None
@@ -788,7 +878,7 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
         return text.format(shape=shape, axis=axis.name, needed=[axis.length])
 
     try:
-        found = array.resolver.array(reference, misfit)
+        found = array.resolver.array(reference, shape_misfit)
     except XGroupReferenceError:
         # References are left behind when data are written again: the group's own coordinate of the name
         # is used, or its array that is called like the axis and as long.
@@ -809,7 +899,7 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
 def _bounds(
     axis: AxisOfArray, coordinate: Coordinate, written: Boundaries, node: Node
 ) -> Coordinate | None:
-    """Return the boundaries of a coordinate; None, or XGroupError, where they cannot be used."""
+    """Return the boundaries of a coordinate, or raise XGroupError; None if reading them has reported why not."""
     source: Source
     if written.regular is not None:
         place = written.place(node, "regular")
@@ -817,8 +907,8 @@ def _bounds(
     elif written.external is not None:
         source = _stored_bounds(axis, written.external.at(node))
     else:
-        return None  # told already
-    # They are decoded like their coordinate: with the units that its array really has, if it is one.
+        return None
+    # Boundaries of times are decoded with the units of the coordinate: of its stored array, if it has one.
     known = dict(coordinate.attributes)
     if isinstance(coordinate.source, Stored):
         document = axis.array.document_of(coordinate.source.node)
@@ -826,13 +916,16 @@ def _bounds(
     is_time = "since" in str(known.get("units", ""))
     attributes = {key: known[key] for key in known if is_time and key in ("units", "calendar")}
     attributes.update(written.attributes)
-    return Coordinate(written.name or f"{coordinate.name}_{_BOUNDS}", source, attributes)
+    return Coordinate(written.name or f"{coordinate.name}_{_BOUNDS_NAME}", source, attributes)
 
 
 def _offset_bounds(
     axis: AxisOfArray, source: Source, offsets: tuple[float, float], place: Fragment
 ) -> Source:
-    """Return boundaries that are offsets from each value, and as exact as the values are."""
+    """Return the source of boundaries that are offsets from each value, or raise XGroupMetadataError.
+
+    They have the type of values and offsets, so integers stay exact: boundaries beyond 64 bits are refused.
+    """
     ends: list[float] = []
     bounds: Source
     if isinstance(source, Computed):
@@ -856,10 +949,13 @@ def _offset_bounds(
 
 
 def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
-    """Return an array as boundaries: of shape ``(2, n)``, or as some stores have it, ``(n, 2)``."""
+    """Return the array of boundaries that a reference leads to as a source, or raise XGroupError.
+
+    Its shape is ``(2, n)``, or ``(n, 2)`` as some stores have it; without a dimension along the axis also ``(2,)``.
+    """
     array, length = axis.array, axis.length
 
-    def misfit(node: Node) -> str | None:
+    def shape_misfit(node: Node) -> str | None:
         shape = list(shape_of(array, node))
         fitting = [[length, 2], [2, length]]
         if shape in fitting or (not axis.is_dimension and shape == [2]):
@@ -868,11 +964,11 @@ def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
         text = _("its shape is {shape}, the boundaries of axis {axis!r} need {needed}")
         return text.format(shape=shape, axis=axis.name, needed=needed)
 
-    node = array.resolver.array(reference, misfit)
+    node = array.resolver.array(reference, shape_misfit)
     shape = shape_of(array, node)
     if not axis.is_dimension and shape == (2,):
         return array.stored(Stored(node, (axis.sides,)), reference)
-    # Of two cells either way round: names of dimensions tell, and without them the document does.
+    # The shape (2, 2) tells nothing: then dimension names do, and without them the convention, sides first.
     sides_first = shape[0] == 2 if length != 2 else own_dims_of(array, node)[0] != axis.name
     dims = (axis.sides, axis.name) if sides_first else (axis.name, axis.sides)
     source = Stored(node, dims, first=not axis.is_dimension, transposed=sides_first)
@@ -882,8 +978,8 @@ def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
 # Parametric vertical coordinates.
 
 
-def _terms(axis: AxisOfArray, written: Parametric, node: Node) -> dict[str, Coordinate]:
-    """Return the terms of a formula, as far as they can be found."""
+def _formula_terms(axis: AxisOfArray, written: Parametric, node: Node) -> dict[str, Coordinate]:
+    """Return the terms of the formula of a parametric coordinate by their names; unusable ones are reported."""
     array = axis.array
 
     def lost(*terms: str) -> str:
@@ -895,30 +991,43 @@ def _terms(axis: AxisOfArray, written: Parametric, node: Node) -> dict[str, Coor
         array.report_wrong(node, [wrong], lost(*wrong.place.keys[len(written.keys) + 1 :]))
     found = {}
     for term, values in written.terms:
-        make, cost = (_term, axis, term, values, node), partial(lost, term)
+        make, cost = (_formula_term, axis, term, values, node), partial(lost, term)
         coordinate = array.try_reporting(*make, cost=cost)
         if coordinate is not None:
             found[term] = coordinate
     return found
 
 
-def _term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinate:
-    """Return a term of a formula, or raise XGroupError.
-
-    Where the array that is referred to is not there, or does not fit, it is the one that ``formula_terms`` of
-    the group's own coordinate names.
-    """
-    array, name = axis.array, f"{axis.name}_{term}"
+def _formula_term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinate:
+    """Return a term of a formula as a coordinate, or raise XGroupError."""
     if values.external is None:
-        is_scalar = axis.length != 1 or array.siblings.get(name) == {}
-        if values.explicit is not None and len(values.explicit) == 1 and is_scalar:
-            return Coordinate(name, Literal(values.explicit.reshape(()), ()))
-        return Coordinate(name, _source(axis, values, node, name))
+        return _inline_term(axis, f"{axis.name}_{term}", values, node)
+    return _external_term(axis, term, values.external.at(node))
+
+
+def _inline_term(axis: AxisOfArray, name: str, values: Values, node: Node) -> Coordinate:
+    """Return a term whose values are written in ``cs``, called `name`, or raise XGroupError.
+
+    One explicit value is a scalar; only on an axis of length 1 it lies along the axis, unless the group's own array
+    of the name is a scalar.
+    """
+    is_scalar = axis.length != 1 or axis.array.siblings.get(name) == {}
+    if values.explicit is not None and len(values.explicit) == 1 and is_scalar:
+        return Coordinate(name, Literal(values.explicit.reshape(()), ()))
+    return Coordinate(name, _source_of_values(axis, values, node, name))
+
+
+def _external_term(axis: AxisOfArray, term: str, reference: Fragment) -> Coordinate:
+    """Return the array that a term refers to as a coordinate, or raise XGroupError.
+
+    Where that is not there, or does not fit, it is the array that ``formula_terms`` of the group's own coordinate
+    names: data that were written again have their terms with them.
+    """
+    array = axis.array
     document = axis.own_coordinate(axis.name)
     words = [] if document is None else words_of(document.attributes, "formula_terms")
     named = dict(zip(words[::2], words[1::2], strict=False)).get(f"{term}:")
     own = None if named is None or array.sibling(named) is None else array.node.group.child(named)
-    reference = values.external.at(node)
     try:
         found = array.resolver.array(reference)
         found = found if own is None or fits_as_coordinate(array, found) else own
@@ -929,6 +1038,7 @@ def _term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinat
     shape, dims = shape_of(array, found), fitting_dims(array, found)
     if axis.is_dimension and shape == (axis.length,) and array.sizes.get(dims[0]) != axis.length:
         dims = (axis.name,)  # along the axis, whatever its own dimension is called
-    is_scalar = shape == (1,) and array.sizes.get(dims[0]) != 1
-    source = array.stored(Stored(found, dims, first=is_scalar), reference)
+    # One value along a dimension that the array does not have is a scalar.
+    first_only = shape == (1,) and array.sizes.get(dims[0]) != 1
+    source = array.stored(Stored(found, dims, first=first_only), reference)
     return Coordinate(found.name, source)
