@@ -220,7 +220,7 @@ class ArrayView:
     def stored(self, source: Stored, place: Fragment | None = None) -> Stored:
         """Return a stored array as the source of a coordinate, after making sure that the array can be opened.
 
-        That its fill value or attributes cannot be used is reported, and the array used all the same.
+        An unusable fill value or unusable attributes of the array are reported; the array is a coordinate all the same.
 
         Parameters
         ----------

@@ -147,7 +147,7 @@ class ConventionHandler:
         Parameters
         ----------
         root : zarr.Group
-            The root of the store.
+            The root group of the store.
         group : zarr.Group
             The group that contains the array.
         array : zarr.Array
@@ -298,7 +298,7 @@ class ConventionHandler:
         group : zarr.Group
             The group that contains it.
         root : zarr.Group
-            The root of the store.
+            The root group of the store.
 
         Raises
         ------

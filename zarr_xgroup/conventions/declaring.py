@@ -144,7 +144,7 @@ def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     Parameters
     ----------
     attributes : mapping
-        Those of an array or a group.
+        The attributes of an array or a group.
     """
     items = declaration_items(Fragment(Node(0, ""), (), attributes.get(CONVENTIONS_KEY)))
     return [item.value for item in items if isinstance(item.value, OBJECT)]
@@ -159,9 +159,9 @@ def matches(convention: type[ConventionHandler], declaration: Mapping[str, Any])
     Parameters
     ----------
     convention : type of ConventionHandler
-        Its handler.
+        The handler of the convention.
     declaration : mapping
-        The item.
+        The item of ``zarr_conventions``.
     """
     if not convention.is_declarable:
         return False
@@ -208,9 +208,9 @@ def is_declared(convention: type[ConventionHandler], attributes: Mapping[str, An
     Parameters
     ----------
     convention : type of ConventionHandler
-        Its handler.
+        The handler of the convention.
     attributes : mapping
-        Those of an array or a group.
+        The attributes of an array or a group.
     """
     if CONVENTIONS_KEY not in attributes:
         return False

@@ -42,7 +42,7 @@ class Answer:
     #: Whether no other array may share the answer: a handler was asked that does not say what it `reads`.
     is_for_one_array: bool
     #: The describing attributes (`units`, `long_name`, ...) that the asked handlers read: arrays that share the
-    #: answer have the same values of these.
+    #: answer have equal values of these attributes.
     reads: tuple[str, ...]
 
 

@@ -72,7 +72,7 @@ class Coordinate:
         )
 
     def parts(self) -> Iterator[Coordinate]:
-        """Yield the coordinate, its formula terms and bounds, and those of these in turn."""
+        """Yield the coordinate, its formula terms and bounds, and recursively their formula terms and bounds."""
         yield self
         companions = [*self.formula_terms.values(), *([self.bounds] if self.bounds else ())]
         for companion in companions:

@@ -1,4 +1,4 @@
-"""The adapter for plug-ins: zarr objects and xarray variables for handlers that are written against these.
+"""The adapter for plug-ins: handlers that are written with zarr objects and xarray variables run by it.
 
 The one place where conventions meet zarr: `get_variables` and `detect` of the specification are called with
 open zarr objects here, and their variables become an `Interpretation`, as all other handlers return. It also
@@ -35,14 +35,15 @@ from zarr_xgroup.variables.stored import StoredArray
 
 T = TypeVar("T")
 
-#: Calls a function with the view of one array and returns its result; again after what it lacked was read.
+#: Calls a function with the view of one array and returns its result. If the function asked for metadata documents that
+#: were not read yet, they are read and the function is called again.
 Ask: TypeAlias = Callable[[Callable[[ArrayView], Any]], Any]
 
 
 class BoundResolver:
-    """References and lazy variables for a handler, on behalf of one array.
+    """Follows references of one array for a handler, and returns arrays as lazy variables.
 
-    A handler finds it as ``self.resolver`` while an open runs.
+    A handler has it as ``self.resolver`` while an open runs.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -57,7 +58,7 @@ class BoundResolver:
         array : zarr.Array
             The array.
         root : zarr.Group
-            The root of its store.
+            The root group of the array's store.
         """
         return cls(_asker_about(array, root))
 
@@ -71,12 +72,12 @@ class BoundResolver:
         reference : mapping
             ``{"node": ..., "uri"?: ..., "attribute"?: ...}``, bare or in ``{"ref": ...}``.
         dimensions : iterable of str, optional
-            Names for its dimensions. Default: its own.
+            Names for the dimensions of the variable. By default those of the array.
 
         Raises
         ------
         XGroupError
-            If it cannot be resolved; the error says why and what was tried.
+            If the reference cannot be resolved; the error says why and what was tried.
         """
 
         def question(view: ArrayView) -> xr.Variable:
@@ -94,7 +95,7 @@ class BoundResolver:
         Raises
         ------
         XGroupError
-            If it cannot be resolved; the error says why and what was tried.
+            If the reference cannot be resolved; the error says why and what was tried.
         """
         return self._ask(
             lambda view: view.resolver.fragment(_reference_in(view.node, reference)).value

@@ -129,7 +129,7 @@ def named_conventions(names: object) -> frozenset[str]:
     Raises
     ------
     TypeError
-        If it is something else.
+        If `names` is neither a string nor an iterable of strings.
     ValueError
         If no handler has one of the names; the error lists the names there are.
     """

@@ -39,7 +39,7 @@ def finite_numbers(fragment: Fragment, count: int) -> list[float]:
 
 
 def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
-    """Return the two numbers of a list, integers as such.
+    """Return the two numbers of a list; integers stay integers, which floats may not hold exactly.
 
     Raises
     ------
