@@ -161,18 +161,15 @@ def interpret_grid(
         Y and X, and no coordinates are computed from a rotated transform beside them.
     """
     there = [dim for dim in dims if has_coordinate(array, dim)]
-    own = (
-        there
-        if is_declared
-        else [dim for dim in there if _axis_of(array, dim) == "YX"[dims.index(dim)]]
-    )
+    meant = [dim for dim in there if is_declared or _axis_of(array, dim) == "YX"[dims.index(dim)]]
     if not is_declared and there and transform is not None and transform.is_rotated:
         return array.interpretation(crs=crs_of(array))
     crs, geotransform = crs_of(array), None
     axes = {axis: {"axis": axis} for axis in "XY"} if crs is None else crs.axis_attributes()
     coordinates = []
+    # Coordinate variables of the group, where none of that name is computed: they get the attributes of the CRS.
     for dim, axis in zip(dims, "YX", strict=True):
-        if dim in own and (transform is None or transform.is_rotated):
+        if dim in meant and (transform is None or transform.is_rotated):
             wanted, lost = (
                 Stored(array.node.group.child(dim), (dim,)),
                 partial(coordinate_named, dim),
@@ -181,7 +178,7 @@ def interpret_grid(
             if source is not None:
                 coordinates.append(Coordinate(dim, source, axes[axis]))
     if transform is not None:
-        not_meant = [dim for dim in there if dim not in own]
+        not_meant = [dim for dim in there if dim not in meant]
         coordinates += _computed_coordinates(array, dims, transform, axes, except_dims=not_meant)
         # A GeoTransform becomes untrue as soon as data are cut, thinned or sorted. So it is written only for what
         # coordinates cannot say: how rows and columns are turned, and how long a single cell is.

@@ -345,23 +345,23 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
         XGroupError or None
             Why the source of the last one cannot be used, if it cannot: it is no level, or in the chain already.
         """
-        way: dict[str | None, Item] = {item.asset: item}
+        levels: dict[str | None, Item] = {item.asset: item}
         while item.has_transform and item.is_derived:
             if wrong := item.wrong_with("derived_from"):
-                return list(way.values()), wrong.at(group).as_error()
+                return list(levels.values()), wrong.at(group).as_error()
             source, at, reason = asset_path(item.derived_from or ""), item, ""
-            if source in way:
-                at, names = self.items[source], " -> ".join(map(str, (*way, source)))
+            if source in levels:
+                at, names = self.items[source], " -> ".join(map(str, (*levels, source)))
                 reason = _("levels are derived from one another: {chain}").format(chain=names)
             elif source and source not in self.items:
                 reason = _("there is no level {asset!r}").format(asset=source)
-            if reason:
+            if reason:  # a cycle, or a missing level
                 place = str(at.place(group))
                 error = XGroupReferenceError(reason, place=place, target=source, reason=reason)
-                return list(way.values()), error
+                return list(levels.values()), error
             # The source "" is the group of the layout itself, which no item has to name.
-            item = way[source] = self.items.get(source) or Item(keys=self.keys, asset=source)
-        return list(way.values()), None
+            item = levels[source] = self.items.get(source) or Item(keys=self.keys, asset=source)
+        return list(levels.values()), None
 
 
 ATTRIBUTE = Attribute(

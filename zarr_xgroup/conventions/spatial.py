@@ -453,12 +453,13 @@ def _transform_by_levels(
     axes = tuple(array.dims.index(dim) for dim in dims)
     chain, wrong = level.layout.derivation(item, level.group)
     grid: _Grid = wrong, None
-    # From the last source to the array's own level, each grid follows from the one before.
-    for step in reversed(chain):
-        source = None if step is chain[-1] and wrong is None else grid
+    # From the last source to the array's own level, each grid follows from the one before. The last source has
+    # none itself, or one that cannot be used: then its grid follows from that error.
+    for item in reversed(chain):
+        source = None if item is chain[-1] and wrong is None else grid
         # Kept by all that it depends on: other arrays follow from the same levels.
-        known = (level.group, step.asset, name, len(array.dims), axes, source)
-        grid = array.memo(_grid_of_level, array, dims, level, step, name, source, by=known)
+        known = (level.group, item.asset, name, len(array.dims), axes, source)
+        grid = array.memo(_grid_of_level, array, dims, level, item, name, source, by=known)
     transform_or_error = grid[0]
     if isinstance(transform_or_error, XGroupError):
         raise transform_or_error
@@ -468,7 +469,10 @@ def _transform_by_levels(
 def _report_coordinates_not_given(
     array: ArrayView, dims: tuple[str, str], missing: Sequence[str], transform: Transform | None
 ) -> None:
-    """Report `missing` coordinates that do not follow from the attributes, and a bounding box without use."""
+    """Report a bounding box without use, that no transform is declared, and coordinates whose values are not known.
+
+    Of these three there is one at most; a placeholder of a bounding box is not reported.
+    """
     scopes = scopes_of(array)
     sizes = array.sizes[dims[0]], array.sizes[dims[1]]
     box = _box(scopes)
@@ -478,7 +482,7 @@ def _report_coordinates_not_given(
             "spatial:transform nor spatial:bbox and size are known"
         )
         array.report(Topic.CHOICE, box, text)
-    elif transform is None and scopes.get(BOX.key) is None:  # who wrote a placeholder knows that
+    elif transform is None and scopes.get(BOX.key) is None:
         text = _(
             "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
             "1-D arrays {names}: these dimensions have no coordinates from it"
@@ -522,15 +526,16 @@ def _grid_of_level(
     source : tuple, optional
         The grid of the level that it is derived from; None if it is derived from none.
     """
-    # The node that `asset` names is an array, or a group with an array of that name.
+    # The asset is an array, or a group with an array called `name`; without one, attributes of the group count.
     node = level.group.child(item.asset or "")
-    document, at, within = array.document_of(node), node, node.group
+    document, other, group = array.document_of(node), node, node.group
     if document is None or not document.is_array:
-        at, within = node.child(name), node
-        document = array.document_of(at)
+        other, group = node.child(name), node
+        document = array.document_of(other)
     is_array = document is not None and bool(document.is_array)
-    site = LevelMembership.of(at if is_array else None, within, level.group, level.layout)
-    scopes = AttributeScopes.of(at if is_array else None, within, site, array.attributes_of)
+    array_or_none = other if is_array else None
+    membership = LevelMembership.of(array_or_none, group, level.group, level.layout)
+    scopes = AttributeScopes.of(array_or_none, group, membership, array.attributes_of)
     sizes = _rows_and_columns(array, dims, document) if document is not None and is_array else None
     try:
         return _transform_of_level(array, dims, level, item, scopes, sizes, source), sizes
