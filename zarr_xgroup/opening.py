@@ -12,7 +12,7 @@ import xarray as xr
 
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.datasets.align import align_with_parents
-from zarr_xgroup.datasets.attributes import settle
+from zarr_xgroup.datasets.attributes import apply_convention_attrs
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import lacks
@@ -102,7 +102,7 @@ class Opening:
             identities[path] = {
                 planned.name: planned.identity for planned in plan.variables if planned.identity
             }
-        settle(datasets, planning.convention_attrs, inherited, planning.assumed)
+        apply_convention_attrs(datasets, planning.convention_attrs, inherited, planning.assumed)
         self.findings += lacking
         return datasets, identities
 

@@ -1,4 +1,4 @@
-"""What becomes of the attributes of conventions, once coordinates say what they declared."""
+"""The option `convention_attrs`: keeping, dropping or restating the attributes of conventions in Datasets."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from zarr_xgroup.options import ConventionAttrs
 
 T = TypeVar("T", xr.Dataset, xr.DataArray, xr.DataTree)
 
-#: Names that no attribute of a netCDF file can have: xarray writes the first one to Zarr, HDF5 and
-#: netCDF the others.
+#: Names that attributes in a netCDF file cannot have: xarray reserves the first one in Zarr stores, the
+#: HDF5 and netCDF libraries reserve the others.
 _RESERVED = frozenset(
     {"_ARRAY_DIMENSIONS", "CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST"}
     | {"_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"}
 )
 
-#: The integers that an attribute in a netCDF file can hold.
+#: The least and the greatest integer that an attribute in a netCDF file can hold (``NC_INT64``).
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -79,81 +79,93 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     result: T = copied
     if isinstance(copied, xr.DataArray):
         variables = [copied.variable, *(coord.variable for coord in copied.coords.values())]
-        _drop_in_variables(variables, _assumed(assumed), set())
+        _drop_convention_attributes(variables, _handlers_named(assumed), set())
         _fit_for_netcdf(variables)
         return result
     datasets: dict[str, xr.Dataset] = {"/": copied}
     if isinstance(copied, xr.DataTree):
         datasets = {node.path: node.to_dataset(inherit=False) for node in copied.subtree}
-    # Those that counted for a group without its saying so, as their open took it down.
-    known: list[Any] = [dataset.encoding.pop(CONVENTIONS_KEY, {}) for dataset in datasets.values()]
-    above = {CONVENTIONS_KEY: [{"name": name} for name in known[0].get("above", ())]}
-    names = {*assumed, *(name for remembered in known for name in remembered.get("assumed", ()))}
-    settle(datasets, "drop", [above], names)
+    # Conventions that groups above declared, or that the open assumed: it left them in the encoding.
+    remembered: list[Any] = [
+        dataset.encoding.pop(CONVENTIONS_KEY, {}) for dataset in datasets.values()
+    ]
+    above = {CONVENTIONS_KEY: [{"name": name} for name in remembered[0].get("above", ())]}
+    names = {*assumed, *(name for each in remembered for name in each.get("assumed", ()))}
+    apply_convention_attrs(datasets, "drop", [above], names)
     if isinstance(copied, xr.DataTree):
         for node in copied.subtree:
             node.dataset = datasets[node.path]
     return result
 
 
-def settle(
+def apply_convention_attrs(
     datasets: Mapping[str, xr.Dataset],
     how: ConventionAttrs,
     above: Iterable[Mapping[str, Any]],
     assumed: Collection[str] = (),
 ) -> None:
-    """Do with the attributes of Datasets, by path, in place, what `convention_attrs` says.
+    """Restate, keep or drop the attributes of conventions in Datasets, in place, as `convention_attrs` says.
 
-    `above` are the attributes of groups above them.
+    `datasets` are by path, `above` the attributes of the groups above all of them. The conventions named by
+    `assumed` count as declared by each Dataset.
     """
-    # 1. The conventions that count for a group: it declares them, or one above it.
-    outside = {handler for attributes in above for handler in _declared(attributes)}
-    counting: dict[str, set[Handler]] = {}
+    # 1. The conventions in scope of a group: those that it declares, and those that groups above it declare.
+    from_above = {handler for attributes in above for handler in _declared_conventions(attributes)}
+    in_scope: dict[str, set[Handler]] = {}
     for path in sorted(datasets):  # parents first
         parent = path.rpartition("/")[0] or "/"
-        counting[path] = counting.get(parent, outside) | _declared(datasets[path].attrs)
+        declared = _declared_conventions(datasets[path].attrs)
+        in_scope[path] = in_scope.get(parent, from_above) | declared
 
-    # 2. Attributes of a Dataset and of its variables say what was attached.
+    # 2. Handlers that restate attributes name in them the variables that were attached. A handler that does not
+    #    override `restated` has nothing to say, and is not called for each of thousands of variables.
     default = vars(ConventionHandler)["restated"]
     restating = [
         handler for handler in handlers() if getattr_static(handler, "restated") is not default
     ]
     for path, dataset in datasets.items() if restating else ():
-        conventions = counting[path] | _assumed(assumed)
+        conventions = in_scope[path] | _handlers_named(assumed)
         dims = {name: variable.dims for name, variable in dataset.variables.items()}
         holders: list[Any] = [dataset, *dataset.variables.values()]
         for holder in holders:
             for handler in restating:
                 if handler in conventions or is_declared(handler, holder.attrs):
-                    restated = _asked(handler, handler.restated, holder.attrs, dict(dims))
+                    restated = _answer_of(handler, handler.restated, holder.attrs, dict(dims))
                     holder.attrs = holder.attrs if restated is None else dict(restated)
 
-    # 3. All attributes stay; `drop_conventions` will want to know what counts without their saying so.
+    # 3. All attributes stay. What they do not say `drop_conventions` will need: which conventions groups above
+    #    declare, and which were assumed.
     if how == "keep":
         for path, dataset in datasets.items():
-            others = sorted(cls.name for cls in counting[path] - _declared(dataset.attrs))
+            others = sorted(
+                cls.name for cls in in_scope[path] - _declared_conventions(dataset.attrs)
+            )
             if others or assumed:
                 remembered = {"above": others, "assumed": sorted(assumed)}
                 dataset.encoding[CONVENTIONS_KEY] = remembered
         return
 
-    # 4. Those of conventions go; of a group also those of conventions that arrays anywhere declare.
+    # 4. Attributes of conventions go; those of a group also if only arrays, of any group, declare the convention.
     if how == "drop":
         variables = [each for dataset in datasets.values() for each in dataset.variables.values()]
-        used = {handler for variable in variables for handler in _declared(variable.attrs)}
+        by_arrays = {
+            handler for variable in variables for handler in _declared_conventions(variable.attrs)
+        }
         for path, dataset in datasets.items():
-            near = _assumed(assumed) | _declared(dataset.attrs)
-            _drop_in_variables(dataset.variables.values(), near, counting[path])
-            dataset.attrs = _without(dataset.attrs, near | used, counting[path])
+            by_group = _handlers_named(assumed) | _declared_conventions(dataset.attrs)
+            _drop_convention_attributes(dataset.variables.values(), by_group, in_scope[path])
+            dataset.attrs = _without_conventions(
+                dataset.attrs, by_group | by_arrays, in_scope[path]
+            )
 
-    # 5. What is left is such that netCDF can hold it.
+    # 5. The attributes that are left become such that netCDF can hold them.
     for dataset in datasets.values():
-        dataset.attrs = _as_json(dataset.attrs)
+        dataset.attrs = _netcdf_attributes(dataset.attrs)
         _fit_for_netcdf(dataset.variables.values())
 
 
-def _asked(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a handler answers, None if it fails, which is told."""
+def _answer_of(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function of a handler answers; None, with a warning, if it fails."""
     try:
         with containing():
             return function(*arguments)
@@ -163,67 +175,79 @@ def _asked(handler: Handler, function: Callable[..., Any], *arguments: Any) -> A
     return None
 
 
-def _known() -> tuple[Handler, ...]:
+def _all_handlers() -> tuple[Handler, ...]:
+    """Return the registered handlers, and `Multiscales`, which owns attributes but gives no coordinates."""
     return (*handlers(), Multiscales)
 
 
-def _assumed(names: Collection[str]) -> set[Handler]:
-    return {handler for handler in _known() if handler.name in names} if names else set()
+def _handlers_named(names: Collection[str]) -> set[Handler]:
+    """Return the handlers of conventions with these names."""
+    return {handler for handler in _all_handlers() if handler.name in names} if names else set()
 
 
-def _declared(attributes: Mapping[str, Any]) -> set[Handler]:
-    """Return the conventions that attributes declare."""
+def _declared_conventions(attributes: Mapping[str, Any]) -> set[Handler]:
+    """Return the handlers of the conventions that attributes declare by ``zarr_conventions``."""
     if CONVENTIONS_KEY not in attributes:
         return set()
-    return {handler for handler in _known() if is_declared(handler, attributes)}
+    return {handler for handler in _all_handlers() if is_declared(handler, attributes)}
 
 
-def _drop_in_variables(
-    variables: Iterable[xr.Variable], near: set[Handler], above: set[Handler]
+def _drop_convention_attributes(
+    variables: Iterable[xr.Variable], by_group: set[Handler], in_scope: set[Handler]
 ) -> None:
+    """Drop from variables, in place, the attributes of conventions that they or their group declare.
+
+    Of conventions `in_scope`, which groups above may declare, only attributes with the convention's prefix go.
+    """
     for variable in variables:
-        variable.attrs = _without(variable.attrs, near | _declared(variable.attrs), above)
+        declared = by_group | _declared_conventions(variable.attrs)
+        variable.attrs = _without_conventions(variable.attrs, declared, in_scope)
 
 
-def _without(
-    attributes: Mapping[str, Any], near: Collection[Handler], above: Iterable[Handler]
+def _without_conventions(
+    attributes: Mapping[str, Any], declared: Collection[Handler], in_scope: Iterable[Handler]
 ) -> dict[str, Any]:
-    """Return attributes without those of conventions that are declared here, or above."""
+    """Return attributes without those of conventions, and without their items of ``zarr_conventions``.
+
+    Of conventions `declared` all attributes that their handlers own go; of those `in_scope`, which groups above
+    may declare, only attributes with the convention's prefix.
+    """
     named = {key: value for key, value in attributes.items() if isinstance(key, str)}
-    prefixes = tuple(f"{handler.name}:" for handler in above)
+    prefixes = tuple(f"{handler.name}:" for handler in in_scope)
     owned = {key for key in named if key.startswith(prefixes)}
-    for handler in near:
-        owned |= _asked(handler, lambda owner: set(owner.owned(named)), handler) or set()
+    for handler in declared:
+        owned |= _answer_of(handler, lambda owner: set(owner.owned(named)), handler) or set()
     kept = {key: value for key, value in attributes.items() if key not in owned}
-    if not near or CONVENTIONS_KEY not in kept:
+    if not declared or CONVENTIONS_KEY not in kept:
         return kept
 
-    # What it declares besides, in the form that it has.
+    # Declarations of other conventions stay, in a list or an object as they were written.
     written = kept.pop(CONVENTIONS_KEY)
-    lost = {
+    dropped = {
         item.keys[-1]
         for item in declaration_items(Fragment(Node(0, ""), (), written))
-        if isinstance(item.value, Mapping) and any(matches(cls, item.value) for cls in near)
+        if isinstance(item.value, Mapping) and any(matches(cls, item.value) for cls in declared)
     }
     if isinstance(written, Mapping):
-        written = {key: item for key, item in written.items() if key not in lost}
+        written = {key: item for key, item in written.items() if key not in dropped}
     elif isinstance(written, list):
-        written = [item for place, item in enumerate(written) if str(place) not in lost]
+        written = [item for place, item in enumerate(written) if str(place) not in dropped]
     return {**kept, CONVENTIONS_KEY: written} if written else kept
 
 
 def _fit_for_netcdf(variables: Iterable[xr.Variable]) -> None:
-    """Make attributes such that netCDF can hold them, and truth values, too."""
+    """Change attributes of variables, in place, so that xarray can write the variables to netCDF."""
     for variable in variables:
-        variable.attrs = _as_json(variable.attrs)
-        if variable.dtype == bool:  # where it is absent xarray writes integers and says so
+        variable.attrs = _netcdf_attributes(variable.attrs)
+        # netCDF has no booleans: xarray writes integers with an attribute ``dtype``, which must not be there yet.
+        if variable.dtype == bool:
             variable.attrs.pop("dtype", None)
 
 
-def _as_json(attributes: Mapping[Any, Any]) -> dict[Any, Any]:
+def _netcdf_attributes(attributes: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return attributes as every kind of netCDF file can hold them: texts, numbers, all else as JSON text.
 
-    Names that its libraries keep for themselves are left out: they say how a file stores dimensions.
+    Names that xarray and the netCDF libraries reserve are left out: they say how a file stores dimensions.
     """
 
     def is_number(value: Any) -> bool:
@@ -235,7 +259,7 @@ def _as_json(attributes: Mapping[Any, Any]) -> dict[Any, Any]:
     for key, value in attributes.items():
         if isinstance(value, list | tuple):
             fits = bool(value) and all(map(is_number, value))
-        else:  # what is not of JSON comes from decoding or from plug-ins
+        else:  # a value of no JSON type, as a NumPy scalar, comes from decoding or a plug-in, and stays
             fits = is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
         if key not in _RESERVED:
             fitting[key] = value if fits else json.dumps(value, default=str)

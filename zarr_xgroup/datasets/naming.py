@@ -168,8 +168,8 @@ class GroupPlanner:
         self._wanted_names = set(self.variables)
         #: By what conventions say: the names of coordinates, and links with the names they got.
         self._attached: dict[Interpretation, tuple[list[str], list[tuple[Link, str]]]] = {}
-        #: What paths in an attribute of a variable became.
-        self._paths: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        #: By variable and CF attribute: the names of attached variables, by the paths that lead to them.
+        self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         #: What an own array, by name, has won over first.
         self._overruled: dict[str, Node] = {}
         #: Dimensions renamed for their size, by the group they come from, name and size.
@@ -455,15 +455,16 @@ class GroupPlanner:
     def _name_links(
         self, variable: PlannedVariable, linked: Iterable[tuple[Link, str]], referrer: Node
     ) -> None:
-        """Name in a variable's CF attributes what was attached for them."""
+        """Replace paths in a variable's CF attributes by the names of the variables attached for them."""
+        # Each attribute is rewritten once, not once for each path in it: that would take quadratic time.
+        keys = {}
         for link, name in linked:
-            key = link.attribute
-            paths = self._paths[variable.name, key]
-            paths[link.path] = name
+            keys[link.attribute] = self._attached_names[variable.name, link.attribute]
+            keys[link.attribute][link.path] = name
             self.variables[name].users.append(referrer.name)
+        for key, names in keys.items():
             if key in variable.own_attributes:
-                text = variable.own_attributes[key]
-                variable.rewritten[key] = with_names(key, text, paths)
+                variable.rewritten[key] = with_names(key, variable.own_attributes[key], names)
 
     def _add_standard_name(self, name: str, crs: Crs | None, *, is_its: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.

@@ -473,6 +473,9 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
     "documents that are wrong": lambda n: Group(named(n, _broken)),
     "hints": lambda n: Group(grids(n, lambda i: {**spatial(), "i": i})),
     "strings": lambda n: Group(rows(n, lambda i: {"long_name": "x" * (1000 + i)})),
+    "coordinates above of one array": lambda n: Group(
+        {**rows(n, name="t"), "g": Group({"a": on_x(cf(coordinates=words(n, "t")))})}
+    ),
 }
 
 
@@ -480,6 +483,7 @@ KINDS: dict[str, Callable[[int], Group | Nodes]] = {
 OF_ONE = frozenset(
     {
         "references of one array to nothing",
+        "coordinates above of one array",
         "coordinates that are not there",
         "sets of an axis",
         "scalar axes of one array",
