@@ -205,31 +205,38 @@ def geolocation_coordinates(
     if found is None:
         return
     node, geolocation = found
-
-    def lost(kind: str, axis: str) -> str:
-        return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
-
     for wrong in geolocation.wrong:
         kind = wrong.place.keys[-1]
-        both = (lost(kind, axis) for axis in ("x", "y") if kind in KINDS_OF_ARRAYS)
+        both = (_axis_of_geolocation(kind, axis) for axis in ("x", "y") if kind in KINDS_OF_ARRAYS)
         array.report_wrong(node, [wrong], ", ".join(both))
     for kind in KINDS_OF_ARRAYS:
         pair: ArrayPair | None = getattr(geolocation, kind)
-        if pair is None:
+        if pair is not None:
+            yield from _coordinates_of_pair(array, node, kind, pair, identity)
+
+
+def _axis_of_geolocation(kind: str, axis: str) -> str:
+    """Return what messages call the coordinate of one axis of a geolocation object."""
+    return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
+
+
+def _coordinates_of_pair(
+    array: ArrayView, node: Node, kind: str, pair: ArrayPair, identity: Fragment | None
+) -> Iterator[Coordinate]:
+    """Yield the arrays of x and y of a pair written in `node` as coordinates; unusable ones are reported."""
+    own = (part.at(node) for part in (pair.crs, pair.id) if part is not None)
+    crs = _crs_of_pair(array, kind, (identity, *own))
+    for axis, name in (("x", "longitude"), ("y", "latitude")):
+        lost = partial(_axis_of_geolocation, kind, axis)
+        reference: Part | None = getattr(pair, axis)
+        if reference is None:
+            array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), lost())
             continue
-        own = (part.at(node) for part in (pair.crs, pair.id) if part is not None)
-        crs = _crs_of_pair(array, kind, (identity, *own))
-        for axis, name in (("x", "longitude"), ("y", "latitude")):
-            reference: Part | None = getattr(pair, axis)
-            if reference is None:
-                array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), lost(kind, axis))
-                continue
-            make, cost = (_stored_positions, array, reference.at(node)), partial(lost, kind, axis)
-            source = array.try_reporting(*make, cost=cost)
-            if source is not None:
-                # Planar arrays get nothing that would compete with the grid's own X and Y.
-                attributes = {"standard_name": name} if kind == GEODETIC else {}
-                yield Coordinate(source.node.name, source, attributes, crs=crs)
+        source = array.try_reporting(_stored_positions, array, reference.at(node), cost=lost)
+        if source is not None:
+            # A standard name of planar arrays would compete with those of the grid's own X and Y.
+            attributes = {"standard_name": name} if kind == GEODETIC else {}
+            yield Coordinate(source.node.name, source, attributes, crs=crs)
 
 
 def _crs_of_pair(array: ArrayView, kind: str, places: Iterable[Fragment | None]) -> Crs | None:

@@ -198,12 +198,9 @@ class CoordsHandler(ConventionHandler):
             return True
         if not is_declared_by_group_or_assumed(cls, array):
             return False
-        by_group = (
-            described for described in _described_coordinates(array) if described.node != array.node
-        )
-        return array.name not in {described.name for described in by_group} and bool(
-            _descriptions_about(array)
-        )
+        described = _described_coordinates(array)
+        by_group = {coordinate.name for coordinate in described if coordinate.node != array.node}
+        return array.name not in by_group and bool(_descriptions_about(array))
 
     @classmethod
     def why_not(cls) -> str:
@@ -221,7 +218,7 @@ class CoordsHandler(ConventionHandler):
         return frozenset(names).difference(("", cls.name, *cls.aliases))
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the described coordinates; what the array itself describes counts before its group's descriptions."""
+        """Return the described coordinates; the array's own description of a name wins over its group's."""
         for attribute in self.described:
             array.read(attribute)  # reports what is wrong with it as a whole
         found: dict[str, Coordinate | None] = {}
@@ -229,7 +226,7 @@ class CoordsHandler(ConventionHandler):
             name = described.name
             if name in found:
                 continue
-            _report_unusable(array, described)
+            _report_unusable_members(array, described)
             dims = {array.dim_names.get(dim, dim) for dim in described.dims}
             own_sizes = None if array.sibling(name) is None else array.siblings[name]
             if own_sizes == {dim: array.sizes.get(dim) for dim in dims}:
@@ -314,7 +311,7 @@ def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
     )
 
 
-def _report_unusable(array: ArrayView, described: _DescribedCoordinate) -> None:
+def _report_unusable_members(array: ArrayView, described: _DescribedCoordinate) -> None:
     """Report the members of a description that cannot be used, and which part of the coordinate is lost by it."""
     coordinate = coordinate_named(described.name)
     array.report_wrong(described.node, described.descriptor, coordinate)
@@ -337,6 +334,7 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
         raise place.error(text.format(dims=list(dims), own=list(array.dims)), FITTING, remedy)
     if descriptor is None or descriptor.lost is not None:
         return None
+    # A dimension coordinate is called as its dimension is called here.
     name = dims[0] if described.dims == (described.name,) else described.name
     attributes = {} if described.newer is None else described.newer.attributes
     shape = tuple(array.sizes[dim] for dim in dims)
@@ -367,6 +365,7 @@ def _array_source(
     shape = tuple(array.sizes[dim] for dim in dims)
 
     def shape_misfit(node: Node) -> str | None:
+        """Return why an array does not have the shape of the coordinate, None if it has."""
         found = shape_of(array, node)
         text = _("its shape is {shape}, the coordinate needs {needed}")
         return None if found == shape else text.format(shape=list(found), needed=list(shape))

@@ -555,7 +555,7 @@ class CsHandler(ConventionHandler):
         return _("it has no attribute 'cs'")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the coordinates of all axes of all coordinate reference systems, and of their geolocation."""
+        """Return the coordinates of all axes and geolocation objects of all coordinate reference systems."""
         if array.attribute(ATTRIBUTE.key) is None:
             place = Fragment(array.node, ("attributes", ATTRIBUTE.key), None)
             lost = _("the coordinates of its dimensions")
@@ -568,24 +568,11 @@ class CsHandler(ConventionHandler):
         systems: list[System] = []
         for item in cs.crs:
             found = array.try_reporting(dereferenced, array, array.node, item, System)
-            if found is None:
-                continue
-            node, system = found
-            systems.append(system)
-            array.report_wrong(node, system)
-            identity = cs.id or system.id
-            geographic = is_geographic(identity and identity.value, system.name)
-            for written, part in system.axes:
-                name = array.dim_names.get(written, written)
-                make = (dereferenced, array, node, part, Axis)
-                axis = array.try_reporting(*make, cost=partial(coordinate_named, name))
-                if axis is not None:
-                    coordinates += _coordinates(
-                        AxisOfArray(array, axis[0], name, axis[1], geographic)
-                    )
-            if system.geolocation is not None:
-                overriding = None if identity is None else identity.at(node)
-                coordinates += geolocation_coordinates(array, node, system.geolocation, overriding)
+            if found is not None:
+                node, system = found
+                systems.append(system)
+                array.report_wrong(node, system)
+                coordinates += _coordinates_of_system(array, cs, node, system)
         if len(systems) == len(cs.crs):
             _report_dims_without_axis(array, cs, systems)
         return array.interpretation(*coordinates)
@@ -615,6 +602,26 @@ class CsHandler(ConventionHandler):
         if shared is None or not any(have_axes):
             return ()
         return (finding.at(subject.node) for finding in SHARED.all_wrong(shared))
+
+
+def _coordinates_of_system(
+    array: ArrayView, cs: Cs, node: Node, system: System
+) -> Iterator[Coordinate]:
+    """Yield the coordinates of the axes of a CRS written in `node`, then those of its geolocation object.
+
+    ``id`` of ``cs`` takes precedence over ``id`` of the CRS.
+    """
+    identity = cs.id or system.id
+    geographic = is_geographic(identity and identity.value, system.name)
+    for written, part in system.axes:
+        name = array.dim_names.get(written, written)
+        make = (dereferenced, array, node, part, Axis)
+        axis = array.try_reporting(*make, cost=partial(coordinate_named, name))
+        if axis is not None:
+            yield from _coordinates_of_axis(AxisOfArray(array, axis[0], name, axis[1], geographic))
+    if system.geolocation is not None:
+        overriding = None if identity is None else identity.at(node)
+        yield from geolocation_coordinates(array, node, system.geolocation, overriding)
 
 
 def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System]) -> None:
@@ -692,7 +699,7 @@ class AxisOfArray:
         return Computed(Regular(first, step), (self.length,), dtype, (self.name,), first=is_scalar)
 
 
-def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
+def _coordinates_of_axis(axis: AxisOfArray) -> Iterator[Coordinate]:
     """Yield the coordinate of each coordinate set of an axis; for a dimension without any, its positions."""
     array, sets = axis.array, axis.axis.coordinates
     wrong = axis.axis.wrong_with("coordinates")
@@ -807,7 +814,7 @@ def _with_bounds(
         is_part = key in ("name", "attributes")
         part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
         array.report_wrong(node, [wrong], part)
-    bounds = array.try_reporting(_bounds, axis, coordinate, boundaries, node, cost=lost)
+    bounds = array.try_reporting(_bounds_coordinate, axis, coordinate, boundaries, node, cost=lost)
     return replace(coordinate, bounds=bounds)
 
 
@@ -871,6 +878,7 @@ def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Store
     array = axis.array
 
     def shape_misfit(found: Node) -> str | None:
+        """Return why an array does not have the shape of the axis, None if it has."""
         shape = list(shape_of(array, found))
         if shape == [axis.length] or (not axis.is_dimension and shape == []):
             return None
@@ -896,7 +904,7 @@ def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Store
 # Boundaries.
 
 
-def _bounds(
+def _bounds_coordinate(
     axis: AxisOfArray, coordinate: Coordinate, written: Boundaries, node: Node
 ) -> Coordinate | None:
     """Return the boundaries of a coordinate, or raise XGroupError; None if reading them has reported why not."""
@@ -956,6 +964,7 @@ def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
     array, length = axis.array, axis.length
 
     def shape_misfit(node: Node) -> str | None:
+        """Return why an array does not have the shape of boundaries, None if it has."""
         shape = list(shape_of(array, node))
         fitting = [[length, 2], [2, length]]
         if shape in fitting or (not axis.is_dimension and shape == [2]):

@@ -209,7 +209,7 @@ class DggsHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the convention is declared, and the array has a ``dggs`` object or one around is about it.
+        """Tell whether the convention is declared, and a ``dggs`` object is about the array: its own or its group's.
 
         The object of a group is about the arrays with its ``spatial_dimension``, but not about the cell ids
         themselves. Where no array of the group has that dimension, it is about all: to interpret it reports that.

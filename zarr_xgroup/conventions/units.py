@@ -85,7 +85,7 @@ _UDUNITS_BY_CODE = {
     "dyn": "dyne", "P": "poise", "cP": "centipoise", "G": "gauss", "[Btu]": "Btu",
 }
 # fmt: on
-#: A unit in a term of UCUM, or an annotation.
+#: A unit in a code of UCUM, or an annotation.
 _UNIT_OR_ANNOTATION = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
 #: What CF calls degrees, of which UCUM has one, by the standard name of a coordinate.
 _DEGREES_ALONG = {"longitude": "degrees_east", "latitude": "degrees_north"}
@@ -102,22 +102,24 @@ def ucum_code(unit: str) -> str:
         return _CODES_BY_NAME[unit]
     if _has_form_of_ucum(unit):
         return unit
+    # Other names, spaces and signs of powers: "kg m**-2" is "kg.m-2" in UCUM.
     words = re.sub(_EXPONENT, "", unit.strip()).split()
-    term = ".".join(_CODES_BY_NAME.get(word, word) for word in words)
-    return term if _has_form_of_ucum(term) else ""
+    code = ".".join(_CODES_BY_NAME.get(word, word) for word in words)
+    return code if _has_form_of_ucum(code) else ""
 
 
 @lru_cache
 def _has_form_of_ucum(unit: str) -> bool:
     """Tell whether a text has the form of a UCUM code; whether UCUM has its units is not looked up."""
-    without_notes = re.sub(r"\{[!-z|~]*\}", "", unit)
-    if not re.fullmatch(r"[!-~]+", unit) or _EXPONENT.search(without_notes):
+    without_annotations = re.sub(r"\{[!-z|~]*\}", "", unit)
+    if not re.fullmatch(r"[!-~]+", unit) or _EXPONENT.search(without_annotations):
         return False
-    if re.search(r"[./]{2}|[./(]$|\.\)|^\.", without_notes):
+    # Operators stand between two units; a code may begin with "/".
+    if re.search(r"[./]{2}|[./(]$|\.\)|^\.", without_annotations):
         return False
     # Parentheses match; what remains of square brackets and braces has no partner.
     depth = 0
-    for letter in re.sub(r"\[[^\[\]]*\]", "", without_notes):
+    for letter in re.sub(r"\[[^\[\]]*\]", "", without_annotations):
         depth += {"(": 1, ")": -1}.get(letter, 0)
         if depth < 0 or letter in "[]{}":
             return False

@@ -54,7 +54,7 @@ class UomHandler(ConventionHandler):
 
     @classmethod
     def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Return False: no coordinates follow from ``uom``, which is all that assuming it could bring."""
+        """Return False: no coordinates follow from ``uom``, so assuming it would not bring any."""
         return False
 
     def interpret(self, array: ArrayView) -> Interpretation:
