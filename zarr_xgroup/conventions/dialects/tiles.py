@@ -168,8 +168,19 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
     (size,) = finite_numbers(Fragment(cell.node, cell.keys, [cell.value]), 1)
     if size <= 0:
         raise cell.error(_("must be a positive number"))
-    x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
-    # The corner is given as (X, Y) or (Y, X): orderedAxes says which, else the order of axes of the CRS.
+    x, y = _corner(array, level)
+    row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
+    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
+    # A tile begins at the outer corner of its first cell.
+    return Transform(require_cell_area(affine, cell))
+
+
+def _corner(array: ArrayView, level: TileLevel) -> tuple[float, float]:
+    """Return the top left corner of a tile matrix as (X, Y), or raise XGroupMetadataError.
+
+    It is written as (X, Y) or (Y, X): ``orderedAxes`` of the set says which, else the order of axes of its CRS.
+    """
+    x, y = finite_numbers(level.matrix.required("pointOfOrigin"), 2)
     axes, crs = level.tile_set.get("orderedAxes"), crs_of_tiles(array)
     names = axes.as_list() if axes is not None else []
     first = str(names[0]).lower() if names else ""
@@ -177,11 +188,8 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
         text = _("says neither by orderedAxes nor by crs which axis is first")
         raise level.tile_set.error(text)
     if first in _NORTH_FIRST or (first not in _EAST_FIRST and crs and crs.is_north_first):
-        x, y = y, x
-    row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
-    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
-    # A tile begins at the outer corner of its first cell.
-    return Transform(require_cell_area(affine, cell))
+        return y, x
+    return x, y
 
 
 def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
