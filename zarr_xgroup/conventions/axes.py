@@ -59,7 +59,7 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
 
 
 def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X, or None if it has fewer than two."""
+    """Return the array's dimensions along Y and X, or None if it does not have two different ones."""
     dims = horizontal_dims(array)
     if len(set(dims)) != 2:
         return None
@@ -83,7 +83,7 @@ def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
 
 
 def fits_as_coordinate(array: ArrayView, node: Node) -> bool:
-    """Tell whether another array can be a coordinate of an array: whether that has its dimensions and sizes."""
+    """Tell whether a node can be a coordinate of an array, which then has all of the node's dimensions and sizes."""
     pairs = zip(fitting_dims(array, node), shape_of(array, node), strict=True)
     return all(array.sizes.get(name) == size for name, size in pairs)
 
@@ -101,9 +101,10 @@ def own_coordinate_of_group(array: ArrayView, name: str) -> Node | None:
 
 
 def own_or_referred(array: ArrayView, node: Node) -> Node:
-    """Return the array that is referred to, or the coordinate of its name in the own group if only that fits.
+    """Return the array that is referred to, or the array of the same name in the array's own group.
 
-    A subset that was written with its coordinates may still refer to the coordinates of the whole.
+    The latter if only that fits: a subset that was written with its coordinates may still refer to the coordinates
+    of the whole. If neither fits, it is the array that is referred to.
     """
     if node.group == array.node.group or fits_as_coordinate(array, node):
         return node

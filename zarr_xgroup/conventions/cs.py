@@ -150,7 +150,7 @@ class _CsModel(Model, frozen=True, kw_only=True):
 def _first_and_step(written: Fragment) -> tuple[float, float]:
     """Return the first value and the step of ``regular``, or raise XGroupMetadataError.
 
-    A step of 0 is refused.
+    A step of 0 is refused: it gives the same value everywhere.
     """
     first, step = pair_of_numbers(written)
     if step == 0:

@@ -222,13 +222,14 @@ class DggsHandler(ConventionHandler):
         dggs = parse_once(array, ATTRIBUTE.read, written)[0]
         if not isinstance(dggs, Dggs):
             return True
-        dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
         named: Node | None = None
         if dggs.coordinate:
             reference = _reference_to_cell_ids(dggs, written.node)
             named = array.try_silently(array.resolver.array, reference)
-        if not array.dims or array.node in (array.node.group.child(CELL_IDS), named):
+        is_cell_ids = array.node in (array.node.group.child(CELL_IDS), named)
+        if not array.dims or is_cell_ids:
             return False
+        dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
         return dimension in array.dims or not array.memo(
             _group_has_dimension, array, dimension, by=(array.node.group, dimension)
         )
@@ -300,10 +301,10 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     """
     dimension = _cell_dimension(array, dggs, written_in)
     size = array.sizes[dimension]
-    # Data that were written again have their cell ids, unpacked, beside attributes that say otherwise.
     is_packed, name = dggs.compression != "none", dggs.coordinate
     has_own = array.sibling(CELL_IDS) is not None and array.siblings[CELL_IDS] == {dimension: size}
     own = array.node.group.child(CELL_IDS)
+    # Data that were written again have their unpacked cell ids with them, beside attributes of what was read.
     if has_own and (is_packed or name in ("", CELL_IDS) or "/" in name):
         return _stored_cell_ids(array, dggs, written_in, dimension, own)
     if not name:

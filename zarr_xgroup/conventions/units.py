@@ -85,7 +85,7 @@ _UDUNITS_BY_CODE = {
     "dyn": "dyne", "P": "poise", "cP": "centipoise", "G": "gauss", "[Btu]": "Btu",
 }
 # fmt: on
-#: A unit in a code of UCUM, or an annotation.
+#: A unit, or an annotation in braces, in a UCUM code of several units.
 _UNIT_OR_ANNOTATION = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
 #: What CF calls degrees, of which UCUM has one, by the standard name of a coordinate.
 _DEGREES_ALONG = {"longitude": "degrees_east", "latitude": "degrees_north"}
