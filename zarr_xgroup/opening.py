@@ -87,7 +87,7 @@ class Opening:
         above = (tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
         found = planning.undeclared(plans, is_tree=is_tree)
-        lacking = list(lacks(found, planning.taken))
+        lacking = list(lacks(found, planning.assumed_by_auto))
 
         builder = Builder(plans, planning, with_indexes=with_indexes)
         datasets: dict[str, xr.Dataset] = {}

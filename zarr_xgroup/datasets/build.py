@@ -1,4 +1,4 @@
-"""Datasets of planned groups: variables made, with what was fetched of them, each decoded by itself."""
+"""Datasets of planned groups: variables are made lazy, some of their values are read at once, each is decoded by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zarr_xgroup._compat import dataset_of
 from zarr_xgroup.datasets.decode import (
     Decoded,
     Decoder,
-    give_units_to_boundaries,
+    give_time_units_to_bounds,
     left_out_undecoded,
 )
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 class Builder:
-    """Makes the Datasets of planned groups, the plans of one open.
+    """Makes the Datasets of the planned groups of one open.
 
-    Whatever xarray is about to read of them, one thing after the other, is fetched at once: dimension
-    coordinates for its indexes, and the first and the last value of times, to find out how they decode.
-    Over a network each of these reads is a round trip. Each array is read once however many groups have it.
+    What xarray would read one after the other is read concurrently beforehand: dimension coordinates for
+    indexes, and the first and the last value of times, by which xarray chooses their type. Over a network each
+    such read is a round trip. Each array is read once, however many groups have it as a coordinate.
 
-    xarray would build its default indexes afterwards: here it is done once for coordinates that are
-    the same in many groups, as they are decoded once.
+    Default indexes are made here, not by xarray afterwards: a coordinate that many groups have is decoded and
+    indexed once.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Builder:
         self._decode_times = planning.decoding.get("decode_times", True)
         self._with_indexes = with_indexes
         self._decoder = Decoder(planning.decoding, with_indexes=with_indexes)
+        # Decoded coordinates that several groups have, by `_decoding_key`.
         self._shared: dict[Hashable, Decoded] = {}
         self._is_single = len(plans) == 1
         read = [
@@ -65,15 +66,16 @@ class Builder:
             for planned in plan.variables
             if (part := self._part_read(planned))
         ]
-        self._values = _fetched_at_once(read, self._factory, planning.library)
+        self._values = _fetched_values(read, self._factory, planning.library)
 
     def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
-        """Return a group as a Dataset, and what is wrong with variables that are not as asked for.
+        """Return the Dataset of a group, and findings about variables that are left out or partly undecoded.
 
-        What cannot be made, read for an index or decoded in any way is not in it.
+        A variable is left out if it cannot be made, read for its index, or decoded in any way.
         """
         group, findings = plan.node, list[Finding]()
-        # Boundaries are decoded as what names them.
+        # 1. Make the variables, or copy those that another group has decoded already. Not those that
+        #    attributes name, such as bounds: they are decoded by the attributes of the naming variable.
         named = {
             name
             for planned in plan.variables
@@ -89,11 +91,11 @@ class Builder:
             values = self._values.get((planned.stored, part)) if part else None
             if isinstance(values, XGroupStoreError):
                 unread[name] = values
-                findings += _unread(group, planned, values, part)
+                findings += _unread_findings(group, planned, values, part)
                 if part == "all":
                     continue
                 values = None
-            key = None if self._is_single or name in named else _key(planned)
+            key = None if self._is_single or name in named else _decoding_key(planned)
             if key is not None and key in self._shared:
                 decoded[name] = self._shared[key].copy()
                 continue
@@ -104,9 +106,10 @@ class Builder:
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
 
+        # 2. Decode each, with the others at hand that its attributes name.
         variables = {name: found.variable for name, found in decoded.items()} | undecoded
         if self._decode_times:
-            give_units_to_boundaries(variables)
+            give_time_units_to_bounds(variables)
         for planned in plan.variables:
             name = planned.name
             if name not in undecoded or name in self._dropped:
@@ -115,7 +118,9 @@ class Builder:
             found, finding = self._decoder.decoded(
                 group, planned, undecoded[name], variables, problem
             )
-            if finding is not None and not (problem and planned.referrer):  # which was reported
+            if finding is not None and not (
+                problem and planned.referrer
+            ):  # else reported as unread
                 findings.append(finding)
             if found is None:
                 continue
@@ -128,10 +133,10 @@ class Builder:
                 self._shared[key] = found
                 found = found.copy()
             decoded[name] = found
-        return self._assembled(plan, decoded, findings), findings
+        return self._assembled_dataset(plan, decoded, findings), findings
 
     def _part_read(self, planned: PlannedVariable) -> Part | None:
-        """Return which values of a variable xarray will read while it opens it, None if it reads none."""
+        """Return which values of a variable xarray will read on opening: all for an index, the ends of times; None for none."""
         if planned.stored is None or planned.name in self._dropped:
             return None
         if self._with_indexes and planned.dims == (planned.name,):
@@ -141,7 +146,7 @@ class Builder:
         return "ends" if planned.is_time and is_decoded is not False else None
 
     def _undecoded(self, planned: PlannedVariable, values: Any, part: Part | None) -> xr.Variable:
-        """Return a planned variable, lazy, with those of its values that were fetched, if any were."""
+        """Return a planned variable, lazy and undecoded, with the values that were fetched, if any."""
         variable = self._factory.variable(planned.source)
         if planned.is_own:
             del variable.encoding["source"]
@@ -168,7 +173,7 @@ class Builder:
         return with_values
 
     def _can_be_shared(self, planned: PlannedVariable, undecoded: xr.Variable) -> bool:
-        """Tell whether how a variable decodes does not depend on others of its group."""
+        """Tell whether a variable decodes alike in all groups: nothing in its decoding depends on other variables."""
         is_bounds_of_times = planned.is_time and "units" not in undecoded.attrs
         return (
             undecoded.attrs.keys().isdisjoint(REFERRING)
@@ -177,23 +182,24 @@ class Builder:
             and undecoded.dtype.kind != "S"
         )
 
-    def _assembled(
+    def _assembled_dataset(
         self, plan: GroupPlan, decoded: Mapping[str, Decoded], findings: list[Finding]
     ) -> xr.Dataset:
-        """Return a Dataset of variables, without those that do not go together with what is before them."""
+        """Return the Dataset of decoded variables; those that conflict with variables before them are left out and reported."""
         attributes: Mapping[str, Any] = {}
         try:
             attributes = self._factory.attributes(plan.node).fresh()
         except XGroupMetadataError as error:
             findings.append(without_attributes(plan.node, error))
-        # As with engine zarr: what NCZarr keeps for itself is not shown.
+        # As with engine zarr: attributes that NCZarr keeps for itself are not shown.
         attributes = {
             key: value for key, value in attributes.items() if not key.lower().startswith("_nc")
         }
-        attributes, named = self._decoder.of_group(attributes)
+        attributes, named = self._decoder.group_attributes(attributes)
         named = named.union(*(found.named for found in decoded.values()))
 
         def dataset(decoded: Mapping[str, Decoded]) -> xr.Dataset:
+            """Return the Dataset of some of the variables; xarray raises if these conflict, as by sizes of dimensions."""
             data: dict[Hashable, xr.Variable] = {}
             coordinates: dict[Hashable, xr.Variable] = {}
             for planned in plan.variables:
@@ -212,6 +218,7 @@ class Builder:
             with containing():
                 return dataset(decoded)
         except XGroupError:
+            # Add one variable at a time, to find those that conflict.
             fitting: dict[str, Decoded] = {}
             for planned in plan.variables:
                 if planned.name not in decoded:
@@ -226,10 +233,13 @@ class Builder:
             return dataset(fitting)
 
 
-def _unread(
+def _unread_findings(
     group: Node, planned: PlannedVariable, problem: XGroupStoreError, part: Part | None
 ) -> Iterator[Finding]:
-    """Yield that a coordinate is left out which xarray cannot index, or that its times are left undecoded."""
+    """Yield findings that values could not be read: an index coordinate is left out, or times stay undecoded.
+
+    Of a coordinate that references brought, each array that has it is told.
+    """
     if planned.referrer:
         lost = coordinate_named(planned.name)
         if part == "ends":
@@ -240,12 +250,13 @@ def _unread(
         yield left_out(group.child(planned.name), problem)
 
 
-def _fetched_at_once(
+def _fetched_values(
     read: Iterable[tuple[PlannedVariable, Part]], factory: VariableFactory, library: Library
 ) -> Mapping[Any, Any]:
-    """Return the values that xarray will read, by array and part: all, the two ends, or the error.
+    """Return, by array and part, the values that xarray will read (all, or both ends) or the error of reading.
 
-    Of the group's own times xarray may read some itself, one after the other, as with any engine.
+    Times in long chunks are not read for two values: an error stands for them. Those of the group itself,
+    unless very long, are left to xarray, which reads them as with any engine.
     """
     wanted: dict[tuple[Node, Part], Template] = {}
     own_times: set[Node] = set()
@@ -264,7 +275,9 @@ def _fetched_at_once(
         if part == "all" or length <= MOST_VALUES:
             array = template.zarr_array(library.zarr_store(node.store), node.path)
             arrays[node, part] = array
-        elif node not in own_times or length > MOST_OWN_VALUES:  # xarray must not read it either
+        elif (
+            node not in own_times or length > MOST_OWN_VALUES
+        ):  # an error keeps xarray from reading it, too
             text = _("{node} was not read, its chunks are too long to be read for one value")
             problem = library.tree.read_problem(node.store, text.format(node=node))
             problems[node, part] = problem
@@ -272,9 +285,9 @@ def _fetched_at_once(
 
 
 def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> dict[Any, Any]:
-    """Return an encoding whose ``preferred_chunks`` have dimensions renamed.
+    """Return a copy of an encoding with the dimensions of its ``preferred_chunks`` renamed.
 
-    xarray divides a variable by these when it is opened with ``chunks``.
+    xarray chunks a variable by these when it is opened with ``chunks``.
     """
     result = dict(encoding)
     chunks = (result.get("preferred_chunks") or {}).items()
@@ -283,12 +296,12 @@ def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> d
     return result
 
 
-def _key(planned: PlannedVariable) -> Hashable:
-    """Return what a coordinate is decoded from, equal in all groups that have it; None if it is not one."""
+def _decoding_key(planned: PlannedVariable) -> Hashable:
+    """Return a key that is equal for coordinates of several groups that decode alike; None if it cannot be shared."""
     if planned.is_own or planned.identity is None:
         return None
     if isinstance(planned.source, HandlerVariable):
-        return None  # equal variables of a third party may be described otherwise
-    # Numbers of a grid can be the same where its size is not: the source tells.
+        return None  # variables of a plug-in may be equal and differ in attributes
+    # The identity of a computed coordinate may be equal for another size: the source tells.
     attributes = repr(planned.attributes)
     return planned.name, planned.source, planned.dims, attributes, planned.is_time

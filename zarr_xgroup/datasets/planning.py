@@ -1,4 +1,4 @@
-"""A store read, interpreted and planned: all that an open and an explanation have in common."""
+"""Read, interpret and plan the groups of a store: what opens, explanations and checks have in common."""
 
 from __future__ import annotations
 
@@ -51,26 +51,39 @@ T = TypeVar("T", StoreOptions, DecodingOptions)
 
 
 class Planning:
-    """An open up to the plans of groups: read, interpret, plan."""
+    """An open up to the plans of groups: read, interpret, plan.
+
+    Attributes
+    ----------
+    dropped : frozenset of str
+        The names of `drop_variables`.
+    assumed : frozenset of str
+        The conventions that count as declared by every array.
+    assumed_by_auto : tuple of str
+        Those of them that ``assume_conventions="auto"`` added.
+    """
 
     def __init__(self, store_like: Any, options: ReportOptions) -> None:
-        self.decoding = _part(DecodingOptions, options)
+        self.decoding = _options_of(DecodingOptions, options)
         dropped = options.get("drop_variables") or ()
         self.dropped = frozenset([dropped] if isinstance(dropped, str) else dropped)
         self.assumed = named_conventions(options.get("assume_conventions"))
-        self.taken: tuple[str, ...] = ()
+        self.assumed_by_auto: tuple[str, ...] = ()
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
         self.resolution = resolution_of(options.get("resolution"))
         self.findings: list[Finding] = []
-        # Nothing was read before options were found to be sound.
-        self.library, self.group = Library.open(store_like, _part(StoreOptions, options))
+        # Last, so that nothing is read before all options are known to be valid.
+        self.library, self.group = Library.open(store_like, _options_of(StoreOptions, options))
         self.tree, masks = self.library.tree, options.get("use_zarr_fill_value_as_mask")
         self.factory = VariableFactory(self.tree, self.library.zarr_store, fill_value_masks=masks)
-        #: What is of levels that were not chosen.
+        #: Groups and arrays of the levels of pyramids that `resolution` did not choose.
         self._passed_over: set[Node] = set()
 
     def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
-        """Return the plan of the group asked for; `with_indexes` if xarray will build some."""
+        """Return the plan of the group asked for, or of its level by `resolution`, as a list of one.
+
+        `with_indexes` says whether indexes will be made, for which coordinates are read.
+        """
         group = self.group
         if self.resolution is None:
             self.library.read_group(group)
@@ -82,8 +95,8 @@ class Planning:
     def plan_tree(self, *, with_indexes: bool, is_tree: bool = True) -> list[GroupPlan]:
         """Return the plans of the group asked for and of all below it, parents first.
 
-        `is_tree` if groups will have the coordinates of those above them, and their times be decoded
-        by what all that refer to them say: a group that is opened by itself cannot know that.
+        `is_tree` says whether the plans are for a DataTree: then groups inherit the coordinates of their parents,
+        and times are decoded by what the arrays of all groups declare of them, which a single group cannot know.
         """
         group, pattern = Node(0, self.group), self.library.pattern
         groups: Iterable[Node]
@@ -104,16 +117,16 @@ class Planning:
         return plan_groups(readings, self.factory, with_indexes=with_indexes)
 
     def asks_for(self, group: Node) -> bool:
-        """Tell whether a group is asked for: of those of a pattern, only what matches it."""
+        """Tell whether the user asked for a group: with a pattern only the groups that match, not those above them."""
         return self.library.pattern is None or self.library.pattern.matches(group.path)
 
     def undeclared(self, plans: Collection[GroupPlan], *, is_tree: bool) -> Iterator[Undeclared]:
-        """Yield what lacks a principal convention in the groups asked for."""
+        """Yield the arrays without a principal convention in the groups asked for."""
         found = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
         return (array for array in found if self.asks_for(array.node.group))
 
     def pyramid(self) -> Pyramid:
-        """Return the pyramid that the group asked for is, or raise XGroupGroupError if it is none."""
+        """Return the pyramid (multiscales) of the group asked for; raise XGroupGroupError if it has none."""
         self.library.read_group(self.group)
         group, tree = Node(0, self.group), self.tree
         layout = layout_at(group, tree, self.assumed)
@@ -125,6 +138,7 @@ class Planning:
     def _pyramid_at(
         self, group: Node, layout: Layout | None, readings: Mapping[Node, GroupReading]
     ) -> Pyramid:
+        """Return the pyramid of a group by its layout and the readings of its levels; raise XGroupGroupError if it is none."""
         tree, found = self.tree, None
         if layout is not None:
             found = pyramid_of(group, layout, tree, readings, self.assumed)
@@ -133,16 +147,16 @@ class Planning:
         return found
 
     def _choose_in_tree(self, readings: Iterable[GroupReading], resolution: Pair) -> None:
-        """Keep one level of each layout, or all where none can be chosen: then that is told.
+        """Choose one level of each multiscales layout; where that fails, keep all levels and report why.
 
         Raises
         ------
         XGroupGroupError
-            If there is no layout of which one can be chosen.
+            If no level of any layout can be chosen.
         """
         known = {reading.node: reading for reading in readings}
         errors, is_chosen = [], False
-        # All of them before levels of any are passed over.
+        # All layouts are found first: `_choose` hides levels, which may have layouts of their own.
         for node, layout in [(node, layout_at(node, self.tree, self.assumed)) for node in known]:
             if layout is None:
                 continue
@@ -156,7 +170,7 @@ class Planning:
             raise errors[0] if errors else no_pyramid(Node(0, self.group), None, self.tree)
 
     def _choose(self, pyramid: Pyramid, resolution: Pair) -> Level:
-        """Return the level that is meant, and pass over what is of others from now on."""
+        """Return the level of a pyramid that fits a resolution; leave groups and arrays of the other levels out from now on."""
         level = pyramid.level(resolution)
         self._passed_over.update(pyramid.without_others(level))
         remarks = pyramid.remarks(level, resolution)
@@ -164,15 +178,20 @@ class Planning:
         return level
 
     def _interpreted(self, nodes: Iterable[Node], *, is_tree: bool = False) -> list[GroupReading]:
-        """Return what is known of groups, after reading all that it depends on."""
+        """Return the readings of groups, after reading all documents that they depend on.
+
+        With ``assume_conventions="auto"`` this first settles which conventions are assumed.
+        """
         groups = list(nodes)
         if AUTO in self.assumed:
-            # Just what the warning of an open without it would name.
+            # Exactly the conventions that the warning of an open without "auto" would suggest.
             self.assumed -= {AUTO}
             plans = plan_groups(self._interpreted(groups), self.factory)
             lacking = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
-            self.taken = in_handler_order(name for array in lacking for name in array.assumable)
-            self.assumed = self.assumed.union(self.taken)
+            self.assumed_by_auto = in_handler_order(
+                name for array in lacking for name in array.assumable
+            )
+            self.assumed = self.assumed.union(self.assumed_by_auto)
         interpreter = Interpreter(
             self.tree, self.factory, handlers(), self.dropped, self.assumed, self._passed_over
         )
@@ -180,11 +199,12 @@ class Planning:
 
 
 def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
-    """Return the readings of a tree's groups, told which of their arrays are times.
+    """Return the readings of a tree's groups with `times` set: the arrays that are times by references alone.
 
-    What all arrays that refer to an array take it for, it is in its own group, too: times are those without
-    units of their own to which all that refer to them, some of other groups, give the same units and calendar.
+    An array without units of its own is a time if all arrays that refer to it, at least one of them in another
+    group, declare the same units of time and calendar for it. It is then decoded in its own group, too.
     """
+    # For each array: the attributes of times that each referring array declares of it.
     declared: dict[Node, dict[Node, list[Mapping[str, Any]]]] = defaultdict(dict)
     for referrer in (array for reading in readings for array in reading.arrays):
         for node, attributes in referrer.said_of_arrays():
@@ -193,11 +213,12 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
                 times.append(attributes)
 
     def agreed(node: Node) -> dict[str, Any]:
-        """Return the attributes that all who refer to an array declare of it; none unless it is the same times."""
-        said = declared.get(node, {})
-        if not all(said.values()) or all(referrer.group == node.group for referrer in said):
+        """Return the attributes that all referring arrays declare alike of an array; {} if it is not a time to all."""
+        by_referrer = declared.get(node, {})
+        is_local = all(referrer.group == node.group for referrer in by_referrer)
+        if not all(by_referrer.values()) or is_local:
             return {}
-        times = [attributes for each in said.values() for attributes in each]
+        times = [attributes for each in by_referrer.values() for attributes in each]
         if len({(time["units"], str(time.get("calendar"))) for time in times}) > 1:
             return {}
         shared = times[0].items()
@@ -207,9 +228,11 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
 
     found = []
     for reading in readings:
-        alone = (array.node for array in reading.arrays if "units" not in array.document.attributes)
-        are_times = {node.name: attributes for node in alone if (attributes := agreed(node))}
-        found.append(replace(reading, times=are_times) if are_times else reading)
+        unitless = (
+            array.node for array in reading.arrays if "units" not in array.document.attributes
+        )
+        times_by_name = {node.name: attributes for node in unitless if (attributes := agreed(node))}
+        found.append(replace(reading, times=times_by_name) if times_by_name else reading)
     return found
 
 
@@ -217,12 +240,14 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
 def planning(
     store_like: Any, options: ReportOptions, kind: type[ReportOptions] = OpenOptions
 ) -> Iterator[Planning]:
-    """Open a store by options of a kind; close it if anything is raised.
+    """Yield the planning of an open by options of a kind.
+
+    The store is closed if anything is raised; documents are forgotten at the end.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no such option, or it cannot have such a value.
+        If an option does not exist, or its value is not valid.
     XGroupError
         If the store cannot be opened, see `Library.open`.
     """
@@ -241,6 +266,7 @@ def planning(
         raise
 
 
-def _part(kind: type[T], options: ReportOptions) -> T:
+def _options_of(kind: type[T], options: ReportOptions) -> T:
+    """Return those of the options that a kind of options has."""
     part: Any = {key: value for key, value in options.items() if key in kind.__annotations__}
     return kind(**part)

@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.declaring import (
     matches,
 )
 from zarr_xgroup.conventions.registry import Nz, declarable
-from zarr_xgroup.datasets.decode import times_undecoded, why_no_times
+from zarr_xgroup.datasets.decode import times_undecoded, why_not_times
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
@@ -304,10 +304,10 @@ class _Explaining:
                 # An open tells what keeps times from being decoded when it tries it.
                 times = {key: variable.get(key) for key in ("units", "calendar")}
                 times = {key: value for key, value in times.items() if value is not None}
-                if reason := why_no_times(times):
+                if reason := why_not_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
         bare = planned.undeclared(self._plans.values(), is_tree=True)
-        findings.extend(lacks(bare, planned.taken))
+        findings.extend(lacks(bare, planned.assumed_by_auto))
         for finding in by_cause(findings):
             kind = "" if finding.topic is None else finding.topic.value
             yield FoundProblem(

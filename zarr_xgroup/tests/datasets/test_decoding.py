@@ -10,7 +10,7 @@ import xarray as xr
 
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
 from zarr_xgroup._compat import dataset_of
-from zarr_xgroup.datasets.decode import why_no_times
+from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -79,7 +79,7 @@ def check(
     ours: xr.Dataset
     ours, told = opened_with_warnings(xr.open_dataset, store, **options)
     own = reason(store, "bad", **options)
-    expected = f"/bad: {text}: {why_no_times(attrs) or own}"
+    expected = f"/bad: {text}: {why_not_times(attrs) or own}"
     assert [str(warning) for warning in told] == [expected]
     assert type(told[0]) is XGroupMetadataWarning
     assert type(told[0].error) is XGroupMetadataError
