@@ -38,7 +38,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.errors import Rule, rules_in
-from zarr_xgroup.findings import Topic
+from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
@@ -376,15 +376,9 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
         members = ProjMembers.read(place)
         found, wrong = members.systems, members.wrong
     else:
-        reader, found = Reader(UNDERSTOOD, UNDERSTOOD), []
-        for crs in crs_in(place.value, keys):
-            if crs.is_understood:
-                found.append(crs)
-            else:
-                _report_not_understood(place.required(crs.key), "", reader)
-        _report_conflicting_crs(place, found, reader)
-        wrong = tuple(reader.wrong)
+        found, wrong = _read_other_keys(place, keys)
     for finding in wrong:
+        # Of CRSs that disagree one is used, so nothing is lost.
         if finding.rule is AGREEING:
             choice = replace(finding.at(place.node), topic=Topic.CHOICE)
             array.findings.append(replace(choice, arrays=(str(array.node),)))
@@ -392,6 +386,18 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
             lost = _("the CRS of {key!r}").format(key=finding.place.keys[-1])
             array.report_wrong(place.node, [finding], lost)
     return found[0] if found else None
+
+
+def _read_other_keys(place: Fragment, keys: Iterable[str]) -> tuple[list[Crs], tuple[Finding, ...]]:
+    """Return the usable CRSs that an object says under keys which are not of `proj`, and what is wrong with others."""
+    reader, found = Reader(UNDERSTOOD, UNDERSTOOD), []
+    for crs in crs_in(place.value, keys):
+        if crs.is_understood:
+            found.append(crs)
+        else:
+            _report_not_understood(place.required(crs.key), "", reader)
+    _report_conflicting_crs(place, found, reader)
+    return found, tuple(reader.wrong)
 
 
 # The CRS of an array.
@@ -414,7 +420,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
     own = None if mapping is None else crs_of_grid_mapping(mapping.value)
     scopes = scopes_of(array)
-    # What a group says is of its grids, not of their axes.
+    # The CRS of a group is that of its grids: 1-D arrays, such as the coordinates of axes, do not get it.
     written = scopes.own if len(array.dims) < 2 else (*scopes.own, *scopes.around)
     declared = next(filter(None, (crs_at(array, place) for place in written)), None)
     declared = declared or array.crs_of(array)

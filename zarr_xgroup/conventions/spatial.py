@@ -736,17 +736,19 @@ def in_order_of_gdal(
     else:
         # In the wrong order, the coordinates of a corner are taken for the sides of cells: such a cell is as long as
         # the way from the origin of the CRS to the grid.
-        is_askew, long = _distortion(transform)
-        is_other_askew, other_long = _distortion(other)
+        is_askew, elongation = _distortion(transform)
+        is_other_askew, other_elongation = _distortion(other)
+        times_longer = elongation / other_elongation
         if other.is_rotated:
-            is_meant = is_askew and not is_other_askew and long / other_long > _FAR_LONGER
+            is_meant = is_askew and not is_other_askew and times_longer > _FAR_LONGER
         else:
-            is_meant = is_askew or long / other_long > _LONG
+            is_meant = is_askew or times_longer > _LONG
     return other if is_meant and not is_other_wide else None
 
 
 def _distortion(transform: Transform) -> tuple[bool, float]:
     """Return whether rows and columns are at no right angle, and the ratio of a cell's longer side to its shorter."""
     row, column = transform.cell_size
-    along = transform.affine.a * transform.affine.b + transform.affine.d * transform.affine.e
-    return bool(abs(along) > column * row * 1e-6), max(row, column) / min(row, column)
+    # The sides of a cell are at a right angle if their scalar product is 0, but for rounding.
+    product = transform.affine.a * transform.affine.b + transform.affine.d * transform.affine.e
+    return bool(abs(product) > column * row * 1e-6), max(row, column) / min(row, column)

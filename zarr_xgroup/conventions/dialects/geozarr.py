@@ -74,16 +74,18 @@ class GeoZarrHandler(ConventionHandler):
         The transform is that of ``GeoTransform``, else of tiles if no coordinate variable is there.
         """
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        dims, transform = _rows_and_columns(array), None
+        dims, transform = _dims_by_name_or_position(array), None
         if dims is not None:
             missing = [dim for dim in dims if not has_coordinate(array, dim)]
+            # Where coordinate variables are there, nothing is lost: then the cost is "".
             lost = partial(coordinates_along, missing) if missing else str
             written = array.try_silently(_geotransform_of, array)
             if written is None:
                 level = tile_level_of(array)
                 if level is not None and len(missing) == len(dims):
-                    made = transform_of_tiles, array, dims, level
-                    transform = array.try_reporting(*made, cost=lost)
+                    transform = array.try_reporting(
+                        transform_of_tiles, array, dims, level, cost=lost
+                    )
             elif not _is_shared_by_several_grids(array, dims, written):
                 transform = array.try_reporting(transform_of_gdal, written, cost=lost)
         if dims is None or transform is None:
@@ -106,7 +108,7 @@ class GeoZarrHandler(ConventionHandler):
 TO_BE_ASSUMED = GeoZarrHandler.name
 
 
-def _rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
+def _dims_by_name_or_position(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X, by their names or else the last two; None if it has fewer."""
     known = {name.lower(): name for name in array.dims}
     known |= {name.lower(): here for name, here in array.dim_names.items()}
