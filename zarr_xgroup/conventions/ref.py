@@ -99,7 +99,10 @@ class RefHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array itself declares the convention, or the user assumes it; a group declaring it is not enough."""
+        """Tell whether the array itself declares the convention, or the user assumes it.
+
+        A group that declares it is not enough.
+        """
         return is_declared_by_array(cls, array) or is_only_assumed(cls, array)
 
     @classmethod
