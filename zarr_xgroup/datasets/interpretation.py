@@ -1,13 +1,13 @@
-"""What the conventions say of the arrays of groups: pure, from what is known of the stores.
+"""What the conventions say of the arrays of groups: pure functions of the documents in the tree.
 
-What is the same for many arrays is found once:
+Equal arrays and groups are interpreted once:
 
-1. Arrays of a group share an answer if their documents say the same, but for attributes that only describe an
+1. Arrays of a group share an answer if their documents are equal but for attributes that only describe an
    array (`DESCRIBING`; a handler says by `reads` which of them it reads), unless one is mentioned by its name,
    or a reference leads to it.
-2. Groups share a reading if all their documents say the same, and those of the groups that they are in, unless
-   the reading follows from where the group is: by relative references, names in CF attributes, layouts.
-3. What was found wrong, or chosen, is told of each array by itself.
+2. Groups share a reading if all their documents are equal, and those of the groups above, unless the reading
+   depends on the place of the group: by relative references, names in CF attributes, layouts.
+3. Answers and readings with findings are not shared: a finding is of one array.
 """
 
 from __future__ import annotations
@@ -52,43 +52,43 @@ DESCRIBING = frozenset(
     | {"valid_min", "valid_max", "valid_range", "scale_factor", "add_offset"}
     | {"flag_values", "flag_meanings", "flag_masks"}
 )
-#: What an array may be called in JSON texts.
+#: A name of an array within a JSON text.
 _WORD = re.compile(rb"[\w.\-]+")
-#: What in a JSON text may lead elsewhere in each group: a relative reference, one to a value that may hold such,
-#: a letter that is not written as itself.
+#: Where a JSON text may lead elsewhere in each group: a relative reference, a reference to an attribute that may
+#: hold one, an escaped letter, behind which either may hide.
 _RELATIVE = re.compile(rb'"node"\s*:\s*"(?!/)|"attribute"\s*:|\\')
-#: What in a layout makes a level follow from another one: for each array that of its name.
+#: The key of a multiscales layout that derives a level from another: each array from the one of its name there.
 _FOLLOWING = b'"transform"'
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayReading:
-    """What is known of an array before it becomes part of a plan."""
+    """The interpretation of one array, before its coordinates are named in a plan."""
 
     node: Node
     document: Document
-    #: Complete, and fitting those of the group's other arrays.
+    #: The names of its dimensions: none missing, and consistent with the group's other arrays.
     dims: tuple[str, ...]
     template: Template
     interpretation: Interpretation
-    #: Those that apply to it and were asked, the principal one first.
+    #: The handlers of conventions that apply to the array and were asked, the principal one first.
     conventions: Handlers
-    #: Whether it follows a principal convention that is declared, and not only assumed.
+    #: Whether the array declares a principal convention: one that is only assumed does not count.
     has_declared_principal: bool
     inherited: Inherited
 
     @property
     def has_principal(self) -> bool:
-        """Whether it follows a principal convention."""
+        """Whether the array follows a principal convention, declared or assumed."""
         return any(handler.tier == "principal" for handler in self.conventions)
 
     @property
     def references(self) -> tuple[Followed, ...]:
-        """The references that were followed for it."""
+        """The references that were followed for the array."""
         return (*self.inherited.references, *self.interpretation.references)
 
     def said_of_arrays(self) -> Iterator[tuple[Node, Mapping[str, Any]]]:
-        """Yield the arrays that it refers to, each with the attributes that it declares of it."""
+        """Yield the arrays that this array refers to, each with the attributes that it declares of that array."""
         yield from ((node, {}) for node in self.interpretation.referred)
         linked = (link.coordinate for link in self.interpretation.links)
         inherited = self.inherited.coordinates
@@ -106,27 +106,27 @@ class ArrayReading:
 
 @dataclass(frozen=True, eq=False)
 class GroupReading:
-    """What is known of a group before it becomes a plan: its arrays that can be used, sorted by name."""
+    """The interpretation of a group, before it is planned: its usable arrays, sorted by name."""
 
     node: Node
     arrays: tuple[ArrayReading, ...]
     #: The names of its child groups.
     groups: frozenset[str]
-    #: What was found about the group and its arrays, besides what interpretations say.
+    #: Findings about the group and its arrays, besides those of the interpretations.
     findings: tuple[Finding, ...]
-    #: Units and calendars of times that are not wanted, by the names of their boundaries: xarray
-    #: decodes these by them all the same.
+    #: Units and calendar of times that the user dropped, by the name of their bounds variable: xarray
+    #: decodes the bounds by them all the same.
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
-    #: The arrays that are times to all arrays of a tree that refer to them, and what these declare.
+    #: The arrays that are times only by references to them (`with_times`), and their units and calendar.
     times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Interpreter:
     """Interprets groups of one open.
 
-    Arrays of names that were `dropped` are left alone: what is wrong with them is not told either.
-    Conventions that are `assumed` count as declared by every array. Groups and arrays that are
-    `passed_over` are there for who refers to them, and for nobody else.
+    Arrays with `dropped` names are left out, and so are findings about them. The `assumed` conventions count
+    as declared by every array. Groups and arrays that are `passed_over` are left out of their groups, but
+    references to them work.
     """
 
     def __init__(
@@ -145,14 +145,15 @@ class Interpreter:
         self.passed_over = frozenset(passed_over)
         self.memo = Memo(tree)
         self.handlers = HandlerSet(handlers)
+        # Only of groups for which all documents above are known.
         self._around: dict[Node, TextsAround] = {}
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
-        """Return what is known of groups. Of those of which something is lacking it is to be asked again."""
+        """Return the readings of groups. While the tree lacks documents they are incomplete; `Library.ask` calls again."""
         return [self.memo(_reading_of, self, group, by=group) for group in groups]
 
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
-        """Return an array as handlers see it."""
+        """Return the view of an array that handlers are given, with the dimension names `dims`."""
         return ArrayView(
             *(node, dims, self.tree, self.factory, self.memo),
             crs_of=self.handlers.crs_of,
@@ -161,8 +162,9 @@ class Interpreter:
         )
 
     def texts_around(self, group: Node) -> TextsAround:
-        """Return what is written in a group and in those above: the same object where the same is."""
+        """Return the attributes of a group and of the groups above: one object for equal attributes, to compare by identity."""
         known, before = self._around, len(self.tree.lacking)
+        # Upwards to the nearest group that is known, then down again.
         unknown, above = [], None
         for node in chain([group], group.ancestors()):
             if (above := known.get(node)) is not None:
@@ -171,7 +173,7 @@ class Interpreter:
         for node in reversed(unknown):
             document = self.tree.document(node)
             texts = () if document is None else texts_of(document.attributes)
-            if texts or above is None:  # how far up nothing is said makes no difference
+            if texts or above is None:  # groups without attributes make no difference
                 above = self.memo(TextsAround, texts, above)
             if len(self.tree.lacking) == before:
                 known[node] = above
@@ -179,7 +181,7 @@ class Interpreter:
 
 
 def texts_of(attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:
-    """Return the attributes of a node as JSON texts, but for those that only describe it."""
+    """Return the attributes of a node with their JSON texts, without those of `DESCRIBING` that hold no reference."""
     return tuple(
         (key, text)
         for key in attributes
@@ -188,26 +190,26 @@ def texts_of(attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:
 
 
 def _mentions(text: bytes, name: bytes) -> bool:
-    """Tell whether a JSON text may name an array."""
+    """Tell whether a JSON text may name an array; with an escaped letter it may name any."""
     return b"\\" in text or (name in text and name in _WORD.findall(text))
 
 
 class TextsAround:
-    """What is written in a group and in those above it.
+    """The attributes of a group and of the groups above it, as JSON texts.
 
     Parameters
     ----------
     texts : tuple
         The group's attributes.
     above : TextsAround or None
-        The same of the group above; None for the root.
+        The attributes of the group above and of those above it; None for the root.
 
     Attributes
     ----------
     words : frozenset of bytes
-        What arrays may be called by it.
+        All words of the texts that may be names of arrays.
     is_relative : bool
-        Whether it may mean something else for groups in other places.
+        Whether the texts may mean something else for another group: by relative references or a layout.
     """
 
     def __init__(self, texts: tuple[tuple[str, bytes], ...], above: TextsAround | None) -> None:
@@ -216,24 +218,25 @@ class TextsAround:
         self.is_relative: bool = (above is not None and above.is_relative) or any(
             key == LAYOUT.key or _RELATIVE.search(text) for key, text in texts
         )
+        # Whether a layout speaks of each array of a level by its name.
         self._is_about_each: bool = (above is not None and above._is_about_each) or any(
             key == LAYOUT.key and (_FOLLOWING in text or b"\\" in text) for key, text in texts
         )
 
     def mentions(self, name: bytes) -> bool:
-        """Tell whether it may say something of an array by its name."""
+        """Tell whether the texts may say something of an array by its name."""
         return self._is_about_each or name in self.words or _WORD.fullmatch(name) is None
 
 
 def _reading_of(interpreter: Interpreter, node: Node) -> GroupReading:
-    """Return the reading of a group: that of another one where the same is written, if it holds here."""
+    """Return the reading of a group: a copy of that of an equal group, if it holds here, else its own."""
     group = _Group(interpreter, node)
     first, others = interpreter.memo(_Group.reading_to_share, group, by=group.contents())
     if first.node == node:
         return first
     if others is None or node in others or group.findings:
         return group.reading()
-    return group.like(first)
+    return group.copied_reading(first)
 
 
 class _Group:
@@ -242,26 +245,28 @@ class _Group:
     def __init__(self, interpreter: Interpreter, group: Node) -> None:
         self._interpreter = interpreter
         self.node = group
-        self._tree, others = interpreter.tree, interpreter.passed_over
+        self._tree, passed_over = interpreter.tree, interpreter.passed_over
         self._around = interpreter.texts_around(group)
         self.documents, self.groups = self._tree.arrays(group), self._tree.groups(group)
-        if others:
-            self.groups = [name for name in self.groups if group.child(name) not in others]
-            for name in [name for name in self.documents if group.child(name) in others]:
+        if passed_over:
+            self.groups = [name for name in self.groups if group.child(name) not in passed_over]
+            for name in [name for name in self.documents if group.child(name) in passed_over]:
                 del self.documents[name]
         self._inherited: dict[str, Inherited] = {}
+        # Answers to share, by the key of `_answer` and the texts of the describing attributes that handlers read;
+        # `_reads` has, by that key, which attributes these are.
         self._reads: dict[Hashable, tuple[str, ...]] = {}
         self._answers: dict[Hashable, Answer] = {}
-        self._given: dict[str, Answer] = {}
-        self.findings = list(_problems(interpreter, group))
+        self._answers_by_name: dict[str, Answer] = {}
+        self.findings = list(_document_findings(interpreter, group))
 
     def contents(self) -> Hashable:
-        """Return all that the reading follows from but for where the group is."""
+        """Return a key that is equal for groups with equal documents, of their own and above, wherever they are."""
         documents = tuple((name, found.written()) for name, found in self.documents.items())
         return documents, tuple(self.groups), self._around
 
-    def like(self, other: GroupReading) -> GroupReading:
-        """Return the reading of the group, given that of one where the same is written."""
+    def copied_reading(self, other: GroupReading) -> GroupReading:
+        """Return the reading of an equal group with the nodes and documents of this one."""
         arrays = (
             ArrayReading(
                 *(self.node.child(name), self.documents[name], array.dims, array.template),
@@ -278,16 +283,17 @@ class _Group:
         return replace(other, node=self.node, arrays=tuple(arrays))
 
     def reading_to_share(self) -> tuple[GroupReading, frozenset[Node] | None]:
-        """Return the reading of the group, and the groups for which it does not hold though they say the same.
+        """Return the reading of the group, and the equal groups for which it does not hold: those references lead to.
 
-        It holds for none of these if it follows from where the group is: None.
+        None in place of these if it holds for no other group, because it depends on the place of the group, or
+        has findings.
         """
         reading = self.reading()
         interpreter, led_to = self._interpreter, set[Node]()
         if self.findings or interpreter.assumed or interpreter.handlers.may_look_anywhere:
             return reading, None
         for array in reading.arrays:
-            answer = self._given[array.node.name]
+            answer = self._answers_by_name[array.node.name]
             if not array.inherited.is_own or answer.interpretation.findings:
                 return reading, None
             if array.conventions and (
@@ -305,13 +311,14 @@ class _Group:
         return reading, None if self.node in groups else groups
 
     def reading(self) -> GroupReading:
-        """Return what is known of the group."""
+        """Return the reading of the group: its arrays, with dimensions named and conventions asked."""
         interpreter = self._interpreter
+        # 1. Leave out dropped arrays and those that cannot be opened; name the dimensions of the others.
         bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
         for name in [name for name in self.documents if name in interpreter.dropped]:
-            bounds_of_dropped |= _times_of_bounds(self.documents.pop(name).attributes)
+            bounds_of_dropped |= _units_of_bounds(self.documents.pop(name).attributes)
         self._inherit_dimensions()
-        assigned = self._assigned()
+        assigned = self._assign_dimensions()
         templates = {}
         for name in list(self.documents):
             try:
@@ -319,6 +326,7 @@ class _Group:
                 templates[name] = interpreter.factory.template(node, assigned.dims[name])
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
+        # 2. Ask the conventions about each array.
         siblings = {
             name: dict(zip(assigned.dims[name], template.shape, strict=True))
             for name, template in templates.items()
@@ -331,7 +339,7 @@ class _Group:
             names = dict(zip(assigned.named[name], dims, strict=True))
             chunks = template.encoding.get("preferred_chunks", {})
             known = {"dim_names": names, "chunks": chunks, "siblings": siblings}
-            answer = self._given[name] = self._answer(node, dims, known)
+            answer = self._answers_by_name[name] = self._answer(node, dims, known)
             found = answer.interpretation, answer.conventions, answer.has_declared_principal
             document, inherited = self.documents[name], self._inherited[name]
             arrays.append(ArrayReading(node, document, dims, template, *found, inherited))
@@ -339,7 +347,7 @@ class _Group:
         return GroupReading(self.node, tuple(arrays), groups, findings, bounds_of_dropped)
 
     def _answer(self, node: Node, dims: tuple[str, ...], known: Mapping[str, Any]) -> Answer:
-        """Return what the conventions say of an array: asked once for all that say the same."""
+        """Return what the conventions say of an array: an answer given for an equal array of the group, or a new one."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
         texts, encoded = texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
         # Its name counts only where something may be said of the array by it.
@@ -361,7 +369,8 @@ class _Group:
                 return answer
         before = len(self._tree.lacking)
         answer = interpreter.handlers.ask(interpreter.view(node, dims, **known))
-        # What was found wrong is of this array alone. While documents are lacking no answer of the group is kept.
+        # Findings are of this array alone. While the tree lacks documents, no reading is kept, nor are its answers:
+        # until then an answer with findings may be shared.
         is_whole = len(self._tree.lacking) == before
         has_findings = bool(answer.interpretation.findings) and is_whole
         if not (answer.is_for_one_array or has_findings or node in answer.led_to):
@@ -370,23 +379,25 @@ class _Group:
         return answer
 
     def _leave_out(self, name: str, error: XGroupError) -> None:
+        """Remove an array from the group, and report why."""
         self.findings.append(left_out(self.node.child(name), error))
         del self.documents[name]
 
     def _inherit_dimensions(self) -> None:
-        """Find what arrays inherit; leave those out that cannot be opened: they have no say in names of dimensions."""
+        """Find what arrays inherit; leave out those that cannot be opened, so that they do not affect names of dimensions."""
         for name, document in list(self.documents.items()):
             node = self.node.child(name)
             try:
                 inherited = inherited_dimensions(self._tree, node, document)
-                self._interpreter.factory.template(node, _each_once(inherited.declared))
+                self._interpreter.factory.template(node, _distinct_dims(inherited.declared))
             except XGroupMetadataError as error:
                 self._leave_out(name, error)
             else:
                 self._inherited[name] = inherited
                 self.findings.extend(inherited.findings)
 
-    def _assigned(self) -> Assigned:
+    def _assign_dimensions(self) -> Assigned:
+        """Return names for all dimensions of the group's arrays, with hints by conventions where some declare none."""
         declared = {name: self._inherited[name].declared for name in self.documents}
         hints = {
             name: self._interpreter.handlers.axis_names(
@@ -399,16 +410,16 @@ class _Group:
         self.findings.extend(
             finding
             for name, finding in assigned.findings.items()
-            # Without its attributes a v2 array has no names either, and that was reported.
+            # A v2 array with unreadable attributes has no names: the attributes were reported.
             if self.node.child(name) not in self._tree.problems
         )
         return assigned
 
 
-def _each_once(names: Sequence[str | None]) -> tuple[str, ...]:
-    """Return names of dimensions, others in place of None and of those that were there before.
+def _distinct_dims(names: Sequence[str | None]) -> tuple[str, ...]:
+    """Return names of dimensions with ``dim_N`` in place of None and of repeated names.
 
-    xarray warns of a dimension that an array has twice. The names that arrays get are settled later.
+    For a trial only, since xarray warns of a repeated dimension; the final names are assigned later.
     """
     return tuple(
         f"dim_{axis}" if name is None or name in names[:axis] else name
@@ -416,16 +427,16 @@ def _each_once(names: Sequence[str | None]) -> tuple[str, ...]:
     )
 
 
-def _times_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return units and calendar of times by the name of their boundaries; nothing of all else."""
+def _units_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the units and calendar of a time coordinate by the name of its bounds; {} for any other array."""
     units, bounds = attributes.get("units"), attributes.get("bounds")
     if not (isinstance(units, str) and "since" in units and isinstance(bounds, str)):
         return {}
     return {bounds: {key: attributes[key] for key in ("units", "calendar") if key in attributes}}
 
 
-def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
-    """Yield what is wrong with the group itself and with its arrays' documents."""
+def _document_findings(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
+    """Yield findings about the documents of a group and of its arrays that cannot be read or understood."""
     tree = interpreter.tree
     for node, error in tree.problems_near(group):
         document = tree.known(node)
@@ -437,5 +448,5 @@ def _problems(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
             continue
         elif document is None:
             yield left_out(node, error)
-        elif document.is_array:  # a group tells of itself when it is opened
+        elif document.is_array:  # a child group is reported when it is read itself
             yield without_attributes(node, error)
