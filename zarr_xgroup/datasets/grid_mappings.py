@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def attach_grid_mappings(group: GroupPlanner) -> None:
-    """Have a scalar coordinate stand for the CRS of each array of a group, named by ``grid_mapping``.
+    """Add grid mapping variables for the CRSs of a group's arrays, and name them by ``grid_mapping``.
 
-    An array that is no coordinate names the CRS of its grid; a coordinate in another CRS names that one,
-    which is never taken for the grid's.
+    An array that is no coordinate names the CRS of its grid. A coordinate in another CRS names its own, which is
+    never taken for the CRS of the grid.
     """
-    # 1. Tools do not read ``crs: x y``: the only CRS of an array is named alone. The coordinates named with
-    #    it are some, as by xarray's ``decode_coords="all"``.
+    # 1. Most tools do not read ``crs: x y``: the only CRS of an array is named alone. The variables that the
+    #    attribute names become coordinates, as by xarray's ``decode_coords="all"``.
     variables = group.variables
     for array in group.arrays:
         variable = variables[array.node.name]
@@ -47,9 +47,9 @@ def attach_grid_mappings(group: GroupPlanner) -> None:
                 if name in variables and name not in group.data:
                     variables[name].is_coordinate = True
 
-    # 2. The CRSs of grids.
+    # 2. The CRSs of grids. Coordinates and bounds name none. Arrays with one interpretation have the same CRS.
     gridded = [array for array in group.arrays if array.interpretation.crs is not None]
-    if not gridded and not group.located:
+    if not gridded and not group.in_other_crs:
         return
     mappings = _GridMappings(group)
     attributes = [array.document.attributes for array in group.arrays]
@@ -74,30 +74,31 @@ def attach_grid_mappings(group: GroupPlanner) -> None:
                 known[said] = used
 
     # 3. The CRSs of coordinates that are in another one.
-    for name, (crs, referrer) in group.located.items():
+    for name, (crs, referrer) in group.in_other_crs.items():
         mappings.use_for_coordinate(variables[name], GridMapping(crs), referrer)
 
 
 class _GridMappings:
-    """The variables of a group that stand for CRSs."""
+    """The grid mapping variables of a group, one for each CRS and geotransform."""
 
     def __init__(self, group: GroupPlanner) -> None:
         self._group = group
         self._used: dict[str, GridMapping] = {}
-        #: The names of those that may be the same.
-        self._alike: defaultdict[Hashable, list[str]] = defaultdict(list)
+        #: Names of grid mapping variables in buckets: CRSs that are the same are in one, with others perhaps.
+        self._names_by_bucket: defaultdict[Hashable, list[str]] = defaultdict(list)
 
     def use_for_grid(self, array: PlannedVariable, mapping: GridMapping, referrer: Node) -> str:
-        """Name an array's CRS by its ``grid_mapping``, and return the name; "" if it names another one.
+        """Name the CRS of an array's grid by its ``grid_mapping``, and return the name.
 
-        An array of the group that serves as such is completed, never doubled.
+        "" if the attribute names a variable that is no grid mapping or has another CRS. An array of the group that
+        is the grid mapping gets the attributes that it lacks; no second one is made.
         """
-        name = _named_by(array)
+        name = _grid_mapping_of(array)
         if name and not self._can_be_mapping(name):
-            return ""  # not ours to change
-        name = name or self._same_as(mapping)
+            return ""  # the attribute is the store's, and stays
+        name = name or self._name_used_for(mapping)
         if not name:
-            # That is `spatial_ref`, unless it was made of another CRS or is something else.
+            # `spatial_ref`, as rioxarray has it, unless that was made for another CRS or cannot be a grid mapping.
             there = self._group.variables.get(SPATIAL_REF)
             is_free = (there is None or there.is_own) and self._can_be_mapping(SPATIAL_REF)
             name = SPATIAL_REF if is_free else self._new_name(mapping.crs, SPATIAL_REF)
@@ -107,11 +108,11 @@ class _GridMappings:
         self, coordinate: PlannedVariable, mapping: GridMapping, referrer: Node
     ) -> None:
         """Name the CRS of a coordinate by its ``grid_mapping``."""
-        name = _named_by(coordinate)
+        name = _grid_mapping_of(coordinate)
         if not name or not self._can_be_mapping(name):
-            name = self._same_as(mapping)
+            name = self._name_used_for(mapping)
         if not name:
-            # A scalar array of the group serves if it says this CRS.
+            # A scalar array of the group serves if its attributes describe this CRS.
             name = mapping.crs.variable_name or "crs"
             there = self._group.variables.get(name)
             own = None
@@ -122,25 +123,28 @@ class _GridMappings:
         self._use(name, mapping, coordinate, referrer)
 
     def _can_be_mapping(self, name: str) -> bool:
-        """Tell whether a name is that of a scalar, or free."""
+        """Tell whether a grid mapping can have a name: that of a scalar variable, or a free one."""
         variable = self._group.variables.get(name)
         if variable is None:
             return self._group.names.is_free_for_others(name)
         return not variable.dims and not self._group.names.is_dimension(name)
 
-    def _same_as(self, mapping: GridMapping) -> str:
-        """Return the variable used for the same CRS and grid, "" if there is none."""
-        alike = self._alike[bucket_key(mapping.crs), mapping.geotransform]
-        return next((name for name in alike if self._used[name].crs.is_same(mapping.crs)), "")
+    def _name_used_for(self, mapping: GridMapping) -> str:
+        """Return the grid mapping variable used for the same CRS and geotransform, "" if there is none."""
+        names_in_bucket = self._names_by_bucket[bucket_key(mapping.crs), mapping.geotransform]
+        return next(
+            (name for name in names_in_bucket if self._used[name].crs.is_same(mapping.crs)), ""
+        )
 
     def _new_name(self, crs: Crs, otherwise: str) -> str:
+        """Return a free name for a CRS: from the name that its convention gives it, else from `otherwise`."""
         names = self._group.names
         return names.first_free(crs.variable_name or otherwise, "", names.is_free_for_others)
 
     def _use(self, name: str, mapping: GridMapping, user: PlannedVariable, referrer: Node) -> bool:
-        """Have a scalar coordinate stand for the CRS of a variable; one is made if there is none.
+        """Name a grid mapping in the ``grid_mapping`` of a variable; it is made if there is none of the name.
 
-        It is completed, unless it stands for another CRS already: then that is told, and False returned.
+        It gets the attributes of the CRS. False, with a finding, if other arrays use it for another CRS.
         """
         crs, variables = mapping.crs, self._group.variables
         if name not in variables:
@@ -151,12 +155,14 @@ class _GridMappings:
         variable.is_coordinate = True
         first = self._used.setdefault(name, mapping)
         if first is mapping:
-            self._alike[bucket_key(crs), mapping.geotransform].append(name)
+            self._names_by_bucket[bucket_key(crs), mapping.geotransform].append(name)
         user.add({"grid_mapping": name})
         own = variable.own_attributes if variable.is_own else {}
-        is_its = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))
-        if not is_its and not CRS_ATTRIBUTES.isdisjoint(own):
-            return True  # it is the CRS that it says, whatever is declared
+        has_this_crs = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))
+        if not has_this_crs and not CRS_ATTRIBUTES.isdisjoint(own):
+            return (
+                True  # a CRS that the store's own grid mapping describes goes before a declared one
+            )
         if first.crs.differs(crs):
             message = _(
                 "the CRS ({key}) is another one than {name!r} has for other arrays ({other})"
@@ -170,7 +176,7 @@ class _GridMappings:
         return True
 
 
-def _named_by(variable: PlannedVariable) -> str:
-    """Return the grid mapping that a variable names, "" if what it names can be none."""
+def _grid_mapping_of(variable: PlannedVariable) -> str:
+    """Return the name in a variable's ``grid_mapping``, "" without one or if it is not a single name."""
     name = variable.get("grid_mapping")
     return name if isinstance(name, str) and name.isidentifier() else ""

@@ -1,8 +1,8 @@
-"""One name for each variable of a group: the same thing reached twice is one, two never share one.
+"""One name for each variable of a group: an array reached twice is one variable, two arrays never share a name.
 
-Pure: a reading becomes a plan. Arrays with other coordinate values along a dimension get another one. Then the
-arrays are gone through in the order of their names, and what each says of coordinates is added to planned
-variables: what is said first counts. CRSs come last (`grid_mappings`).
+Pure: a reading becomes a plan. Arrays with other coordinate values along a dimension get a dimension of another
+name. Then, array by array in the order of their names, the coordinates that each declares are added to the planned
+variables: the first array that declares an attribute counts. CRSs come last (`grid_mappings`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 #: What a coordinate is to the array that refers to it.
 Role: TypeAlias = Literal["coordinate", "bounds", "other"]
 
-#: What follows from units of longitudes and latitudes.
-_BY_UNITS: Mapping[str, Mapping[str, str]] = {
+#: The attributes that follow from the units of longitudes and latitudes.
+_ATTRIBUTES_BY_UNITS: Mapping[str, Mapping[str, str]] = {
     **{units: {"standard_name": "longitude"} for units in LONGITUDES},
     **{units: {"standard_name": "latitude"} for units in LATITUDES},
 }
@@ -52,16 +52,16 @@ _BY_UNITS: Mapping[str, Mapping[str, str]] = {
 def plan_groups(
     readings: Iterable[GroupReading], factory: VariableFactory, *, with_indexes: bool = False
 ) -> list[GroupPlan]:
-    """Return what the Datasets of groups will hold.
+    """Return the plans of groups, in the order of their readings.
 
-    Groups that are alike, and in which nothing was found, share all variables but their own arrays.
-    `with_indexes` if xarray will build indexes: what is too long to be read for one gets another name
-    than its dimension.
+    Groups that are alike, and without findings, share all planned variables but their own arrays.
+    `with_indexes` tells that xarray will build indexes: a coordinate that is too long to be read for an index
+    gets another name than its dimension.
     """
     plans: list[GroupPlan] = []
     shareable: dict[Hashable, tuple[GroupPlan, frozenset[Node]]] = {}
     for reading in readings:
-        # All that a plan follows from but the group's path.
+        # A plan follows from these and from the path of the group.
         key = (
             *(
                 (
@@ -76,13 +76,14 @@ def plan_groups(
         )
         plan, referred = shareable.get(key, (None, frozenset()))
         if plan is not None and reading.node not in referred and not reading.findings:
-            plans.append(_with_arrays_of(reading, plan))
+            plans.append(_plan_like(reading, plan))
             continue
         is_first = plan is None
         plan = _plan_group(reading, factory, with_indexes=with_indexes)
         plans.append(plan)
         if is_first and not plan.findings and not reading.times:
-            # An array is something else to its own group than to others: these cannot share the plan.
+            # A group plans its own arrays otherwise than arrays of other groups: a group whose arrays are
+            # referred to cannot share the plan.
             said = dict.fromkeys(array.interpretation for array in reading.arrays)
             inherited = [coord for array in reading.arrays for coord in array.inherited.coordinates]
             declared = (*said, Interpretation(tuple(inherited)))
@@ -92,15 +93,17 @@ def plan_groups(
     return plans
 
 
-def _with_arrays_of(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
-    """Return the plan of a group that is like another one, with its own arrays."""
+def _plan_like(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
+    """Return the plan of a group from the plan of a group like it: only its own arrays are replaced."""
     arrays = {array.node.name: array for array in reading.arrays}
     variables = []
     for variable in plan.variables:
         if variable.is_own:
             array = arrays[variable.name]
             source, identity = Stored(array.node, variable.dims), variable.identity
-            if isinstance(identity, tuple):  # with what decodes it
+            if isinstance(
+                identity, tuple
+            ):  # the source, then attributes by which xarray decodes it
                 identity = (source, *identity[1:])
             variable = msgspec.structs.replace(
                 variable, source=source, own_attributes=array.document.attributes, identity=identity
@@ -112,21 +115,21 @@ def _with_arrays_of(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
 def _plan_group(
     reading: GroupReading, factory: VariableFactory, *, with_indexes: bool
 ) -> GroupPlan:
-    """Return what the Dataset of a group will hold."""
+    """Return the plan of one group."""
     planner = GroupPlanner(reading, factory, with_indexes=with_indexes)
     for array in planner.arrays:
         planner.attach_coordinates_of(array)
     for name, attributes in reading.times.items():
         planner.declare_times(name, attributes)
     attach_grid_mappings(planner)
-    planner.settle_times()
+    planner.decide_decoding_of_times()
     said = (finding for array in planner.arrays for finding in array.interpretation.findings)
     findings = (*reading.findings, *planner.findings, *said)
     return GroupPlan(reading, tuple(planner.variables.values()), findings)
 
 
 class GroupPlanner:
-    """The variables of one group while they are planned: its own arrays, then what these refer to."""
+    """Plans the variables of one group: its own arrays, then the coordinates and arrays that these refer to."""
 
     def __init__(
         self, reading: GroupReading, factory: VariableFactory, *, with_indexes: bool
@@ -136,7 +139,7 @@ class GroupPlanner:
         self.names = UsedNames(reading.groups)
         for array in reading.arrays:
             self.names.add(array.node.name, _sizes_of(array))
-        self.arrays = self._with_split_dimensions(_without_grids_of_others(reading, factory))
+        self.arrays = self._with_split_dimensions(_without_grids_of_subsets(reading, factory))
         # Dimensions that no array has any more are free again.
         self.names = UsedNames(reading.groups)
         for array in self.arrays:
@@ -162,39 +165,39 @@ class GroupPlanner:
             if array.has_declared_principal or (array.has_principal and array.node not in declared)
         )
         #: Coordinates in another CRS than that of the grid: by name, with the arrays that declare it.
-        self.located: dict[str, tuple[Crs, Node]] = {}
-        #: The names of variables by what they are.
-        self._known: dict[Hashable, str] = {}
+        self.in_other_crs: dict[str, tuple[Crs, Node]] = {}
+        #: The names of variables by the identity of the coordinate that they are.
+        self._names_by_identity: dict[Hashable, str] = {}
         self._wanted_names = set(self.variables)
-        #: By what conventions say: the names of coordinates, and links with the names they got.
+        #: By interpretation: the names of its coordinates, and its links with the names of their variables.
         self._attached: dict[Interpretation, tuple[list[str], list[tuple[Link, str]]]] = {}
         #: By variable and CF attribute: the names of attached variables, by the paths that lead to them.
         self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        #: What an own array, by name, has won over first.
-        self._overruled: dict[str, Node] = {}
+        #: By name of an own array: the first referenced array of the same name, in place of which it stands.
+        self._overruled_nodes: dict[str, Node] = {}
         #: Dimensions renamed for their size, by the group they come from, name and size.
         self._new_dims: dict[tuple[Node, str, int], str] = {}
 
     def attach_coordinates_of(self, array: ArrayReading) -> None:
-        """Attach all that an array refers to, and name it in the array's attributes."""
+        """Attach the coordinates and arrays that an array refers to, and name them in its attributes."""
         said, referrer = array.interpretation, array.node
         variable = self.variables[referrer.name]
         variable.add(said.attributes)
 
-        # 1. What conventions say, once for all arrays of which they say the same.
+        # 1. Coordinates and links by conventions, attached once for all arrays with the same interpretation.
         if said not in self._attached:
             attached = []
             for coordinate in said.coordinates:
                 if name := self._try_to_attach(coordinate, referrer):
                     attached.append(name)
                     crs = coordinate.crs or said.crs
-                    self._add_standard_name(name, crs, is_its=coordinate.crs is not None)
+                    self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
             self._attached[said] = attached, self._attach_links(said.links, referrer)
         attached, linked = self._attached[said]
         self._name_links(variable, linked, referrer)
 
-        # 2. cf_xarray takes from a Dataset with a variable what its ``coordinates`` name. Dimension
-        #    coordinates need no naming (CF 1.12, section 5).
+        # 2. For tools as cf_xarray, which select the coordinates of a variable by its ``coordinates``. That
+        #    need not name dimension coordinates (CF 1.12, section 5).
         names = dict.fromkeys(attached)
         if names and not variable.has("coordinates"):
             dims = set(variable.dims)
@@ -205,57 +208,66 @@ class GroupPlanner:
                 if dims.issuperset(self.variables[name].dims)
             )
 
-        # 3. The coordinates of dimensions of groups above, unless a convention says what is called so.
+        # 3. The coordinates of dimensions of groups above, unless a convention declares one of that name.
         for coordinate in array.inherited.coordinates:
             is_wanted = coordinate.name not in self._wanted_names
-            if is_wanted or coordinate.identity in self._known:
+            if is_wanted or coordinate.identity in self._names_by_identity:
                 names[self._try_to_attach(coordinate, referrer)] = None
         names.pop("", None)
         for name in names:
             self.variables[name].users.append(variable.name)
 
     def declare_times(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Say of an array of the group that it is times, as all arrays of a tree that refer to it declare."""
+        """Add the units and calendar of times that all arrays of a tree declare of an array of the group."""
         variable = self.variables[name]
         if variable.get("units") is None:
             self._attach(Coordinate(name, variable.source, attributes), self.reading.node)
             self._add_standard_name(name, None)
 
-    def settle_times(self) -> None:
-        """Say of each variable whether xarray decodes it as times, and by what it is told apart.
-
-        It decodes boundaries without units by those of the times: of its own accord where the group has both.
-        """
-        times: dict[str, bool] = {}  # whether units are not their own
+    def decide_decoding_of_times(self) -> None:
+        """Set of each variable whether xarray decodes it as times, and add to its identity what it is decoded by."""
+        times = self._times()
         for name, attributes in self.reading.bounds_of_dropped.items():
+            bounds = self.variables.get(name)
+            if bounds is not None and bounds.is_own:
+                bounds.dropped_times = attributes
+        for name, variable in self.variables.items():
+            added = sorted(DECODED_BY & variable.attributes.keys())
+            variable.is_time = name in times
+            variable.has_declared_decoding = times.get(name, False) or bool(added)
+            # Other groups may declare another unit of the same numbers: then it is another coordinate there.
+            if variable.identity is not None:
+                pairs = ((key, variable.attributes[key]) for key in added)
+                plain = (pair for pair in pairs if isinstance(pair[1], str | int | float))
+                variable.identity = (variable.identity, *plain)
+
+    def _times(self) -> dict[str, bool]:
+        """Return the variables that are times or bounds of times: whether xarray needs declared units for them.
+
+        xarray decodes bounds without units by the units of the times; without being told where the group has
+        both arrays itself.
+        """
+        times: dict[str, bool] = {}
+        # 1. Bounds of times that the user dropped.
+        for name in self.reading.bounds_of_dropped:
             variable = self.variables.get(name)
             if variable is not None and variable.get("units") is None:
                 times[name] = False
-            if variable is not None and variable.is_own:
-                variable.dropped_times = attributes
+        # 2. Times by their units, and the bounds that they name.
         for name, variable in self.variables.items():
             if "since" in str(variable.get("units")):
                 is_declared = "units" not in variable.own_attributes
                 times.setdefault(name, is_declared)
                 bounds = self.variables.get(str(variable.get("bounds")))
                 if bounds is not None and bounds.get("units") is None:
-                    is_found = variable.is_own and bounds.is_own
-                    times.setdefault(bounds.name, is_declared or not is_found)
-        for name, variable in self.variables.items():
-            added = sorted(DECODED_BY & variable.attributes.keys())
-            variable.is_time = name in times
-            variable.has_declared_decoding = times.get(name, False) or bool(added)
-            if (
-                variable.identity is not None
-            ):  # other groups may declare another unit of the numbers
-                pairs = ((key, variable.attributes[key]) for key in added)
-                plain = (pair for pair in pairs if isinstance(pair[1], str | int | float))
-                variable.identity = (variable.identity, *plain)
+                    is_found_by_xarray = variable.is_own and bounds.is_own
+                    times.setdefault(bounds.name, is_declared or not is_found_by_xarray)
+        return times
 
     def _try_to_attach(
         self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate"
     ) -> str:
-        """Attach a coordinate and return its name; "" if it cannot be, which is told."""
+        """Attach a coordinate and return the name of its variable; "", with a finding, if it cannot be opened."""
         try:
             with containing():
                 return self._attach(coordinate, referrer, role)
@@ -265,15 +277,15 @@ class GroupPlanner:
         return ""
 
     def _attach(self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate") -> str:
-        """Attach a coordinate with all that belongs to it, and return the name of its variable.
+        """Attach a coordinate with its bounds, formula terms and links, and return the name of its variable.
 
         Raises XGroupMetadataError if it cannot be opened.
         """
         bounds = coordinate.bounds
-        winner = self._winning_array(coordinate, role)
+        winner = self._own_array_in_place_of(coordinate, role)
         if winner:
-            # 1. What the group has itself stands. Boundaries are added to it if they are an array: numbers
-            #    are those of the values that are declared.
+            # 1. The group's own array stands. Declared bounds are added to it if they are an array: bounds that
+            #    are computed or written out belong to the declared values, not to those of the array.
             variable = self.variables[winner]
             variable.identity = variable.identity or variable.source
             variable.overruled.setdefault(coordinate.identity, (coordinate.source, referrer.name))
@@ -281,21 +293,22 @@ class GroupPlanner:
             if is_bounded or not (bounds and isinstance(bounds.source, Stored)):
                 bounds = None
         else:
-            # 2. The same thing is one variable: one of the group's arrays, or a new one.
+            # 2. Coordinates of one identity are one variable: an array of the group, or a new variable.
             identity = self._identity_of(coordinate)
-            if identity not in self._known:
-                name = self._own_array(coordinate, identity, role)
+            if identity not in self._names_by_identity:
+                name = self._own_array_of(coordinate, identity, role)
                 name = name or self._new_variable(coordinate, referrer)
                 self.variables[name].identity = identity
-                self._known[identity] = name
-                self._known.setdefault(coordinate.identity, name)
-            variable = self.variables[self._known[identity]]
+                self._names_by_identity[identity] = name
+                self._names_by_identity.setdefault(coordinate.identity, name)
+            variable = self.variables[self._names_by_identity[identity]]
             if coordinate.crs is not None:
-                self.located.setdefault(variable.name, (coordinate.crs, referrer))
+                self.in_other_crs.setdefault(variable.name, (coordinate.crs, referrer))
         if winner or variable.name not in self.data:
             variable.is_coordinate = True
 
-        # 3. What belongs to it comes along; what the group's own arrays name themselves, they have said.
+        # 3. Bounds, formula terms and links are attached with it. Links of the group's own arrays are attached
+        #    for these arrays themselves.
         attributes = dict(coordinate.attributes)
         if bounds and (name := self._try_to_attach(bounds, referrer, "bounds")):
             attributes["bounds"] = name
@@ -312,71 +325,73 @@ class GroupPlanner:
             self._name_links(variable, linked, referrer)
         return variable.name
 
-    def _winning_array(self, coordinate: Coordinate, role: Role) -> str:
-        """Return the group's own array that wins over a coordinate that is declared, "" if none does."""
+    def _own_array_in_place_of(self, coordinate: Coordinate, role: Role) -> str:
+        """Return the name of the group's own array that stands in place of a declared coordinate, "" if none does."""
         name, source = coordinate.name, coordinate.source
         own = self.variables.get(name)
         if own is None or not own.is_own:
             return ""
         if not isinstance(source, Stored):
             return name if self._own_array_wins(own, source, role) else ""
-        # Boundaries, terms and ancillary arrays are those that are named.
+        # Bounds, formula terms and ancillary arrays are the very arrays that attributes name.
         if role != "coordinate" or source.node == own.stored:
             return ""
-        # Of two that are called alike the second one would be attached by the longer name.
+        # Of two referenced arrays of one name the second one would be attached by the name with its group's path.
         for called in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
             own = self.variables.get(called)
             if own is not None and own.is_own and self._own_array_wins(own, source, role):
-                first = self._overruled.setdefault(called, source.node)
+                first = self._overruled_nodes.setdefault(called, source.node)
                 if first == source.node or own.dims == (called,):
                     return called
         return ""
 
     def _own_array_wins(self, own: PlannedVariable, source: Source, role: Role) -> bool:
-        """Tell whether an own array wins over what is declared and would be called so."""
+        """Tell whether an own array stands in place of a declared coordinate that would have its name."""
         sizes, declared = self._factory.sizes(own.source), self._factory.sizes(source)
-        # 1. A dimension's own coordinate, whatever is declared; but no array of another length.
+        # 1. The own coordinate of a dimension wins over every declared one, but for an array of another length.
         if own.dims == source.dims == (own.name,):
             return sizes == declared or not isinstance(source, Stored | HandlerVariable)
-        # 2. What declares a principal convention itself is data, and what a third party gives is no declaration.
+        # 2. An array that declares a principal convention itself is data and no coordinate; and variables that
+        #    a plug-in's handler made are not declared by the store.
         array = self._readings[own.name]
         is_data = array.has_declared_principal and CONVENTIONS_KEY in array.document.attributes
         if is_data or isinstance(source, HandlerVariable):
             return False
-        # 3. Other coordinates, along the same dimensions and as long; boundaries, whatever their side is called.
+        # 3. Other coordinates win if they lie along the same dimensions of the same sizes; bounds, whatever the
+        #    name of their last dimension, which counts the vertices.
         if role == "bounds":
             is_as_long = [*sizes.values()] == [*declared.values()]
             return is_as_long and own.dims[:-1] == source.dims[:-1]
         return sizes == declared
 
-    def _own_array(self, coordinate: Coordinate, identity: Hashable, role: Role) -> str:
-        """Return the array of the group that a coordinate is, "" if it has to be another variable."""
+    def _own_array_of(self, coordinate: Coordinate, identity: Hashable, role: Role) -> str:
+        """Return the name of the group's array that serves as a coordinate, "" if it has to be another variable."""
         source = coordinate.source
         if not isinstance(source, Stored):
             return ""
         own = self.variables.get(source.node.name)
         if own is None or not own.is_own or own.stored != source.node:
             return ""
-        # 1. What is declared to be other times than before is something else.
+        # 1. One array of numbers that two arrays declare to be different times is two variables.
         if "units" in own.attributes:
             before = self._identity_of(replace(coordinate, attributes=own.attributes))
             if identity not in (coordinate.identity, before):
                 return ""
         if own.name not in self.data:
-            # 2. What another array refers to is a coordinate, also if a part of it is meant.
+            # 2. An array that another array refers to is a coordinate, also if only a part of it is selected.
             own.is_coordinate = True
-            # 3. A coordinate of a dimension has to be called as it.
+            # 3. A dimension coordinate has to have the name of its dimension.
             if source.dims == (coordinate.name,) != (own.name,):
                 return ""
-        # 4. It stays as it lies, and own boundaries serve whatever their side is called.
+        # 4. It serves only with its dimensions in their order; bounds, whatever the name of their last dimension.
         own_dims, dims = own.dims, source.dims
         if role == "bounds" and len(own_dims) == len(dims):
             own_dims, dims = own_dims[:-1], dims[:-1]
-        is_as_it_lies = own_dims == dims or len(set(own_dims)) < len(own_dims)  # two called alike
+        is_as_it_lies = own_dims == dims or len(set(own_dims)) < len(own_dims)  # a dimension twice
         return own.name if source.is_whole and is_as_it_lies else ""
 
     def _new_variable(self, coordinate: Coordinate, referrer: Node) -> str:
-        """Add a variable for what the group does not have itself, and return the best name that is free."""
+        """Add a variable for a coordinate that is no array of the group, and return its name: the best that is free."""
         source, wanted = coordinate.source, coordinate.name
         try:
             sizes = self._factory.sizes(source)
@@ -384,14 +399,15 @@ class GroupPlanner:
             message = _("{node} cannot be opened: {reason}")
             node = source.node if isinstance(source, Stored) else wanted
             raise XGroupMetadataError(message.format(node=node, reason=error)) from error
-        # 1. What it is unpacked from is left out, if it is called so.
+        # 1. An own array from which the coordinate is computed, as packed values are, makes room for it if both
+        #    have the same name.
         packed = source.arrays if isinstance(source, Computed) else ()
         own = self.variables.get(wanted)
         can_be_called_so = source.dims == (wanted,) or not self.names.is_dimension(wanted)
         if own and can_be_called_so and any(array.node == own.stored for array in packed):
             del self.variables[wanted]
             self.names.remove(wanted)
-        # 2. The arrays of the group keep their names, all else is named in the order of reference.
+        # 2. The arrays of the group keep their names; other variables are named in the order of reference.
         origin = (source.node if isinstance(source, Stored) else referrer).group
         is_too_long = source.dims == (wanted,) and self._is_too_long(source)
 
@@ -414,22 +430,17 @@ class GroupPlanner:
             length = next(iter(sizes.values()), 1)
             text = message.format(wanted=wanted, name=name, length=length)
             self.findings.append(report(Topic.NAME, referrer, text))
-        # 3. Dimensions that have another size in the group are renamed, the same of one group alike.
-        renamed = {}
-        for dim, size in sizes.items():
-            if not self.names.can_be_dimension(dim, size):
-                key = (origin, dim, size)
-                if key not in self._new_dims:
-                    self._new_dims[key] = self.names.new_dimension(f"{dim}_{name}", size)
-                renamed[dim] = self._new_dims[key]
+        # 3. Dimensions that have another size in the group are renamed.
+        renamed = self._new_names_of_dimensions(sizes, name, origin)
         if renamed:
             message = _(
                 "dimensions of its coordinate {name!r} have another size here, and "
                 "were renamed {renamed}"
             )
-            text = message.format(name=name, renamed=_changes(renamed))
+            text = message.format(name=name, renamed=_renamings(renamed))
             self.findings.append(report(Topic.DIMENSION, referrer, text))
         self.names.add(name, {renamed.get(dim, dim): size for dim, size in sizes.items()})
+        # 4. The attributes that its source has already.
         attributes: Mapping[str, Any] = {}
         if isinstance(source, HandlerVariable):
             attributes = source.variable.attrs
@@ -442,8 +453,27 @@ class GroupPlanner:
         self._wanted_names.add(wanted)
         return name
 
+    def _new_names_of_dimensions(
+        self, sizes: Mapping[str, int], variable: str, origin: Node
+    ) -> dict[str, str]:
+        """Return new names for those dimensions of a variable that have another size in the group.
+
+        All variables from one group, the `origin`, share the new name of a dimension.
+        """
+        renamed = {}
+        for dim, size in sizes.items():
+            if not self.names.can_be_dimension(dim, size):
+                key = (origin, dim, size)
+                if key not in self._new_dims:
+                    self._new_dims[key] = self.names.new_dimension(f"{dim}_{variable}", size)
+                renamed[dim] = self._new_dims[key]
+        return renamed
+
     def _attach_links(self, links: Iterable[Link], referrer: Node) -> list[tuple[Link, str]]:
-        """Attach what CF attributes refer to, and return the links with the names it got."""
+        """Attach the arrays that CF attributes refer to; return each link with the name of its variable.
+
+        Links to arrays that cannot be opened are left out, with a finding.
+        """
         found = []
         for link in links:
             role: Role = "coordinate" if link.attribute == "coordinates" else "other"
@@ -466,11 +496,12 @@ class GroupPlanner:
             if key in variable.own_attributes:
                 variable.rewritten[key] = with_names(key, variable.own_attributes[key], names)
 
-    def _add_standard_name(self, name: str, crs: Crs | None, *, is_its: bool = False) -> None:
+    def _add_standard_name(self, name: str, crs: Crs | None, *, is_own_crs: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.
 
-        Axes of a CRS that is not geographic are no longitudes, whatever their units are: those of a
-        rotated pole are written so by mistake. Neither are 2-D arrays whose own CRS (`is_its`) is such.
+        Axes of a CRS that is not geographic are no longitudes, whatever their units: axes of rotated poles have
+        units of longitudes by mistake. Nor are 2-D coordinates whose own CRS, not that of the grid, is not
+        geographic (`is_own_crs`).
         """
         variable = self.variables[name]
         units, is_axis = str(variable.get("units")), variable.dims in ((), (name,))
@@ -478,13 +509,13 @@ class GroupPlanner:
             axis = variable.get("axis")
             if axis == "T" or (axis is None and is_axis):
                 variable.add({"standard_name": "time"})
-        elif crs is None or crs.is_geographic or not (is_axis or is_its):
-            variable.add(_BY_UNITS.get(units, {}))
+        elif crs is None or crs.is_geographic or not (is_axis or is_own_crs):
+            variable.add(_ATTRIBUTES_BY_UNITS.get(units, {}))
 
     def _identity_of(self, coordinate: Coordinate) -> Hashable:
-        """Return what a coordinate is: numbers are something else for each time they count from.
+        """Return the identity of a coordinate: for times that with the units and calendar that are declared.
 
-        Where an array says itself in what unit it is, that counts and not what is declared.
+        Units that the array has itself count, not declared ones: then units are no part of the identity.
         """
         source, units = coordinate.source, str(coordinate.attributes.get("units"))
         if not isinstance(source, Stored) or "since" not in units:
@@ -494,21 +525,20 @@ class GroupPlanner:
         return source, units, str(coordinate.attributes.get("calendar"))
 
     def _is_too_long(self, source: Source) -> bool:
-        """Tell whether xarray would read too much for an index of what is read from a source."""
+        """Tell whether xarray would have to read too much of a source to build an index."""
         return self._with_indexes and self._factory.is_too_long(source)
 
     # Dimensions for which arrays declare other coordinates.
 
     def _with_split_dimensions(self, arrays: Iterable[ArrayReading]) -> list[ArrayReading]:
-        """Return arrays along dimensions that have one coordinate each.
+        """Return the arrays, their dimensions renamed so that each dimension has one coordinate.
 
-        The first array that says where its cells are has the dimension, as it says it first. Arrays that
-        say otherwise get another one, which those that say the same share.
+        The first array that declares a coordinate of a dimension keeps the dimension's name. Arrays that declare
+        another coordinate get a new dimension, which all arrays with that coordinate share.
         """
         own_names = {array.node.name for array in self.reading.arrays}
-        first: dict[
-            str, Hashable
-        ] = {}  # where the cells along a dimension are, None if nobody can have it
+        # By dimension, the identity of its first coordinate; None if no array can have that.
+        first: dict[str, Hashable] = {}
         others: dict[tuple[str, Hashable], str] = {}
         known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
         found = []
@@ -519,7 +549,7 @@ class GroupPlanner:
                 new_names: dict[str, str] = {}
                 new_first: dict[str, Hashable] = {}
                 for dim, cells, coordinate in self._cells_along(array):
-                    # 1. An array of the group that is called as the dimension stands: nothing is split.
+                    # 1. An array of the group with the name of the dimension is its only coordinate.
                     if dim in own_names:
                         continue
                     # 2. If the length of its coordinate differs, no array gets this dimension's coordinate.
@@ -531,7 +561,7 @@ class GroupPlanner:
                             new_first[dim] = cells if fits else None
                     if first.get(dim) in (None, cells):
                         continue
-                    # 3. Others share a dimension with those that say the same.
+                    # 3. Arrays that declare another coordinate share a new dimension with those that declare it, too.
                     if (dim, cells) not in others:
                         wanted = f"{dim}_{array.node.name}"
                         others[dim, cells] = self.names.new_dimension(wanted, sizes[dim])
@@ -546,7 +576,7 @@ class GroupPlanner:
                     new_names,
                     replace(said, coordinates=coordinates) if new_names else said,
                 )
-            # 4. What else comes along has the dimension that it is called as, if nothing had it before.
+            # 4. Bounds, terms, linked and inherited coordinates take the dimension of their name if it is free.
             for coordinate in brought:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
@@ -557,7 +587,7 @@ class GroupPlanner:
                 message = _(
                     "other arrays of the group have other coordinate values along its "
                     "dimensions; renamed {renamed}"
-                ).format(renamed=_changes(new_names))
+                ).format(renamed=_renamings(new_names))
                 self.findings.append(report(Topic.DIMENSION, array.node, message))
             found.append(array)
         return found
@@ -565,9 +595,9 @@ class GroupPlanner:
     def _cells_along(
         self, array: ArrayReading
     ) -> Iterator[tuple[str, Hashable, Coordinate | None]]:
-        """Yield dimensions of an array, what says where its cells are, and the coordinate that does.
+        """Yield dimensions of an array, each with the identity of its coordinate, and the coordinate.
 
-        That is the coordinate of the dimension; of a rotated grid both 2-D ones, for either.
+        Along either dimension of a rotated grid that is the identity of both 2-D coordinates, and None.
         """
         rotated = []
         for coordinate in array.interpretation.coordinates:
@@ -580,7 +610,7 @@ class GroupPlanner:
             yield dim, tuple(map(self._identity_of, rotated)), None
 
     def _can_be_index(self, coordinate: Coordinate) -> bool:
-        """Tell whether a coordinate can be called as the one dimension that it lies along."""
+        """Tell whether a coordinate can be a dimension coordinate: 1-D, of its dimension's name, and not too long."""
         name, source = coordinate.name, coordinate.source
         if source.dims != (name,) or "/" in name or name in self.reading.groups:
             return False
@@ -591,13 +621,13 @@ class GroupPlanner:
         return not self._is_too_long(source)
 
 
-def _without_grids_of_others(
+def _without_grids_of_subsets(
     reading: GroupReading, factory: VariableFactory
 ) -> Iterator[ArrayReading]:
-    """Yield the arrays of a group, those that are coordinates without a grid that no array of data has.
+    """Yield the arrays of a group; coordinates whose sizes no data array has lose their computed coordinates.
 
-    An array of another group may have been attached, cut, and written with the group that it was a coordinate
-    of. What that declares of its own grid is not said of it, and would give it the first cells.
+    A coordinate from another group may have been attached, subset, and written to this group. What it still
+    declares of its grid is about the whole array: the subset would get the coordinates of the first cells.
     """
     attributes = [array.document.attributes for array in reading.arrays]
     attributes.append(factory.attributes(reading.node))
@@ -615,7 +645,7 @@ def _without_grids_of_others(
         if is_of_data or len(kept) == len(said.coordinates):
             yield array
             continue
-        # Which choice was made for the grid is no matter to an open any more.
+        # Nothing is left of the grid for which a choice was made: opens do not report the choice.
         findings = tuple(
             replace(finding, topic=None) if finding.topic is Topic.CHOICE else finding
             for finding in said.findings
@@ -630,6 +660,6 @@ def _sizes_of(array: ArrayReading) -> dict[str, int]:
     return dict(zip(array.dims, array.shape, strict=True))
 
 
-def _changes(names: Mapping[str, str]) -> str:
-    """Return old and new names in words."""
+def _renamings(names: Mapping[str, str]) -> str:
+    """Return old and new names as they are reported: ``'x' -> 'x_a', 'y' -> 'y_a'``."""
     return ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())

@@ -1,4 +1,4 @@
-"""What a group's Dataset will hold: planned from readings, before any variable is made.
+"""The plan of a group's Dataset, made from readings before any variable is made.
 
 Pure. `naming` makes plans; nobody changes them afterwards.
 """
@@ -19,7 +19,7 @@ from zarr_xgroup.variables.sources import Source, Stored
 
 
 class PlannedVariable(msgspec.Struct, eq=False):
-    """A variable of a group's Dataset. There are thousands."""
+    """A variable of a group's Dataset. A struct, because there are thousands."""
 
     name: str
     source: Source
@@ -27,7 +27,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
     dims: tuple[str, ...]
     #: The attributes of the array, or of a plug-in's variable.
     own_attributes: Mapping[str, Any]
-    #: What it is, if it is a coordinate: equal in two groups if it is the same.
+    #: Of a coordinate: equal in two groups whose variables have the same values and decoding; else None.
     identity: Hashable | None = None
     #: Whether it is an array of the group.
     is_own: bool = False
@@ -37,28 +37,28 @@ class PlannedVariable(msgspec.Struct, eq=False):
     attributes: dict[str, Any] = {}
     #: Own attributes in which paths were replaced by names.
     rewritten: dict[str, str] = {}
-    #: The coordinates that its encoding is to name.
+    #: The coordinates that ``coordinates`` of its encoding will name.
     coordinates: tuple[str, ...] = ()
-    #: The array of the group that brought it, "" if it is one itself.
+    #: The array of the group that referred to it first, "" if it is an array of the group.
     referrer: str = ""
     #: The arrays of the group that have it as a coordinate.
     users: list[str] = []
-    #: The declared coordinates that it wins over, by identity: the source, and the array that declares it.
+    #: The declared coordinates in whose place it stands, by identity: their source, and the array that declares them.
     overruled: dict[Hashable, tuple[Source, str]] = {}
-    #: Units and calendar of the times, dropped by the user, that it is the boundaries of.
+    #: Units and calendar of the times that it bounds, where the user dropped these.
     dropped_times: Mapping[str, Any] = {}
-    #: Whether xarray decodes it as times: by its units, or by those of what it bounds.
+    #: Whether xarray decodes it as times: by its units, or by those of the times that it bounds.
     is_time: bool = False
-    #: Whether attributes that are not its own have a say in how xarray decodes it.
+    #: Whether xarray decodes it by attributes that are not its own.
     has_declared_decoding: bool = False
 
     @property
     def stored(self) -> Node | None:
-        """The array that it is read from, None if from something else."""
+        """The array that it is read from, None if it is computed, given by a handler, or written out."""
         return self.source.node if isinstance(self.source, Stored) else None
 
     def get(self, key: str) -> Any:
-        """Return an attribute that the variable will have, or None."""
+        """Return the value of an attribute that the variable will have, None without one."""
         if key in self.rewritten:
             return self.rewritten[key]
         own = self.own_attributes
@@ -69,7 +69,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
         return key in self.own_attributes or key in self.attributes
 
     def add(self, attributes: Mapping[str, Any]) -> None:
-        """Add attributes where there is none of the name: what is said first counts."""
+        """Add attributes that the variable does not have yet: of several values of one the first counts."""
         for key, value in attributes.items():
             if key not in self.own_attributes:
                 self.attributes.setdefault(key, value)
@@ -77,7 +77,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
 
 @dataclass(frozen=True, eq=False)
 class GroupPlan:
-    """What a group's Dataset will hold: its own arrays sorted by name, then what these refer to."""
+    """The variables of a group's Dataset: its own arrays sorted by name, then the variables attached to them."""
 
     reading: GroupReading
     variables: tuple[PlannedVariable, ...]
@@ -99,7 +99,7 @@ class UsedNames:
         self._last_numbers: Counter[str] = Counter()
 
     def add(self, name: str, sizes: Mapping[str, int]) -> None:
-        """Use a name for a variable, and those of its dimensions."""
+        """Take the name of a variable and the names of its dimensions."""
         self._is_scalar[name] = not sizes
         self._sizes.update(sizes)
 
@@ -113,20 +113,20 @@ class UsedNames:
 
     def can_be_dimension(self, name: str, size: int) -> bool:
         """Tell whether a variable can have a dimension of this name and size."""
-        # xarray refuses a dimension that is called as a scalar.
+        # xarray refuses a dimension with the name of a scalar variable.
         return not self._is_scalar.get(name, False) and self._sizes.get(name, size) == size
 
     def is_free(self, name: str) -> bool:
-        """Tell whether a dimension's coordinate can have this name."""
-        # xarray's trees take no name with a slash.
+        """Tell whether a new dimension coordinate can have this name."""
+        # A DataTree takes no name with a slash, nor one that a child has.
         return "/" not in name and name not in self._is_scalar and name not in self._groups
 
     def is_free_for_others(self, name: str) -> bool:
-        """Tell whether a variable that is no coordinate of a dimension can have this name."""
+        """Tell whether a new variable that is no dimension coordinate can have this name."""
         return self.is_free(name) and name not in self._sizes
 
     def new_dimension(self, wanted: str, size: int) -> str:
-        """Use a free name for a dimension, and return it."""
+        """Take a free name for a dimension, and return it."""
 
         def can_be(name: str) -> bool:
             return self.can_be_dimension(name, size) and name not in self._is_scalar
@@ -136,10 +136,10 @@ class UsedNames:
         return name
 
     def first_free(self, wanted: str, group: str, can_be: Callable[[str], bool]) -> str:
-        """Return the wanted name, else that with the path of the group before it, else that numbered.
+        """Return the first free one of the wanted name, that name after the group's path, and that with a number.
 
-        `group` is the path of the group that the variable comes from. Counting goes on from the last
-        number: to begin anew for each of many variables of one name would take quadratic time.
+        `group` is the path of the group that the variable comes from, "" for none; `can_be` tells whether a name
+        is free. Numbers go on from the last one: to begin anew for each of many variables of one name would take quadratic time.
         """
         if can_be(wanted):
             return wanted
