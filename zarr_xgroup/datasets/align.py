@@ -1,8 +1,8 @@
 """Fitting the groups of a hierarchy into one DataTree.
 
 xarray refuses a tree in which a node does not align with its parents (sizes of dimensions,
-values of indexed coordinates). Such a dimension is renamed in that node, with a warning. No plan
-can say which: sizes are those that decoding of characters leaves.
+values of indexed coordinates). Such a dimension is renamed in that node, with a warning. This cannot be
+planned before variables are made: decoding of characters removes dimensions.
 """
 
 from bisect import bisect_left
@@ -27,9 +27,9 @@ class _Coordinate(NamedTuple):
     #: The path of the group that has it.
     group: str
     indexed: xr.Index | None
-    #: What it is, None if not known.
+    #: Equal for coordinates with the same values, None if not known.
     identity: Hashable
-    #: Type, units and calendar: boundaries are times in the groups of what they bound.
+    #: Type, units and calendar: xarray decodes one array otherwise in a group where it bounds times.
     decoding: tuple[Any, ...]
 
 
@@ -38,33 +38,36 @@ def align_with_parents(
     identities: Mapping[str, Mapping[str, Hashable]],
     root: str = "",
 ) -> tuple[dict[str, xr.Dataset], list[Finding]]:
-    """Rename what would keep groups from forming a tree; each such group and coordinate is told.
+    """Return Datasets that form a DataTree, with dimensions and coordinates renamed as it needs, and findings.
 
     `datasets` are by absolute path in the tree, parents before their children; `root` is the path of
-    its root in the store. `identities` are what coordinates are, by path and name: those that are the
-    same need not be compared. Others are only where both have an index: nothing is read for it.
+    its root in the store. `identities` of coordinates are by path and name: coordinates of one identity
+    need not be compared. Others are compared only where both have an index: no values are read.
     """
     aligned: dict[str, xr.Dataset] = {}
     findings = []
     hidden: dict[str, list[str]] = {}
-    # What groups have with those above them. Of coordinates the outermost: all below are compared with it.
+    # The sizes and coordinates of each group and the groups above it; of coordinates of one name the outermost,
+    # with which all below are compared.
     sizes: dict[str, dict[Hashable, int]] = {"": {}}
     coordinates: dict[str, dict[str, _Coordinate]] = {"": {}}
     groups: defaultdict[str, list[str]] = defaultdict(list)  # by the last segment
     for path in sorted(datasets):
         groups[_name(path)].append(path)
     for path, dataset in datasets.items():
-        node, parent, known = _in_store(root, path), _parent(path), identities.get(path, {})
+        node, parent, known = _path_in_store(root, path), _parent(path), identities.get(path, {})
         above, below = coordinates[parent], partial(_group_below, groups, path)
 
-        # 1. Dimensions that are something else in the groups above.
-        reasons = _reasons(dataset, _coordinates(path, dataset, known), sizes[parent], above)
+        # 1. Dimensions with another size or other coordinate values in the groups above.
+        reasons = _reasons_to_rename(
+            dataset, _dimension_coordinates(path, dataset, known), sizes[parent], above
+        )
         if reasons:
             names: dict[str, str] = {}
             for dim in reasons:
                 taken = {*dataset.sizes, *dataset.variables, *sizes[parent], *names.values()}
                 new = f"{dim}_{_name(path)}"
-                names[dim] = _numbered(new, new, taken, below)
+                names[dim] = _free_name(new, new, taken, below)
             dataset = rename_dimensions(dataset, names)
             told = (f"{old!r} -> {new!r} ({reasons[old]})" for old, new in names.items())
             message = _(
@@ -74,22 +77,24 @@ def align_with_parents(
             findings.append(report(Topic.DIMENSION, Place(node), message))
 
         # 2. Coordinates that a group below would inherit beside a child of the same name, which xarray refuses.
-        #    What has no index is not inherited.
+        #    Coordinates without an index are not inherited.
         for name in map(str, list(dataset.xindexes)):
             group = below(name)
             if not group:
                 continue
-            new = _numbered(f"{name}_1", name, {*dataset.variables, *dataset.sizes}, below)
-            dataset = _naming(dataset.drop_indexes(name).rename_vars({name: new}), {name: new})
+            new = _free_name(f"{name}_1", name, {*dataset.variables, *dataset.sizes}, below)
+            dataset = _rename_references(
+                dataset.drop_indexes(name).rename_vars({name: new}), {name: new}
+            )
             message = _(
                 "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
                 "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
-            ).format(name=name, new=new, group=_in_store(root, group))
+            ).format(name=name, new=new, group=_path_in_store(root, group))
             findings.append(report(Topic.NAME, Place(node), message))
 
         # 3. In a node of a DataTree, what it inherits comes before its own data variables, but after its
         #    own coordinates. Beside an array of the parents' group they stay what engine zarr makes of them.
-        own = _coordinates(path, dataset, known)
+        own = _dimension_coordinates(path, dataset, known)
         hidden[path] = [name for name in above if name in dataset.variables and name not in own]
         if attached := [name for name in hidden[path] if above[name].identity is not None]:
             dataset = dataset.set_coords(attached)
@@ -113,11 +118,11 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
     renamed = dataset.rename_dims(others).rename(coordinates)
     for variable in renamed.variables.values():
         variable.encoding = renamed_encoding(variable.encoding, names)
-    return _naming(renamed, coordinates)
+    return _rename_references(renamed, coordinates)
 
 
-def _naming(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
-    """Return a Dataset, a copy, whose variables name others by other names."""
+def _rename_references(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
+    """Replace names in the attributes and encodings of a Dataset's variables, in place, and return the Dataset."""
     for variable in dataset.variables.values():
         for attributes in (variable.attrs, variable.encoding):
             for key in REFERRING:
@@ -126,10 +131,10 @@ def _naming(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
     return dataset
 
 
-def _coordinates(
+def _dimension_coordinates(
     path: str, dataset: xr.Dataset, identities: Mapping[str, Hashable]
 ) -> dict[str, _Coordinate]:
-    """Return the coordinates of a group's dimensions."""
+    """Return the dimension coordinates of a group, by name."""
     indexes, found = dataset.xindexes, {}
     for name in map(str, dataset.sizes):
         if _has_coordinate(dataset, name):
@@ -141,16 +146,17 @@ def _coordinates(
 
 
 def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
+    """Tell whether a dimension has a dimension coordinate."""
     return dimension in dataset.coords and dataset.variables[dimension].dims == (dimension,)
 
 
-def _reasons(
+def _reasons_to_rename(
     dataset: xr.Dataset,
     own: Mapping[str, _Coordinate],
     sizes: Mapping[Hashable, int],
     above: Mapping[str, _Coordinate],
 ) -> dict[str, str]:
-    """Return why dimensions cannot be those of the groups above: their sizes, then coordinate values."""
+    """Return why dimensions cannot be those of the groups above, by name: another size, or other coordinate values."""
     message = _("size {size}, its parents' {other}")
     reasons = {
         str(dim): message.format(size=size, other=sizes[dim])
@@ -167,29 +173,34 @@ def _reasons(
     return reasons
 
 
-def _numbered(
+def _free_name(
     first: str, wanted: str, taken: Collection[Hashable], below: Callable[[str], str | None]
 ) -> str:
-    """Return a free name: the first one, else what is wanted with a number."""
+    """Return the name `first` if it is free, else `wanted` with the least number from 2 that makes it free."""
     names = chain([first], (f"{wanted}_{number}" for number in count(2)))
     return next(name for name in names if name not in taken and not below(name))
 
 
 def _group_below(groups: Mapping[str, Sequence[str]], path: str, name: str) -> str | None:
-    """Return a group of a name below another one; `groups` are sorted, by their names."""
+    """Return the path of a group of a name anywhere below another group, None without one.
+
+    `groups` are sorted paths, by their last segment: found by bisection, as each group asks for each of its names.
+    """
     paths, begin = groups.get(name, ()), f"{path.rstrip('/')}/"
     place = bisect_left(paths, begin)
     return next((first for first in paths[place : place + 1] if first.startswith(begin)), None)
 
 
 def _name(path: str) -> str:
+    """Return the last segment of a group's path."""
     return path.rpartition("/")[2]
 
 
 def _parent(path: str) -> str:
+    """Return the path of a group's parent, "" for the root."""
     return "" if path == "/" else path.rpartition("/")[0] or "/"
 
 
-def _in_store(root: str, path: str) -> str:
-    """Return the path from the root of the store of a group in a tree."""
+def _path_in_store(root: str, path: str) -> str:
+    """Return the path of a group from the root of the store, given its path from the root of the tree."""
     return f"/{root}{path}".rstrip("/") if root else path

@@ -1,4 +1,4 @@
-"""Names for the dimensions of a group's arrays: those of ancestors, and all so that they fit together.
+"""Names for the dimensions of a group's arrays: inherited from groups above, and each with one size in the group.
 
 A name with a leading slash is that of an ancestor's dimension (GeoZarr draft standard, "Dimensions").
 An axis without a name gets ``phony_dim_N``, numbered as h5netcdf does: in the order in which
@@ -29,7 +29,7 @@ from zarr_xgroup.variables.sources import Stored
 #: Attributes of a coordinate that name arrays which come along with it.
 _COMPANIONS = (*BOUNDARIES, "formula_terms", "ancillary_variables", "cell_measures")
 
-#: How names of dimensions begin that nothing names, as h5netcdf has it.
+#: The prefix of names for dimensions without one, as in h5netcdf.
 _PHONY = "phony_dim_"
 
 Names = tuple[str | None, ...]
@@ -41,7 +41,7 @@ class Assigned:
 
     #: One name per axis. No name has two sizes within the group.
     dims: Mapping[str, tuple[str, ...]]
-    #: The same before names with two sizes were told apart.
+    #: The names before dimensions with two sizes in the group were renamed.
     named: Mapping[str, tuple[str, ...]]
     findings: Mapping[str, Finding]
 
@@ -52,13 +52,13 @@ def assign_dimensions(
     declared: Mapping[str, Names],
     hints: Mapping[str, tuple[str, ...]],
 ) -> Assigned:
-    """Return a name for every dimension of a group's arrays, in the order in which these take names.
+    """Return a name for every dimension of a group's arrays, which take names in the order of `arrays`.
 
-    Their documents have valid shapes. `declared` are the names that there are, `hints` what conventions
-    call the last axes: used for those of them without a name.
+    `arrays` are documents with valid shapes. `declared` are the names in the documents, None for an axis without
+    one; `hints` the names that conventions give the last axes, used for axes without a name.
     """
     shapes = {name: document["shape"] for name, document in arrays.items()}
-    # 1. What conventions call the last axes, unless there are more names than axes.
+    # 1. Hints of conventions for the last axes, unless there are more hints than axes.
     hinted: dict[str, Names] = {}
     for name, dims in declared.items():
         last = hints.get(name, ())
@@ -71,7 +71,7 @@ def assign_dimensions(
     # 2. No axis is without a name, no name has two sizes.
     named = _with_phony_names(hinted, shapes)
     assigned = _without_conflicts(named, shapes)
-    # 3. What is called otherwise than declared is told.
+    # 3. Names other than the declared ones are reported.
     findings = {}
     for name, document in arrays.items():
         before, after, shape = named[name], assigned[name], list(shapes[name])
@@ -101,7 +101,7 @@ def assign_dimensions(
 def _with_phony_names(
     declared: Mapping[str, Names], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
-    """Name the axes without a name, the same for all arrays that have an axis of that size."""
+    """Return dimension names with ``phony_dim_N`` for axes without one; arrays share the name for a size."""
     needed: dict[int, int] = {}  # as many as one array needs, by size
     for name, dims in declared.items():
         axes = zip(shapes[name], dims, strict=True)
@@ -121,8 +121,11 @@ def _with_phony_names(
 def _without_conflicts(
     named: Mapping[str, tuple[str, ...]], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
-    """Rename where a name has another size already; a dimension's own coordinate goes first."""
-    # xarray refuses a dimension that is called as a scalar.
+    """Return dimension names, renamed where another array has the name with another size.
+
+    Dimension coordinates take names first: a dimension has the size of its coordinate.
+    """
+    # xarray refuses a dimension with the name of a scalar variable: no size equals -1.
     sizes = {name: -1 for name, shape in shapes.items() if not shape}
     assigned = {}
     known: dict[tuple[str, int], str] = {}  # arrays that share a size share the name
@@ -143,13 +146,13 @@ def _without_conflicts(
 
 @dataclass(frozen=True)
 class Inherited:
-    """The names of an array's dimensions, and those of them that ancestors define."""
+    """The names of an array's dimensions, and the coordinates of those that ancestors define."""
 
     #: The names that its document gives; in place of one with a leading slash, that of the ancestor's
     #: dimension, which is another one where the group has something else called so.
     declared: tuple[str | None, ...]
-    #: Those of the dimensions taken from ancestors, as far as these have one: called and lying along
-    #: as the dimension is called in the group, with the arrays that their attributes name.
+    #: The ancestors' coordinates of dimensions taken from ancestors, with the dimension's name in the group, and
+    #: with links to the arrays that their attributes name. A dimension may have none.
     coordinates: tuple[Coordinate, ...] = ()
     findings: tuple[Finding, ...] = ()
     #: Where names with a leading slash lead: to the coordinate, or to the group without one.
@@ -157,8 +160,10 @@ class Inherited:
 
     @property
     def is_own(self) -> bool:
-        """Whether no ancestor was looked at for them."""
-        return not self.references and all(_meant(written) is None for written in self.declared)
+        """Whether all names are the array's own: no ancestor was looked at for them."""
+        return not self.references and all(
+            _name_in_ancestor(written) is None for written in self.declared
+        )
 
 
 def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherited:
@@ -175,7 +180,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         If the array has no valid shape.
     """
     declared = declared_dimensions(document)
-    if all(_meant(written) is None for written in declared):
+    if all(_name_in_ancestor(written) is None for written in declared):
         return Inherited(declared)
     group, keys = array.group, dimension_keys(document)
     names = list(declared)
@@ -183,7 +188,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
     findings: list[Finding] = []
     references: list[Followed] = []
     for axis, (written, size) in enumerate(zip(declared, document["shape"], strict=True)):
-        dim = _meant(written)
+        dim = _name_in_ancestor(written)
         if dim is None or (nearest := _nearest_with(tree, group, dim)) is None:
             continue
         ancestor, length = nearest
@@ -196,15 +201,15 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
             findings.append(report(Topic.DIMENSION, array, text))
             references.append(Followed(array, array, keys, str(written), None, text=text))
             continue
-        # 2. It is called as there, unless the group has something of that name itself.
-        name, taken = dim, tree.of_members(group, _taken)
+        # 2. The dimension keeps the ancestor's name, unless an array, group or dimension of this group has it.
+        name, taken = dim, tree.of_members(group, _taken_names)
         if dim in taken:
             longer = f"{_prefix(ancestor)}_{dim}"
             wanted = chain([longer], (f"{longer}_{number}" for number in count(1)))
             name = next(candidate for candidate in wanted if candidate not in taken)
-            sizes_of_arrays = tree.of_members(group, _sizes).items()
+            sizes_of_arrays = tree.of_members(group, _sizes_by_array).items()
             first = next(other for other, sizes in sizes_of_arrays if written in sizes)
-            if array.name == first:  # which tells of it
+            if array.name == first:  # one finding for the whole group
                 text = _(
                     "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} "
                     "with its coordinate, because the group has something else called {dim!r}"
@@ -214,7 +219,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         # 3. The ancestor's array along just that dimension is the coordinate.
         node = ancestor.child(dim)
         coordinate = tree.document(node)
-        own_dims = tree.of_members(ancestor, _sizes).get(dim, ())
+        own_dims = tree.of_members(ancestor, _sizes_by_array).get(dim, ())
         if coordinate is None or list(own_dims) != [dim]:
             references.append(Followed(array, array, keys, str(written), ancestor))
             continue
@@ -222,15 +227,15 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
             Link(key, path, companion)
             for key in _COMPANIONS
             for path in names_in(coordinate.attributes, key)
-            if (companion := _companion(tree, node, key, path, name))
+            if (companion := _linked_coordinate(tree, node, key, path, name))
         )
         coordinates.append(Coordinate(name, Stored(node, (name,)), links=links))
         references.append(Followed(array, array, keys, str(written), node))
     return Inherited(tuple(names), tuple(coordinates), tuple(findings), tuple(references))
 
 
-def _meant(written: str | None) -> str | None:
-    """Return the name of an ancestor's dimension, or None if none is meant."""
+def _name_in_ancestor(written: str | None) -> str | None:
+    """Return ``time`` of a dimension name ``/time``, which refers to an ancestor; None for any other name."""
     if written is None or not written.startswith("/"):
         return None
     dim = written[1:]
@@ -238,22 +243,22 @@ def _meant(written: str | None) -> str | None:
 
 
 def _nearest_with(tree: Tree, group: Node, dim: str) -> tuple[Node, int] | None:
-    """Return the nearest ancestor of a group that has a dimension, and the length of it."""
+    """Return the nearest ancestor that has a dimension, with the dimension's length.
+
+    None if no ancestor has it, or if documents have to be read before it is known.
+    """
     before = len(tree.lacking)
     for ancestor in group.ancestors():
-        lengths = tree.of_members(ancestor, _lengths)
+        lengths = tree.of_members(ancestor, _sizes_by_dimension)
         if dim in lengths:
             return ancestor, lengths[dim]
         if len(tree.lacking) > before:
-            break  # before it is known, nobody looks further up
+            break  # a document is lacking: once it is read, this ancestor may be the nearest
     return None
 
 
-def _sizes(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]:
-    """Return the sizes of the dimensions that a group's arrays name, by the name of the array.
-
-    Of a group that cannot be listed there are none.
-    """
+def _sizes_by_array(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]:
+    """Return the dimension sizes of a group's arrays, by the name of the array; {} if the group cannot be listed."""
     found = {}
     for name, document in tree.arrays(group).items():
         with suppress(XGroupMetadataError):
@@ -261,29 +266,33 @@ def _sizes(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]:
     return found
 
 
-def _lengths(tree: Tree, group: Node) -> dict[str | None, int]:
-    """Return the sizes of a group's dimensions, those of its first arrays."""
+def _sizes_by_dimension(tree: Tree, group: Node) -> dict[str | None, int]:
+    """Return the sizes of a group's dimensions; where arrays have several, that of the first array."""
     found: dict[str | None, int] = {}
-    for sizes in reversed(_sizes(tree, group).values()):
+    for sizes in reversed(_sizes_by_array(tree, group).values()):
         found.update(sizes)
     return found
 
 
-def _taken(tree: Tree, group: Node) -> frozenset[str | None]:
-    """Return the names of all that is in a group: arrays, groups, dimensions."""
-    arrays = _sizes(tree, group)
+def _taken_names(tree: Tree, group: Node) -> frozenset[str | None]:
+    """Return the names of a group's arrays, child groups and dimensions."""
+    arrays = _sizes_by_array(tree, group)
     dims = {name for sizes in arrays.values() for name in sizes}
     return frozenset({*arrays, *tree.groups(group), *dims})
 
 
 def _prefix(ancestor: Node) -> str:
+    """Return the path of a group as the beginning of a name: ``a_b``, or ``root``."""
     return ancestor.path.replace("/", "_") or "root"
 
 
-def _companion(tree: Tree, coordinate: Node, key: str, path: str, name: str) -> Coordinate | None:
-    """Return an array that an attribute of an ancestor's coordinate names, None without one.
+def _linked_coordinate(
+    tree: Tree, coordinate: Node, key: str, path: str, name: str
+) -> Coordinate | None:
+    """Return the array that an attribute of an ancestor's coordinate names, as a coordinate of the group.
 
-    It lies along the group's dimensions; `name` is what the coordinate and its dimension are called there.
+    None if there is no array, or if it cannot be the bounds of the coordinate. `name` is the name of the
+    coordinate and its dimension in the group.
     """
     for candidate in candidate_paths(path, coordinate.group.path):
         node = Node(coordinate.store, candidate)
@@ -298,7 +307,7 @@ def _companion(tree: Tree, coordinate: Node, key: str, path: str, name: str) -> 
     dims = []
     for axis, dim in enumerate(written):
         nameless = "bounds" if key in BOUNDARIES else f"{node.name}_dim_{axis}"
-        dims.append(_meant(dim) or dim or nameless)
+        dims.append(_name_in_ancestor(dim) or dim or nameless)
     along = tuple(
         f"{node.name}_dim_{axis}" if dim in dims[:axis] else name if dim == coordinate.name else dim
         for axis, dim in enumerate(dims)

@@ -32,10 +32,11 @@ from zarr_xgroup.options import Pair, is_size
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed
 
-#: Sizes of cells are the same if they differ by no more than this part of themselves.
+#: The relative difference up to which two sizes of cells are taken for the same.
 _ROUNDING = 1e-6
 
-#: By which factor a resolution and the cells of the level chosen differ where another unit was meant.
+#: The factor between a resolution and the chosen level's cells from which the user may have meant another unit:
+#: degrees for metres differ by about 100 000.
 _OTHER_UNIT = 10_000
 
 
@@ -80,11 +81,11 @@ class Pyramid:
     group: Node
     #: The finest first; those whose cells are of no known size last.
     levels: tuple[Level, ...]
-    #: What the layout names that is not there.
+    #: The groups and arrays that the layout names and that are not there.
     missing: tuple[Node, ...] = ()
 
     def factor(self, level: Level) -> Pair | None:
-        """Return how many times as long cells are as those of the finest level."""
+        """Return how many times as long cells are as cells of the finest level, along Y and X; None if not known."""
         own, finest = level.resolution, self.levels[0].resolution
         if own is not None and finest is not None:
             return own[0] / finest[0], own[1] / finest[1]
@@ -129,7 +130,7 @@ class Pyramid:
         raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
 
     def remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
-        """Yield what to know of the level that was chosen for a resolution."""
+        """Yield warnings about the level chosen for a resolution: levels left out, or perhaps another unit."""
         known = {"level": chosen.node, "unit": chosen.unit}
         if unknown := [str(level.node) for level in self.levels if level.resolution is None]:
             yield _(
@@ -180,7 +181,7 @@ def layout_at(group: Node, tree: Tree, assumed: Collection[str] = ()) -> Layout 
 
 
 def group_of_level(node: Node, tree: Tree) -> Node | None:
-    """Return the group of what a layout names, that itself or an array's; None if it is not there."""
+    """Return the group of a level: the node if it is a group, or the group of an array; None if it is not there."""
     document = tree.document(node)
     if document is None:
         return None
@@ -194,10 +195,10 @@ def pyramid_of(
     readings: Mapping[Node, GroupReading],
     assumed: Collection[str] = (),
 ) -> Pyramid | None:
-    """Return the pyramid that a layout says a group is, None if no level is there.
+    """Return the pyramid that the layout of a group describes, None if no level is there.
 
-    Documents and `readings` of all that the layout names are known. Conventions that are `assumed`, by
-    name, count as declared by every array.
+    `readings` are of the groups of all levels that are there. Conventions that are `assumed`, by name, count as
+    declared by every array.
     """
     levels = {}
     for asset in layout.items:
@@ -205,15 +206,15 @@ def pyramid_of(
         reading = readings.get(group_of_level(node, tree) or node)
         if reading is None:
             continue
-        # A level that is a group has its arrays but those that are levels themselves.
+        # A level that is a group has the group's arrays, without arrays that are levels themselves.
         level, is_array = Level(node, reading.node), reading.node != node
         grids = [
             grid
             for array in reading.arrays
             if (array.node == node if is_array else layout.item_of(array.node, group) is None)
-            if (grid := _of_cells(level, array) or _of_grid(level, array, assumed))
+            if (grid := _level_of_cells(level, array) or _level_of_grid(level, array, assumed))
         ]
-        # It is as fine as its finest array.
+        # The level is as fine as its finest array.
         known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
         if known:
             first = min(known, key=lambda grid: (grid.coarseness, -math.prod(grid.shape)))
@@ -223,13 +224,13 @@ def pyramid_of(
         levels[asset] = level
     if not levels:
         return None
-    found = sorted(_with_derived(group, layout, levels), key=lambda level: level.coarseness)
+    found = sorted(_with_derived_sizes(group, layout, levels), key=lambda level: level.coarseness)
     missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
     return Pyramid(group, tuple(found), missing)
 
 
-def _of_cells(level: Level, array: ArrayReading) -> Level | None:
-    """Return a level of one array of cells of a discrete global grid system, None if it has none."""
+def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
+    """Return the level with the refinement of an array's cells of a discrete global grid system, None without these."""
     for cells in array.interpretation.coordinates:
         name, refinement = map(cells.attributes.get, ("grid_name", "level"))
         if name is None or refinement is None:
@@ -247,11 +248,11 @@ def _of_cells(level: Level, array: ArrayReading) -> Level | None:
     return None
 
 
-def _of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Level | None:
-    """Return a level of one array of two dimensions or more, None if it has fewer.
+def _level_of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Level | None:
+    """Return the level with the grid and cell size of one array, None if it has fewer than two dimensions.
 
-    The grid is along those of its coordinates along Y and X, else along the last two. The size of cells is
-    that by which coordinates follow from numbers.
+    The grid is along the dimensions of its Y and X coordinates, else along the last two. The size of cells is the
+    step of coordinates that are computed from a transform; values are not read.
     """
     if len(array.dims) < 2:
         return None
@@ -276,7 +277,7 @@ def _of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Lev
     if dims == (y, x) and {"X", "Y"} <= steps.keys():
         size = math.hypot(*steps["Y"]), math.hypot(*steps["X"])
 
-    # 2. The array along these.
+    # 2. Shape and chunks along the dimensions of the grid.
     rows, columns = map(array.dims.index, dims)
     chunks = array.template.encoding.get("chunks") or array.shape
     findings = array.interpretation.findings
@@ -293,7 +294,8 @@ def _of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Lev
         orders=(array.dims,),
     )
 
-    # 3. What STAC says of it, where that is assumed. A unit that no coordinate says is that of the CRS.
+    # 3. Else the cell size by a transform of STAC, where that is assumed. A unit that no coordinate has is that
+    #    of the CRS.
     if size is None:
         written = transform_of_stac(array.node, array.document.attributes, level.shape)
         if written is None or STAC not in assumed:
@@ -306,10 +308,13 @@ def _of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Lev
     return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
 
 
-def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> Iterable[Level]:
-    """Return levels, with the size of cells that they have by that of the levels they are derived from.
+def _with_derived_sizes(
+    group: Node, layout: Layout, levels: Mapping[str, Level]
+) -> Iterable[Level]:
+    """Return levels, their cell sizes completed by the scales that derive them from other levels.
 
-    Those may not be there: then the numbers are taken to stand in the order of the axes of one that is.
+    In topological order from levels of known size. A level that is not there, but lies between two that are,
+    takes the axes of any level that is there.
     """
     found = dict(levels)
     any_grid = next((level for level in levels.values() if level.dims), None)
@@ -321,7 +326,7 @@ def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> I
         source = layout.items[asset].derived_from
         derived[layout.base if source is None else asset_path(source)].append(asset)
     sources = list(sizes)
-    for source in sources:  # which grow
+    for source in sources:  # grows by each level whose size becomes known
         (y, x), unit = sizes[source]
         for asset in derived.pop(source, ()):
             relation, level = layout.items[asset].transform, found.get(asset)
@@ -345,7 +350,7 @@ def _with_derived(group: Node, layout: Layout, levels: Mapping[str, Level]) -> I
 
 
 def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupError:
-    """Return the error of a group that is no pyramid, which says what it has."""
+    """Return the error of a group that is no pyramid, which lists pyramids near it, or its groups."""
     if layout is not None:
         message = _("Group {group}: none of the levels that its layout names is there: {levels}")
         levels = listed([str(group.child(asset)) for asset in layout.items])
