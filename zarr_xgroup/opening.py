@@ -15,7 +15,7 @@ from zarr_xgroup.datasets.align import align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.undeclared import lacks
+from zarr_xgroup.datasets.undeclared import undeclared_findings
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
@@ -86,8 +86,8 @@ class Opening:
             plans = deque(planning.plan_tree(with_indexes=with_indexes, is_tree=is_tree))
         above = (tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
-        found = planning.undeclared(plans, is_tree=is_tree)
-        lacking = list(lacks(found, planning.assumed_by_auto))
+        found = planning.undeclared_data_arrays(plans, is_tree=is_tree)
+        lacking = list(undeclared_findings(found, planning.assumed_by_auto))
 
         builder = Builder(plans, planning, with_indexes=with_indexes)
         datasets: dict[str, xr.Dataset] = {}

@@ -28,7 +28,7 @@ from zarr_xgroup.datasets.pyramids import (
     no_pyramid,
     pyramid_of,
 )
-from zarr_xgroup.datasets.undeclared import Undeclared, undeclared
+from zarr_xgroup.datasets.undeclared import Undeclared, undeclared_data_arrays
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
@@ -120,9 +120,11 @@ class Planning:
         """Tell whether the user asked for a group: with a pattern only the groups that match, not those above them."""
         return self.library.pattern is None or self.library.pattern.matches(group.path)
 
-    def undeclared(self, plans: Collection[GroupPlan], *, is_tree: bool) -> Iterator[Undeclared]:
-        """Yield the arrays without a principal convention in the groups asked for."""
-        found = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
+    def undeclared_data_arrays(
+        self, plans: Collection[GroupPlan], *, is_tree: bool
+    ) -> Iterator[Undeclared]:
+        """Yield the undeclared data arrays of the groups asked for."""
+        found = undeclared_data_arrays(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
         return (array for array in found if self.asks_for(array.node.group))
 
     def pyramid(self) -> Pyramid:
@@ -187,7 +189,9 @@ class Planning:
             # Exactly the conventions that the warning of an open without "auto" would suggest.
             self.assumed -= {AUTO}
             plans = plan_groups(self._interpreted(groups), self.factory)
-            lacking = undeclared(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
+            lacking = undeclared_data_arrays(
+                plans, self.tree, assumed=self.assumed, is_tree=is_tree
+            )
             self.assumed_by_auto = in_handler_order(
                 name for array in lacking for name in array.assumable
             )

@@ -1,4 +1,4 @@
-"""Arrays of data without a principal convention: which, what they lack, and the option that would help."""
+"""Data arrays without a principal convention: which, what they lack, and the option that would help."""
 
 from __future__ import annotations
 
@@ -28,49 +28,58 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import printable
 
-#: How long the warning may be, how many of the arrays it names, and with how many letters.
+#: How many letters the warning may have, how many of the arrays it names, and how many letters of each.
 _LONGEST, _NAMED_EXAMPLES, _LONGEST_PATH = 400, 3, 45
 
 
 @dataclass(frozen=True)
 class Undeclared:
-    """An array that follows no principal convention, and lacks coordinates or a CRS."""
+    """A data array that no principal convention applies to, and that lacks coordinates or a CRS."""
 
     node: Node
     ndim: int
     #: The dimensions without a coordinate.
     bare: tuple[str, ...]
-    #: Why what it or its group declares does not count, "" if they declare nothing.
+    #: Why a declaration of the array or of its group does not count, "" if there is none.
     why: str = ""
-    #: The conventions whose marks it has: assumed, they would give what it lacks.
+    #: The conventions whose marks the array has: assumed, they would give the coordinates or the CRS.
     assumable: tuple[str, ...] = ()
-    #: What its group declares, though it does not apply to the array.
+    #: The principal convention that its group declares, though it does not apply to the array.
     principal: Handler | None = None
 
 
-def undeclared(
+def undeclared_data_arrays(
     plans: Collection[GroupPlan],
     tree: Tree,
     *,
     assumed: Collection[str] = (),
     is_tree: bool = False,
 ) -> Iterator[Undeclared]:
-    """Yield the arrays of data without a principal convention that lack something as they are planned.
+    """Yield the data arrays that no principal convention applies to, and that lack coordinates or a CRS.
 
-    Not coordinates, nor arrays that others or the group's ``coordinates`` refer to. Of a group that
-    declares a principal convention, only grids that have none along one of their last two dimensions.
+    Left out are arrays
 
-    `assumed` conventions would not help. In a tree (`is_tree`), groups have the coordinates of their parents,
-    and plans come parents first.
+    - that another array, or the group's ``coordinates``, refers to;
+    - that are coordinates of their group's Dataset;
+    - along just one dimension of an array that is opened without something: they may be its coordinate;
+    - of a group that declares a principal convention, unless they are grids and one of their last two
+      dimensions has no coordinate;
+    - of other groups, if their dimensions have coordinates and no convention's marks show that it would help.
+
+    Parameters
+    ----------
+    plans : collection of GroupPlan
+        The groups as they are planned; in a tree, parents first.
+    tree : Tree
+        Knows the documents.
+    assumed : collection of str
+        The conventions that the user assumes: these would not help.
+    is_tree : bool
+        Whether groups inherit the coordinates of their parents, as in `xarray.DataTree`.
     """
     if all(array.has_principal for plan in plans for array in plan.reading.arrays):
         return
-    referred: set[Node] = set()
-    for plan in plans:
-        referred.update(_named(plan.node, _attributes(plan.node, tree), tree))
-        for array in plan.reading.arrays:
-            referred.update(_named(plan.node, array.document.attributes, tree))
-            referred.update(node for node, _attributes_said in array.said_of_arrays())
+    referred = _referred_arrays(plans, tree)
     known = {plan.node: plan for plan in plans if is_tree}
     for plan in plans:
         group = _attributes(plan.node, tree)
@@ -78,18 +87,10 @@ def undeclared(
         parents = [known[node] for node in plan.node.ancestors() if node in known]
         bare = without_coordinate(plan, tree, parents)
         coordinates = {it.stored for it in plan.variables if _is_coordinate(it)}
-        # What lies along a dimension of an array that is told to be opened without something may be just that.
-        problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
-        incomplete = {path for finding in problems for path in finding.arrays}
-        lost = {
-            (dim,)
-            for array in plan.reading.arrays
-            if array.has_principal and str(array.node) in incomplete
-            for dim in array.dims
-        }
+        incomplete = _dims_of_incomplete(plan)
         for array in plan.reading.arrays:
             node, dims, ndim = array.node, bare.get(array.node, ()), len(array.dims)
-            is_secondary = node in referred or node in coordinates or array.dims in lost
+            is_secondary = node in referred or node in coordinates or array.dims in incomplete
             if array.has_principal or is_secondary:
                 continue
             if principal is not None:
@@ -99,23 +100,54 @@ def undeclared(
             names, failure = _marks(plan, array, dims, tree)
             assumable = tuple(name for name in names if name not in assumed)
             if dims or assumable:
+                own = array.document.attributes
                 reasons = (
                     (place, why_not_declared(attributes))
-                    for place, attributes in ((node, array.document.attributes), (plan.node, group))
+                    for place, attributes in ((node, own), (plan.node, group))
                 )
                 why = next((f"{place}: {reason}" for place, reason in reasons if reason), failure)
                 yield Undeclared(node, ndim, dims, why, assumable)
 
 
+def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
+    """Return the arrays that CF attributes of groups and arrays name, and those that conventions refer to."""
+    referred: set[Node] = set()
+    for plan in plans:
+        referred.update(_arrays_named(plan.node, _attributes(plan.node, tree), tree))
+        for array in plan.reading.arrays:
+            referred.update(_arrays_named(plan.node, array.document.attributes, tree))
+            referred.update(node for node, _attributes_said in array.said_of_arrays())
+    return referred
+
+
+def _dims_of_incomplete(plan: GroupPlan) -> set[tuple[str]]:
+    """Return the dimensions, each alone, of arrays that a principal convention applies to but not in full.
+
+    What they are opened without, as findings tell, may be a coordinate along one of these dimensions.
+    """
+    problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
+    incomplete = {path for finding in problems for path in finding.arrays}
+    return {
+        (dim,)
+        for array in plan.reading.arrays
+        if array.has_principal and str(array.node) in incomplete
+        for dim in array.dims
+    }
+
+
 def without_coordinate(
     plan: GroupPlan, tree: Tree, parents: Iterable[GroupPlan]
 ) -> dict[Node | None, tuple[str, ...]]:
-    """Return the dimensions along which there is no coordinate, of each array of a group."""
+    """Return the dimensions without a coordinate of each array of a group, by the array's node.
+
+    A dimension has one if a coordinate, or an array that ``coordinates`` or ``bounds`` name, lies along it;
+    or if a parent has an index of its name, and the dimension with the same size.
+    """
     named: set[Node] = set()
     of_arrays = [array.document.attributes for array in plan.reading.arrays]
     for attributes in (_attributes(plan.node, tree), *of_arrays):
         naming = {key: attributes.get(key) for key in ("coordinates", *BOUNDARIES)}
-        named.update(_named(plan.node, naming, tree))
+        named.update(_arrays_named(plan.node, naming, tree))
     along = {
         dim
         for variable in plan.variables
@@ -137,14 +169,15 @@ def without_coordinate(
 def _marks(
     plan: GroupPlan, array: ArrayReading, bare: tuple[str, ...], tree: Tree
 ) -> tuple[list[str], str]:
-    """Return the conventions whose marks an array has of what it lacks, and how a handler failed to tell.
+    """Return the conventions whose marks an array has, if these would give it the coordinates or CRS it lacks.
 
-    Looked at are its attributes, those of its group, of its grid mapping variables, and ``multiscales`` of
-    the group above.
+    Marks are in the attributes of the array, of its group, of its grid mapping variables, and in
+    ``multiscales`` of the group above. The second value says how a handler failed to look for its marks,
+    "" if none did.
     """
     group, attributes = plan.node, array.document.attributes
     layout = _attributes(group.group, tree).get(LAYOUT.key)
-    mappings = _named(group, {"grid_mapping": attributes.get("grid_mapping")}, tree)
+    mappings = _arrays_named(group, {"grid_mapping": attributes.get("grid_mapping")}, tree)
     places = [
         attributes,
         _attributes(group, tree),
@@ -163,8 +196,8 @@ def _marks(
     return seemingly_meant(places, above, around, has_crs=has_crs)
 
 
-def _named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
-    """Yield the arrays that CF attributes of a group or its arrays name."""
+def _arrays_named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
+    """Yield the arrays that names and paths in CF attributes of a group, or of an array in it, lead to."""
     for _key, name in names_by_key(attributes):
         for path in candidate_paths(name, group.path):
             document = tree.known(node := Node(group.store, path))
@@ -174,41 +207,44 @@ def _named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[N
 
 
 def _attributes(node: Node, tree: Tree) -> Mapping[str, Any]:
+    """Return the attributes of a node, {} if its document is not known."""
     document = tree.known(node)
     return {} if document is None else document.attributes
 
 
 def _sizes(plan: GroupPlan) -> dict[str, int]:
-    """Return the sizes of the dimensions of a group's arrays."""
+    """Return the sizes of the dimensions of a group's arrays, by name in the Dataset."""
     arrays = plan.reading.arrays
     return {dim: n for array in arrays for dim, n in zip(array.dims, array.shape, strict=True)}
 
 
 def _is_index(variable: PlannedVariable) -> bool:
-    """Tell whether a variable is the coordinate of a dimension."""
+    """Tell whether xarray makes an index of a variable: it is one-dimensional, with the name of its dimension."""
     return variable.dims == (variable.name,)
 
 
 def _is_coordinate(variable: PlannedVariable) -> bool:
+    """Tell whether a variable is a coordinate of the Dataset, by a convention or by its name."""
     return variable.is_coordinate or _is_index(variable)
 
 
-# What is told of them.
+# Findings about these arrays.
 
 
-def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[Finding]:
-    """Yield what grids lack to follow what their group declares, and one finding about all other arrays.
+def undeclared_findings(
+    found: Iterable[Undeclared], taken: Collection[str] = ()
+) -> Iterator[Finding]:
+    """Yield a finding for each grid that its group's convention does not apply to, and one about all other arrays.
 
-    It is never long. It ends with the option to write, else says why a declaration does not count.
-
-    `taken` are the conventions that were assumed for their marks.
+    The text of that one is never long. It ends with the option `assume_conventions` to write, or else says why
+    a declaration does not count. `taken` are the conventions that ``assume_conventions="auto"`` assumed.
     """
     others = []
     for array in found:
         if array.principal is None:
             others.append(array)
         else:
-            yield _lacking(array, array.principal)
+            yield _not_applying(array, array.principal)
     ending = _("assume_conventions='auto' took {names}").format(names=", ".join(taken))
     if not taken:
         ending = next((array.why for array in others if array.why), "")
@@ -238,22 +274,22 @@ def lacks(found: Iterable[Undeclared], taken: Collection[str] = ()) -> Iterator[
         yield report(Topic.NO_PRINCIPAL, Place("/"), ending, arrays=())
 
 
-def forgotten(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
-    """Yield what to mend of grids without coordinates in groups of which other arrays have some."""
+def forgotten_declarations(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
+    """Yield mistakes of grids without coordinates whose group, or other arrays of it, declare a principal convention."""
     for group, arrays in groupby(found, lambda array: array.node.group):
         documents = tree.arrays(group).values()
         is_declared = any(declared_principal(document.attributes) for document in documents)
         for array in arrays:
             if array.principal is not None:
-                yield _lacking(array, array.principal)
+                yield _not_applying(array, array.principal)
             elif is_declared and array.bare and array.ndim > 1:
                 text = "declares no principal convention, as others of the group do: no coordinates"
                 remedy = 'write "zarr_conventions", and what it declares, as the others have it'
                 yield report(Topic.NO_PRINCIPAL, array.node, text, remedy)
 
 
-def _lacking(array: Undeclared, principal: Handler) -> Finding:
-    """Return what a grid lacks to follow what its group declares."""
+def _not_applying(array: Undeclared, principal: Handler) -> Finding:
+    """Return the finding that says why the convention that its group declares does not apply to a grid."""
     try:
         with containing():
             lack = principal.why_not()

@@ -1,8 +1,8 @@
 """The tree of documents: all that is known of the stores of an open.
 
-Interpretation asks it, and nothing else. What it does not know it takes for absent, and takes down
-that it was asked for: whoever asked for an answer (`zarr_xgroup.storage.library.Library.ask`) throws
-that away then, has all that was taken down read at once, and asks again.
+Interpretation asks the tree, and nothing else. A document that is not known yet the tree takes for absent,
+and notes in `Tree.lacking` that it was asked for. `zarr_xgroup.storage.library.Library.ask` throws away an
+interpretation in which something was lacking, reads all that was noted at once, and interprets again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from zarr_xgroup.metadata.paths import (
 
 T = TypeVar("T")
 
-#: How many groups without a document of their own a node may be in, one in the other; and how many there
-#: may be for each node that is written, of hundreds of thousands of which each is in others.
+#: How many groups without a document of their own a path of consolidated metadata may add, one in the other;
+#: and how many all paths may add together, for each node that is written. This guards against metadata of
+#: hostile, very deep paths: the paths of the groups take room quadratic in the depth.
 _MOST_IMPLIED = 100
 _IMPLIED_BY_EACH = 4
 
 
 @dataclass(frozen=True)
 class KnownStore:
-    """A store of an open, as far as metadata are concerned.
+    """What the tree knows of a store of an open.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class KnownStore:
     can_have : callable
         Tells whether a path can be that of a node of the store.
     consolidated_at : str or None
-        The path of the group whose consolidated metadata say all there is below it.
+        The path of the group whose consolidated metadata say all there is below it, None if there is none.
     """
 
     name: str
@@ -56,21 +57,22 @@ class KnownStore:
     consolidated_at: str | None = None
 
     def is_consolidated(self, path: str) -> bool:
-        """Tell whether consolidated metadata say what there is at a path."""
+        """Tell whether consolidated metadata say which node there is at a path, or that there is none."""
         return self.consolidated_at is not None and is_below(path, self.consolidated_at)
 
 
 class Lack(NamedTuple):
-    """What was asked for and is not known.
+    """A document, the members of a group, or another store: asked for, and not known yet.
 
     Attributes
     ----------
     node : Node
         The node.
     of_members : bool
-        Whether it is a group of which the members are not known, or else its document.
+        Whether the names of its members are not known, or else its document.
     uri : str or None
-        If not None, the node is in the store that its own one calls by this URI.
+        If not None, the store at this URI is not open yet, to which a reference in the node's store leads;
+        the path of the node is one in that other store.
     """
 
     node: Node
@@ -79,20 +81,21 @@ class Lack(NamedTuple):
 
 
 class Tree:
-    """All that is known of documents, by node. Only the code that reads adds to it (methods `learn_*`).
+    """The documents of nodes as far as they were read. Only the code that reads adds to it (methods `learn_*`).
 
     Attributes
     ----------
     stores : list of KnownStore
         The stores, by number; 0 is the one that is opened.
     lacking : list of Lack
-        What was asked for and not known, in the order in which it was asked for: one more whenever an
-        answer is not to be kept.
+        What was asked for and not known, in the order in which it was asked for. An answer during which
+        this grew was made without all documents, and must not be kept.
     problems : dict of Node to XGroupError
         What is wrong with nodes that exist: such a node has no document, or one without attributes
         if only these cannot be understood, or (a group) no members.
     links : dict
-        Where a URI that is written in a store leads, or why it leads nowhere, by both.
+        By the number of a store and a URI that is written in it: the root that this leads to, or why it
+        leads nowhere.
     """
 
     def __init__(self) -> None:
@@ -100,44 +103,48 @@ class Tree:
         self.lacking: list[Lack] = []
         self.problems: dict[Node, XGroupError] = {}
         self.links: dict[tuple[int, str], Node | XGroupStoreError] = {}
+        #: The nodes with problems, by themselves and by the group that they are in.
         self._problems_near: defaultdict[Node, list[Node]] = defaultdict(list)
         self._pool = Pool()
-        #: None for a node that is not there, or cannot be used; what is consolidated is decoded late.
+        #: None for a node that is not there, or cannot be used. A consolidated document stays JSON text
+        #: until it is asked for: most are not.
         self._nodes: dict[Node, Document | Found | Text | None] = {}
-        #: The names of the nodes in a group, None if nobody can list it; and all that a listing of it has.
+        #: The names of the nodes in a group, None if it cannot be listed; and all names in a listing of it,
+        #: be they of nodes or not.
         self._members: dict[Node, list[str] | None] = {}
         self._listed: dict[Node, frozenset[str]] = {}
-        self._deepest = 0
-        self._places: defaultdict[tuple[int, str], list[Node]] | None = None
+        self._deepest_listed = 0
+        #: The groups that have a node of a name, by store and name; None if it is to be worked out anew.
+        self._groups_by_member: defaultdict[tuple[int, str], list[Node]] | None = None
         self._of_members: dict[tuple[Any, Node], Any] = {}
 
     # What interpretation asks.
 
     def document(self, node: Node) -> Document | None:
-        """Return the document of a node, None if there is no node that can be used, or it is not known."""
+        """Return the document of a node; None if there is none that can be used, or if it is not known, which is noted."""
         document = self.known(node)
         if document is None and not self.is_known(node):
             self.lacking.append(Lack(node))
         return document
 
     def known(self, node: Node) -> Document | None:
-        """Return the document of a node as far as it is known: nothing is taken down."""
+        """Return the document of a node, None also if it is not known: that is not noted as lacking."""
         found = self._nodes.get(node)
         if found is None or isinstance(found, Document):
             return found
         return self.learn_node(node, found)
 
     def is_known(self, node: Node) -> bool:
-        """Tell whether it is known what there is at a node, be it nothing.
+        """Tell whether the document of a node, or that there is none, is known.
 
-        There is nothing at what cannot be the path of a node: a store is never asked for it.
+        There is none at a path that no node of the store can have: the store is never asked for it.
         """
         if node in self._nodes or self.is_consolidated(node) or self._is_ruled_out(node):
             return True
         return not self.stores[node.store].can_have(node.path) or "\0" in node.path
 
     def is_answered(self, lack: Lack) -> bool:
-        """Tell whether it is known by now what there is instead of a lack."""
+        """Tell whether what was lacking is known by now."""
         if lack.uri is not None:
             return (lack.node.store, lack.uri) in self.links
         if lack.of_members:
@@ -145,19 +152,20 @@ class Tree:
         return self.is_known(lack.node)
 
     def _is_ruled_out(self, node: Node) -> bool:
-        """Tell whether a listing shows that there is no such node: it lacks it, or a group above it."""
+        """Tell whether the listing of a group shows that a node cannot be there: it has not the next name of its path."""
         last = node.name
         if last not in self._listed.get(node.group, (last,)):
             return True
+        # From the root on, but no deeper than groups were listed: paths may be very long.
         group = Node(node.store, "")
-        for name in node.path.split("/", self._deepest + 1)[: self._deepest + 1]:
+        for name in node.path.split("/", self._deepest_listed + 1)[: self._deepest_listed + 1]:
             if name and name not in self._listed.get(group, (name,)):
                 return True
             group = group.child(name)
         return False
 
     def names(self, group: Node) -> list[str]:
-        """Return the names of the nodes directly in a group, sorted; none if nobody can list it."""
+        """Return the names of the nodes directly in a group, sorted; [] if it cannot be listed, or is not known yet."""
         if group not in self._members and not self.is_consolidated(group):
             self.lacking.append(Lack(group, of_members=True))
         return self._members.get(group) or []
@@ -173,7 +181,7 @@ class Tree:
         return [name for name, document in members if document and not document.is_array]
 
     def of_members(self, group: Node, function: Callable[[Tree, Node], T]) -> T:
-        """Return the result of a function of the members of a group: it is called once they are known."""
+        """Return the result of a function of the members of a group, which is kept once nothing was lacking for it."""
         key = function, group
         if key not in self._of_members:
             before = len(self.lacking)
@@ -185,7 +193,7 @@ class Tree:
         return known
 
     def subtree(self, group: Node, but_for: Container[Node] = ()) -> Iterator[Node]:
-        """Yield a group and all groups below it, parents first, but for some and what is below these."""
+        """Yield a group and all groups below it, breadth first, without those of `but_for` and what is below them."""
         queue = deque([group])
         while queue:
             parent = queue.popleft()
@@ -201,28 +209,28 @@ class Tree:
 
     def groups_with(self, store: int, name: str) -> list[Node]:
         """Return the groups of a store that are known to have a node of a name, sorted."""
-        if self._places is None:
-            self._places = defaultdict(list)
+        if self._groups_by_member is None:
+            self._groups_by_member = defaultdict(list)
             for group in sorted(self._members, key=lambda node: node.path):
                 for child in self._members[group] or ():
-                    self._places[group.store, child].append(group)
-        return self._places.get((store, name), [])
+                    self._groups_by_member[group.store, child].append(group)
+        return self._groups_by_member.get((store, name), [])
 
     def is_listed(self, group: Node) -> bool:
         """Tell whether the members of a group are known."""
         return self._members.get(group) is not None or self.is_consolidated(group)
 
     def is_consolidated(self, node: Node) -> bool:
-        """Tell whether consolidated metadata say what there is at a node."""
+        """Tell whether consolidated metadata say which node there is at a place, or that there is none."""
         return self.stores[node.store].is_consolidated(node.path)
 
     def foreign(self, store: int, uri: str, path: str) -> Node:
-        """Return the root of another store, called by a URI in a store, of which the node at a path is needed.
+        """Return the root that a URI leads to, written in a store for the node at a path in that other store.
 
         Raises
         ------
         XGroupStoreError
-            If it cannot be opened, or must not be, or that is not known.
+            If the other store cannot be opened, or must not be, or is not open yet, which is noted as lacking.
         """
         target = self.links.get((store, uri))
         if target is None:
@@ -232,23 +240,23 @@ class Tree:
             raise target
         return target
 
-    # Why something is not to be had.
+    # Why nodes cannot be used.
 
     def problem(self, node: Node) -> XGroupError | None:
-        """Return why a node, though it may be there, cannot be used."""
+        """Return why the document or the members of a node cannot be used, None if nothing is wrong with them."""
         problem = self.problems.get(node)
         if problem is None or not self.stores[node.store].is_foreign:
             return problem
         return self.read_problem(node.store, str(problem))
 
     def problems_near(self, group: Node) -> Iterator[tuple[Node, XGroupError]]:
-        """Yield what is wrong with a group and with the nodes directly in it, each with the node."""
+        """Yield the problems of a group and of the nodes directly in it, each after its node."""
         for node in dict.fromkeys(self._problems_near.get(group, ())):
             if node in self.problems:
                 yield node, self.problems[node]
 
     def read_problem(self, store: int, reason: str) -> XGroupStoreError:
-        """Return the error of something in a store that cannot be read."""
+        """Return an error that says for which reason a part of a store cannot be read, and names a foreign store."""
         known = self.stores[store]
         if not known.is_foreign:
             return XGroupStoreError(reason)
@@ -256,26 +264,26 @@ class Tree:
         return XGroupStoreError.of(known.name, message)
 
     def may_be_newer(self, node: Node) -> bool:
-        """Tell whether a node may be there though it is not known: consolidated metadata may be older than the store."""
+        """Tell whether a node may be there though consolidated metadata lack it: they may be older than the store."""
         store = self.stores[node.store]
         can_be_there = store.is_consolidated(node.path) and store.can_have(node.path)
         return can_be_there and not self._is_in_array(node)
 
     def _is_in_array(self, node: Node) -> bool:
-        """Tell whether a path leads into an array, of those that consolidated metadata say all about."""
+        """Tell whether the path of a node leads into an array."""
         for path in ancestor_paths(node.path):
             above = Node(node.store, path)
             document = self.known(above)
             if document is not None and document.is_array:
                 return True
             if document is None and self.is_consolidated(above):
-                return False  # nor is there anything below
+                return False  # a group that is not there has nothing below it
         return False
 
-    # What is read.
+    # What was read.
 
     def learn_node(self, node: Node, found: Found | Text) -> Document | None:
-        """Add the content of the metadata keys of a node, and return its document."""
+        """Add a node by the content of its metadata keys; return its document, None if there is none to be used."""
         zarr_format = self.stores[node.store].zarr_format
         document, problem = node_document(found, zarr_format, str(node), self._pool)
         self._nodes[node] = document
@@ -286,6 +294,10 @@ class Tree:
         return document
 
     def _learn_problem(self, node: Node, problem: XGroupError) -> None:
+        """Add the problem of a node, and index it by the node and its group: `problems_near` is asked for a group.
+
+        The node is a group itself if its own document or listing is what is wrong.
+        """
         if node not in self.problems:
             for group in {node, node.group}:
                 self._problems_near[group].append(node)
@@ -300,22 +312,29 @@ class Tree:
         nodes = sorted(name for name in names if self.known(group.child(name)) is not None)
         self._members[group] = nodes
         self._listed[group] = frozenset(names)
-        self._deepest = max(self._deepest, group.path.count("/") + 1)
-        self._places = None
+        self._deepest_listed = max(self._deepest_listed, group.path.count("/") + 1)
+        self._groups_by_member = None
 
     def learn_consolidated(self, root: Node, nodes: Mapping[str, Found | Text]) -> list[str]:
-        """Add what is consolidated at a group; each document is decoded when it is asked for.
+        """Add the consolidated metadata of a group; each document is decoded when it is asked for.
+
+        Parameters
+        ----------
+        root : Node
+            The group.
+        nodes : mapping of str to Found or Text
+            The content of the nodes' metadata keys, by path relative to the group.
 
         Returns
         -------
         list of str
-            Keys that cannot be those of nodes, which are left out.
+            The paths that are left out: no node can have them, or they are too deep.
         """
         store = self.stores[root.store]
         self.stores[root.store] = replace(store, consolidated_at=root.path)
         unusable = []
         known, read = {root.path}, set()
-        left = _MOST_IMPLIED + _IMPLIED_BY_EACH * len(nodes)
+        implied_left = _MOST_IMPLIED + _IMPLIED_BY_EACH * len(nodes)
         children: defaultdict[str, list[str]] = defaultdict(list)
         are_ordinary, above_all = are_ordinary_paths(nodes), f"{root.path}/" if root.path else ""
         for relative in sorted(nodes, key=len):  # groups before what is in them
@@ -329,12 +348,13 @@ class Tree:
                     continue
                 read.add(path)
             parent, _slash, name = path.rpartition("/")
+            # Groups above the node may have no document of their own.
             if parent not in known:
-                implied = _implied_groups(path, known, min(left, _MOST_IMPLIED))
+                implied = _implied_groups(path, known, min(implied_left, _MOST_IMPLIED))
                 if implied is None:
                     unusable.append(relative)
                     continue
-                left -= len(implied)
+                implied_left -= len(implied)
                 for group in implied:
                     above, _slash, last = group.rpartition("/")
                     children[above].append(last)
@@ -347,11 +367,11 @@ class Tree:
                 known.add(path)
         for parent, names in children.items():
             self._members[Node(root.store, parent)] = sorted(names)
-        self._places = None
+        self._groups_by_member = None
         return unusable
 
     def forget(self) -> None:
-        """Drop all that is known, now and not when Python next looks for cycles of objects."""
+        """Drop all that is known, to free its memory now and not when Python next looks for cycles of objects."""
         self._nodes.clear()
         self._members.clear()
         self._listed.clear()
@@ -360,19 +380,19 @@ class Tree:
         self.lacking.clear()
         self._problems_near.clear()
         self.links.clear()
-        self._pool, self._places = Pool(), None
+        self._pool, self._groups_by_member = Pool(), None
 
 
-def _implied_groups(path: str, known: Container[str], most: int) -> list[str] | None:
-    """Return groups without a document of their own, which only the paths of nodes in them show.
+def _implied_groups(path: str, known: Container[str], limit: int) -> list[str] | None:
+    """Return the groups above a path that are not known: they have no document, and only the path shows them.
 
-    None if there are too many: their paths could be far longer than all that is written.
+    The innermost is first. None if there are more than the limit, as in hostile, very deep paths.
     """
     groups: list[str] = []
     group = path.rpartition("/")[0]
     while group not in known and path not in known:
         groups.append(group)
-        if len(groups) > most:
+        if len(groups) > limit:
             return None
         group = group.rpartition("/")[0]
     return groups

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.undeclared import forgotten
+from zarr_xgroup.datasets.undeclared import forgotten_declarations
 from zarr_xgroup.findings import Finding, group_findings, wording
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import ReportOptions, with_report_options_shown
@@ -155,9 +155,9 @@ def _all_mistakes(
     found = group_findings([*found, *lost], by=_rule_and_text)
     yield from found
     # What an open finds and no rule has reported.
-    lacking = planned.undeclared(plans, is_tree=True)
+    lacking = planned.undeclared_data_arrays(plans, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in asked_for)
-    findings = chain(library.findings, of_plans, forgotten(lacking, tree))
+    findings = chain(library.findings, of_plans, forgotten_declarations(lacking, tree))
     yield from stores.mistakes_found_by_open(findings, found, checked)
     if tree.stores[0].consolidated_at is not None:
         # Consolidated metadata against the nodes' own documents.

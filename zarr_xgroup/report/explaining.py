@@ -24,7 +24,7 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
-from zarr_xgroup.datasets.undeclared import lacks, without_coordinate
+from zarr_xgroup.datasets.undeclared import undeclared_findings, without_coordinate
 from zarr_xgroup.findings import Place, by_cause
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
@@ -306,8 +306,8 @@ class _Explaining:
                 times = {key: value for key, value in times.items() if value is not None}
                 if reason := why_not_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
-        bare = planned.undeclared(self._plans.values(), is_tree=True)
-        findings.extend(lacks(bare, planned.assumed_by_auto))
+        bare = planned.undeclared_data_arrays(self._plans.values(), is_tree=True)
+        findings.extend(undeclared_findings(bare, planned.assumed_by_auto))
         for finding in by_cause(findings):
             kind = "" if finding.topic is None else finding.topic.value
             yield FoundProblem(

@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.registry import BUILT_IN
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
-from zarr_xgroup.datasets.undeclared import lacks, undeclared
+from zarr_xgroup.datasets.undeclared import undeclared_data_arrays, undeclared_findings
 from zarr_xgroup.findings import as_warnings
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
@@ -228,7 +228,7 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     plans = plan_groups(readings, factory)
     assert [plan.node for plan in plans] == groups
     findings = [finding for plan in plans for finding in plan.findings]
-    told = as_warnings([*findings, *lacks(undeclared(plans, tree))])
+    told = as_warnings([*findings, *undeclared_findings(undeclared_data_arrays(plans, tree))])
     assert all(str(warning) for warning in told)
     assert all(str(warning.error) for warning in told)
 

@@ -7,7 +7,7 @@ import xarray as xr
 
 from zarr_xgroup import XGroupNoPrincipalWarning
 from zarr_xgroup.datasets.planning import planning
-from zarr_xgroup.datasets.undeclared import undeclared
+from zarr_xgroup.datasets.undeclared import undeclared_data_arrays
 from zarr_xgroup.tests.builders import (
     Array,
     Contents,
@@ -62,7 +62,7 @@ def findings(
     store = memory_store(build(Group(members, attributes)))
     with planning(store, {"assume_conventions": assumed}) as planned:
         plans = planned.plan_tree(with_indexes=False)
-        found = list(undeclared(plans, planned.tree, assumed=assumed, is_tree=is_tree))
+        found = list(undeclared_data_arrays(plans, planned.tree, assumed=assumed, is_tree=is_tree))
     return {str(it.node): (it.why.partition(" in ")[0], it.bare, it.assumable) for it in found}
 
 
