@@ -90,7 +90,11 @@ class HandlerSet:
         return next(filter(None, found), ())
 
     def ask(self, view: ArrayView) -> Answer:
-        """Return what the handlers that apply to an array say of it together."""
+        """Return what the handlers that apply to an array say of it together.
+
+        One principal convention is asked, with the services and what these imply. Its rivals are reported, and
+        asked only for what breaks their own rules.
+        """
         active = [handler for handler in self._handlers if self._applies(handler, view)]
         principal, rivals = _principal_and_rivals(active, view)
         shared = frozenset[str]()
@@ -119,7 +123,7 @@ class HandlerSet:
         if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
             found.append(Interpretation(links=links_of(view, by_name=by_name)))
-        found += _broken_rules(view, rivals[1:])
+        found += _broken_rules(view, rivals[1:])  # the first of them is the principal one
 
         whole = _merged(view, found)
         read = [_own_reads(handler) for handler in {*active, *asked}]

@@ -365,7 +365,10 @@ class GroupPlanner:
         return sizes == declared
 
     def _own_array_of(self, coordinate: Coordinate, identity: Hashable, role: Role) -> str:
-        """Return the name of the group's array that serves as a coordinate, "" if it has to be another variable."""
+        """Return the name of the group's array that serves as a coordinate, "" if it has to be another variable.
+
+        The array becomes a coordinate of the Dataset, also if it cannot serve as this one.
+        """
         source = coordinate.source
         if not isinstance(source, Stored):
             return ""
@@ -381,7 +384,8 @@ class GroupPlanner:
             # 2. An array that another array refers to is a coordinate, also if only a part of it is selected.
             own.is_coordinate = True
             # 3. A dimension coordinate has to have the name of its dimension.
-            if source.dims == (coordinate.name,) != (own.name,):
+            is_dimension_coordinate = source.dims == (coordinate.name,)
+            if is_dimension_coordinate and own.name != coordinate.name:
                 return ""
         # 4. It serves only with its dimensions in their order; bounds, whatever the name of their last dimension.
         own_dims, dims = own.dims, source.dims

@@ -84,24 +84,24 @@ class Folding:
         Alike are those that hold the same, with other sizes perhaps.
         """
         children = self._children.get(group.path, ())
-        return self._folded(children, lambda child: self._likeness[child.path])
+        return self._folded(children, lambda child: self._content_numbers[child.path])
 
     @cached_property
-    def _likeness(self) -> dict[str, int]:
-        """The numbers of groups by path: one stands for what a group has in common with others."""
+    def _content_numbers(self) -> dict[str, int]:
+        """A number for each group, by path: groups with the same contents, subgroups included, have the same one."""
         numbered: dict[Hashable, int] = {}
-        likeness: dict[str, int] = {}
-        # Children before their parents: however deep a store is, nothing here calls itself.
+        found: dict[str, int] = {}
+        # Children before their parents, and no recursion: stores may be very deep.
         for group in reversed(self._found.groups):
             children = self._children.get(group.path, ())
             contents = (
                 tuple((array.name, array.dims, self._facts(array)) for array in group.arrays),
-                tuple((found.name, found.dims, found.kind) for found in group.coordinates),
-                tuple((child.name, likeness[child.path]) for child in children),
+                tuple((item.name, item.dims, item.kind) for item in group.coordinates),
+                tuple((child.name, found[child.path]) for child in children),
                 tuple(self.numbers.get(group.path, ())),
             )
-            likeness[group.path] = numbered.setdefault(contents, len(numbered))
-        return likeness
+            found[group.path] = numbered.setdefault(contents, len(numbered))
+        return found
 
     def _folded(
         self, items: Sequence[T], signature: Callable[[T], Hashable]

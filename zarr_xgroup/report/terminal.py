@@ -281,9 +281,13 @@ class _StoreTree:
         return self._with_details(label, details)
 
     def _with_details(self, label: Text, details: list[Text]) -> Wrapped:
-        """Return a label with details below it: of many the first, and the last, which leads to problems."""
+        """Return a label with details below it; of many, those in the middle are one line that counts them.
+
+        The last one stays: it names the problems.
+        """
         if (hidden := len(details) - _MOST_TOLD) > 0 and not self._is_whole:
-            details[_MOST_TOLD - 1 : -1] = [_more(hidden, "line", self._hint)]
+            hint = _more(hidden, "line", self._hint)
+            details = [*details[: _MOST_TOLD - 1], hint, details[-1]]
         return Wrapped(label, *details)
 
     def _about(self, path: str, origins: Sequence[object]) -> Iterator[Text]:

@@ -58,16 +58,17 @@ def ends_fetched(variable: xr.Variable, first: Any, last: Any) -> LazyArray:
         (0,) * variable.ndim: first,
         tuple(size - 1 for size in variable.shape): last,
     }
-    return LazyArray(partial(_read_but_ends, variable, ends), variable.shape, variable.dtype)
+    return LazyArray(partial(_read_unless_known, variable, ends), variable.shape, variable.dtype)
 
 
-def _read_but_ends(
-    variable: xr.Variable, ends: Mapping[tuple[int | None, ...], Any], key: tuple[Any, ...]
+def _read_unless_known(
+    variable: xr.Variable, known: Mapping[tuple[int | None, ...], Any], key: tuple[Any, ...]
 ) -> Any:
+    """Return the values at a key; of a single element that is known, by its position, without reading it again."""
     if not any(isinstance(part, np.ndarray) for part in key):
         read = [range(size)[part] for part, size in zip(key, variable.shape, strict=True)]
-        value = ends.get(tuple(map(_only, read)))
-        if value is not None:
+        value = known.get(tuple(map(_only, read)))
+        if value is not None:  # axes that were sliced keep a length of 1, integers drop theirs
             return np.broadcast_to(value, [1 for part in read if isinstance(part, range)]).copy()
     return variable[key].values
 
