@@ -1,180 +1,629 @@
-"""Names of dimensions that several arrays of a group have, with other coordinates."""
+"""What is attached to the arrays of a group: its name, its dimensions, and what the group has itself in its place.
 
-from typing import Any
+A handler of these tests says of arrays of the group `/g` what a row wants it to say; arrays of the group `/far`
+are elsewhere. Dimensions have names of one letter.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+from typing import Literal as OneOf
 
 import numpy as np
 import pytest
 import xarray as xr
+from zarr.storage import MemoryStore
 
-from zarr_xgroup import XGroupDimensionWarning
+import zarr_xgroup
+from zarr_xgroup.conventions import ConventionHandler, register
+from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
     build,
     declaring,
-    memory_store,
     opened_with_warnings,
+    recording_store,
 )
+from zarr_xgroup.tests.builders import stored as own
+from zarr_xgroup.tests.tables import check, rows, store_of
+from zarr_xgroup.variables.factory import VariableFactory
+from zarr_xgroup.variables.functions import Regular, RegularBounds
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Stored
+
+SIZES = {"y": 3, "z": 4}
+DAYS = {"units": "days since 2000-01-01"}
+HOURS = {"units": "hours since 2000-01-01"}
 
 
-def along_x(*values: float) -> Array:
-    """Return an array whose ``cs`` says values of `x`."""
-    axes = {"x": {"coordinates": [{"values": {"explicit": list(values)}}]}}
-    return Array(np.ones(2), ("x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
+class Says(ConventionHandler):
+    """Says of arrays of the group what a row wants it to say."""
+
+    tier: ClassVar[OneOf["principal", "service"]] = "service"
+    name = "says"
+    said: ClassVar[Mapping[str, Interpretation]] = {}
+
+    @classmethod
+    def applies(cls, array: ArrayView) -> bool:
+        return array.node.group.path == "g" and array.node.name in cls.said
+
+    def interpret(self, array: ArrayView) -> Interpretation:
+        return self.said[array.node.name]
 
 
-def array(dims: str, *conventions: str, **attributes: Any) -> Array:
-    """Return an array of two values along each dimension, which are named by one letter each."""
-    declared = declaring(*conventions) if conventions else {}
-    return Array(np.ones((2,) * len(dims)), tuple(dims), {**declared, **attributes})
+class Follows(Says):
+    """A principal convention that says nothing."""
+
+    tier = "principal"
+    name = "follows"
 
 
-def names_of(dataset: xr.Dataset) -> dict[str, Any]:
-    """Return what each variable names: its coordinates, or its grid mapping."""
-    encodings = {str(name): it.encoding for name, it in dataset.variables.items()}
-    return {
-        name: named
-        for name, encoding in encodings.items()
-        if (named := encoding.get("coordinates") or encoding.get("grid_mapping"))
-    } | {
-        str(name): it.attrs["grid_mapping"]
-        for name, it in dataset.variables.items()
-        if "grid_mapping" in it.attrs
-    }
+@pytest.fixture(autouse=True)
+def registered() -> None:
+    Says.said = Follows.said = {}
+    register(Says)
+    register(Follows)
 
 
-PROJECTED = {"proj:code": "EPSG:32633"}
-ROTATED = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0.5, 0, 0, 1, 0]}
+def array(dims: str = "", first: int = 0, /, **attributes: Any) -> Array:
+    """Return an array along dimensions that are two long but for those in `SIZES`."""
+    shape = [SIZES.get(dim, 2) for dim in dims]
+    numbers = first + np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    return Array(numbers, tuple(dims), attributes)
 
 
-@pytest.mark.parametrize(
-    ("members", "coordinates", "named", "text"),
-    [
-        pytest.param(
-            {"a": array("yx", "spatial", **ROTATED), "xc": array("yx")},
-            {"xc", "yc"},
-            {"a": "xc yc"},
-            "",
-            id="an own coordinate",
-        ),
-        pytest.param(
-            {
-                "a": array("yx", "proj", grid_mapping="crs", **PROJECTED),
-                "crs": Array(0, (), {"grid_mapping_name": "latitude_longitude"}),
-            },
-            {"crs"},
-            {"a": "crs"},
-            "",
-            id="a grid mapping of another CRS",
-        ),
-        pytest.param(
-            {"a": array("yx", "proj", grid_mapping="crs", **PROJECTED), "crs": Group()},
-            set(),
-            {"a": "crs"},
-            "",
-            id="a group instead of a grid mapping",
-        ),
-        pytest.param(
-            {"a": array("yx", "proj", grid_mapping="x", **PROJECTED)},
-            set(),
-            {"a": "x"},
-            "",
-            id="a dimension instead of a grid mapping",
-        ),
-    ],
-)
-def test_what_is_attached_has_which_name(
-    members: dict[str, Any], coordinates: set[str], named: dict[str, str], text: str
+#: The arrays of the group elsewhere.
+FAR = {
+    "x": array("x", 10),
+    "t": array("x", 20, **DAYS),
+    "z": array("z", 30),
+    "zz": array("z", 40),
+    "lon": array("yx", 50),
+    "tb": array("xn", 60),
+    "c": array("x", 70, bounds="tb", long_name="c", **DAYS),
+    "scalar": array("", 80),
+    "bad": Array([1.0, 2.0], ("x",), v3={"storage_transformers": [{"name": "nothing"}]}),
+}
+
+
+def far(name: str, called: str = "", dims: str | None = None, **others: Any) -> Coordinate:
+    """Return an array elsewhere as a coordinate."""
+    dims = "".join(map(str, FAR[name].dims or ())) if dims is None else dims
+    return Coordinate(called or name, Stored(Node(0, f"far/{name}"), tuple(dims)), **others)
+
+
+def here(name: str, dims: str = "x", called: str = "", **options: Any) -> Coordinate:
+    """Return an array of the group as a coordinate."""
+    return Coordinate(called or name, Stored(Node(0, f"g/{name}"), tuple(dims), **options))
+
+
+def values(name: str, *numbers: Any, dim: str = "", **others: Any) -> Coordinate:
+    """Return a coordinate with values that are written in the metadata."""
+    return Coordinate(name, Literal(np.array(numbers), (dim or name,)), **others)
+
+
+def made(name: str) -> Coordinate:
+    """Return a coordinate that a plug-in made."""
+    return Coordinate(name, HandlerVariable(xr.Variable("x", [1, 2]), ""))
+
+
+T, X, LON, CELLS = far("t"), far("x"), far("lon"), far("tb")
+
+
+#: What is said of an array by a value of a type.
+ROLES = {Link: "links", Crs: "crs", str: "geotransform", dict: "attributes"}
+
+
+def store_with(members: Mapping[str, Any]) -> MemoryStore:
+    """Return a store, and have the handler say what the members of its group do.
+
+    A member is an array, the dimensions of one, or either of these with what is said of it: coordinates, links,
+    a CRS, a geotransform, attributes, or that it follows a principal convention.
+    """
+    arrays: dict[str, Array | Group] = {}
+    said, following = {}, {}
+    for name, member in members.items():
+        of, *items = member if isinstance(member, tuple) else (member,)
+        arrays[name] = array(of) if isinstance(of, str) else of
+        parts: dict[str, Any] = {}
+        for item in items:
+            if isinstance(item, Coordinate):
+                parts["coordinates"] = (*parts.get("coordinates", ()), item)
+            elif item is Follows:
+                following[name] = Interpretation()
+            else:
+                parts[ROLES[type(item)]] = (item,) if isinstance(item, Link) else item
+        said[name] = Interpretation(**parts)
+    Says.said, Follows.said = said, following
+    return store_of(Group({"g": Group(arrays), "far": Group(FAR)}), consolidated=True)
+
+
+def line_of(members: Mapping[str, Any]) -> str:
+    """Return all variables of the group in a line: coordinates with their first values, then data; and what is told."""
+    dataset, told = opened_with_warnings(xr.open_dataset, store_with(members), group="g")
+    texts = {name: f"{name}({' '.join(it.dims)})" for name, it in dataset.variables.items()}
+    coords = [
+        f"{texts[it]}={str(dataset[it].values.flat[0])[:10]}" for it in sorted(dataset.coords)
+    ]
+    data = [texts[it] for it in sorted(dataset.data_vars)]
+    kinds = sorted(type(it).__name__[len("XGroup") : -len("Warning")] for it in told)
+    return "; ".join([", ".join(coords) or "-", ", ".join(data), *kinds])
+
+
+def dataset_of(members: Mapping[str, Any], **options: Any) -> xr.Dataset:
+    dataset: xr.Dataset
+    store = store_with(members)
+    dataset, _told = opened_with_warnings(xr.open_dataset, store, group="g", **options)
+    return dataset
+
+
+# Times.
+
+OWN_TIMES = {"t": array("x", bounds="b", **DAYS), "b": array("xn")}
+TIMES: dict[str, tuple[Any, str]] = {
+    "times by their units, with their bounds": (OWN_TIMES | {"c": "xn"}, "b t"),
+    "bounds with units of their own": (OWN_TIMES | {"b": array("xn", units="m")}, "t"),
+    "declared units": (OWN_TIMES | {"t": (array("x", bounds="b"), DAYS)}, "b t"),
+    "elsewhere": ({"a": ("x", replace(T, bounds=CELLS))}, "t tb"),
+    "units declared of what is elsewhere": ({"a": ("x", replace(X, attributes=DAYS))}, "x"),
+    "bounds by a path": (
+        {"t": (array("x", bounds="/far/tb", **DAYS), Link("bounds", "/far/tb", CELLS))},
+        "t tb",
+    ),
+    "own bounds of times elsewhere": (
+        {"a": ("x", replace(T, bounds=here("b", "xn"))), "b": "xn"},
+        "b t",
+    ),
+}
+
+
+@rows(TIMES, "members, times")
+def test_what_is_decoded_as_times(members: Any, times: str) -> None:
+    found = {name for name, it in dataset_of(members).variables.items() if it.dtype.kind == "M"}
+    assert found == set(times.split())
+
+
+def test_bounds_of_dropped_times_are_decoded_unless_they_are_elsewhere() -> None:
+    assert dataset_of(OWN_TIMES, drop_variables=["t"])["b"].dtype.kind == "M"
+    members = {"t": array("x", bounds="tb", **DAYS), "a": ("x", CELLS)}
+    assert dataset_of(members, drop_variables=["t"])["tb"].dtype.kind == "i"
+
+
+NOLEAP = {**DAYS, "calendar": "noleap"}
+UNITS: dict[str, tuple[Any, list[Any], dict[str, Any]]] = {
+    "two units": ({}, [DAYS, HOURS, DAYS], {"c": DAYS, "g_c": HOURS}),
+    "a calendar, too": ({}, [DAYS, NOLEAP, HOURS], {"c": DAYS, "g_c": NOLEAP, "g_c_1": HOURS}),
+    "none, then units of time": ({}, [{}, DAYS, {}], {"c": DAYS}),
+    "none after units of time": ({}, [DAYS, {}, DAYS], {"c": DAYS}),
+    "other units before those of time": ({}, [{"units": "m"}, DAYS, {}], {"c": {"units": "m"}, "g_c": DAYS}),
+    "two that are not of time": ({}, [{"units": "m"}, {"units": "km"}, {}], {"c": {"units": "m"}}),
+    "units of its own": (DAYS, [DAYS, HOURS, {}], {"c": DAYS}),
+}  # fmt: skip
+
+
+@rows(UNITS, "attributes, declared, expected")
+def test_numbers_that_are_declared_to_be_different_times_are_several_variables(
+    attributes: Any, declared: list[Any], expected: dict[str, Any]
 ) -> None:
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert set(dataset.coords) == coordinates
-    assert names_of(dataset) == named
-    assert [str(warning).partition(" here")[0] for warning in told] == ([text] if text else [])
+    said = (replace(here("c"), attributes=each) for each in declared)
+    members = {name: ("x", each) for name, each in zip("abd", said, strict=True)}
+    dataset = dataset_of({**members, "c": array("x", **attributes)}, decode_times=False)
+    found = {
+        str(name): {key: it.attrs[key] for key in ("units", "calendar") if key in it.attrs}
+        for name, it in dataset.variables.items()
+        if name not in members
+    }
+    assert found == expected
 
 
-def test_an_array_that_is_not_wanted_is_no_coordinate() -> None:
-    places = {"x": {"node": "lon"}, "y": {"node": "lat"}}
-    located = array("yx", "geolocation", geolocation={"geodetic": places})
-    store = memory_store(build(Group({"a": located, "lon": array("yx"), "lat": array("yx")})))
-    dataset, told = opened_with_warnings(xr.open_dataset, store, drop_variables="lon")
-    assert (set(dataset.variables), told) == ({"a", "lat"}, [])
+# Names.
+
+NAMES: dict[str, tuple[Any, Coordinate, str]] = {
+    "that which is wanted": ({}, far("x", "c"), "c"),
+    "an array has it": ({"c": "y"}, far("x", "c"), "far_c"),
+    "a group has it": ({"c": Group()}, far("x", "c"), "far_c"),
+    "an array has that with the path, too": ({"c": "y", "far_c": "y"}, far("x", "c"), "far_c_1"),
+    "written in the metadata": ({"c": "y"}, values("c", 1, 2, dim="x"), "g_c"),
+    "with a slash": ({}, far("x", "p/q"), "far_p_q"),
+    "a scalar called as a dimension": ({}, far("scalar", "y"), "far_y"),
+    "a coordinate called as another dimension": ({}, far("x", "y"), "far_y"),
+    "a 2-D one called as a dimension": ({}, far("lon", "y"), "far_y"),
+    "made by a plug-in beside an array": ({"c": "y"}, made("c"), "g_c"),
+    "made by a plug-in beside an array that is as long": ({"c": "x"}, made("c"), "g_c"),
+}  # fmt: skip
 
 
-def test_an_array_does_not_lie_along_the_coordinate_that_another_one_brought() -> None:
-    far = Group({"x": Array([5.0, 6.0], ("x",))})
-    brings = Array(np.ones(3), ("t",), declaring("ref", other={"node": "/far/x"}))
-    members = {"a": brings, "b": along_x(1, 2), "c": along_x(1, 2)}
-    store = memory_store(build(Group({"g": Group(members), "far": far})))
+@rows(NAMES, "members, coordinate, name")
+def test_what_a_coordinate_is_called(members: Any, coordinate: Coordinate, name: str) -> None:
+    store = store_with({"a": ("yx", coordinate), **members})
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
-    dims = {name: it.dims for name, it in dataset.variables.items()}
-    assert dims == {"a": ("t",), "b": ("x_b",), "c": ("x_b",), "x": ("x",), "x_b": ("x_b",)}
-    assert dataset["b"].coords["x_b"].values.tolist() == [1, 2]
-    (warning,) = told
-    assert type(warning) is XGroupDimensionWarning
-    assert warning.paths == ("/g/b", "/g/c")
+    assert dataset.coords[name].dims == coordinate.source.dims
+    assert dataset.variables.keys() - {"a", *members} == {name}
+    assert len(told) == (name != coordinate.name)
 
 
-@pytest.mark.parametrize("name", ["a", "z"], ids=["before it", "after it"])
-def test_an_array_stays_along_its_dimension_where_its_own_coordinates_are(name: str) -> None:
-    """What refers to it along another dimension gets it beside."""
-    sets = [{"values": {"explicit": [1]}}, {"values": {"external": {"node": "t"}}, "name": "t"}]
-    refers = declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": sets}}}]})
-    places = {"x": {"node": "/far/u"}, "y": {"node": "/far/u"}}
-    located = declaring("geolocation", geolocation={"planar": places})
-    members = {name: Array(np.ones(1), ("x",), refers), "t": Array([7.0], ("t",), located)}
-    far = Group({"u": Array([1.0], ("t",))})
-    store = memory_store(build(Group({"g": Group(members), "far": far})))
-    dataset, _told = opened_with_warnings(xr.open_dataset, store, group="g")
-    dims = {name: it.dims for name, it in dataset.variables.items()}
-    assert dims == {name: ("x",), "t": ("t",), "x": ("x",), "u": ("t",), "g_t": ("x",)}
-    assert dataset[name].coords["g_t"].values.tolist() == [7.0]
+NAMED: dict[str, tuple[Any, str]] = {
+    "not itself": ({"a": ("yx", here("a", "yx"), here("b", "yx")), "b": "yx"}, "b"),
+    "not that of a dimension": ({"a": ("yx", X, LON)}, "lon"),
+    "not what lies along other dimensions": ({"a": ("x", LON, far("x", "c"))}, "c"),
+    "a scalar": ({"a": ("x", far("scalar"))}, "scalar"),
+}
 
 
-def test_coordinates_lie_along_the_dimensions_of_what_refers_to_them() -> None:
-    """Data that have other coordinates themselves, and so other dimensions, stay as they are."""
-    places = {"x": {"node": "lon"}, "y": {"node": "lon"}}
-    grid = {"x": {"coordinates": [{"values": {"explicit": [1, 2]}}]}}
-    other = {"x": {"coordinates": [{"values": {"explicit": [3, 4]}}]}}
-    located = {"cs": {"crs": [{"axes": grid}]}, "geolocation": {"geodetic": places}}
-    members = {
-        "a": array("yx", "cs", "geolocation", **located),
-        "lon": array("yx", "cs", cs={"crs": [{"axes": other}]}),
-    }
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert dataset["lon"].dims == ("y", "x_lon")
-    assert "standard_name" not in dataset["lon"].attrs
-    assert dataset["a"].coords["lon_1"].dims == ("y", "x")
-    assert dataset["lon_1"].attrs["standard_name"] == "longitude"
+@rows(NAMED, "members, named")
+def test_coordinates_that_the_encoding_names(members: Any, named: str) -> None:
+    assert dataset_of(members)["a"].encoding["coordinates"] == named
 
 
-def test_what_a_convention_says_goes_before_the_coordinate_of_a_group_above() -> None:
-    axes = {"x": {"coordinates": [{"values": {"explicit": [1, 2]}}]}}
-    declared = Array(np.ones(2), ("/x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
-    above: dict[str, Group | Array] = {"x": Array([5.0, 6.0], ("x",)), "g": Group({"a": declared})}
-    dataset, told = opened_with_warnings(
-        xr.open_dataset, memory_store(build(Group(above))), group="g"
+# Dimensions.
+
+ONE, OTHER, Y = values("x", 1, 2), values("x", 3, 4), values("y", 5, 6, 7)
+DIMENSIONS: dict[str, tuple[Any, str]] = {
+    "other values along a dimension make it another one": (
+        {"a": ("yx", ONE, Y), "b": ("yx", values("flat", 5, 6, dim="x"), Y, OTHER), "c": ("yx", OTHER, LON)}, "flat(x_b)=5, lon(y x_b)=50, x(x)=1, x_b(x_b)=3, y(y)=5; a(y x), b(y x_b), c(y x_b); Dimension"
+    ),
+    "of two dimensions the one": ({"a": ("yx", ONE, Y), "d": ("yx", ONE, values("y", 8, 9, 10))}, "x(x)=1, y(y)=5, y_d(y_d)=8; a(y x), d(y_d x); Dimension"),
+    "the new dimension has a name of its own": ({"a": ("x", ONE), "b": ("x", OTHER), "c": ("x", far("scalar", "x_b"))}, "far_x_b()=80, x(x)=1, x_b(x_b)=3; a(x), b(x_b), c(x); Dimension; Name"),
+    "a 2-D coordinate makes no other dimension": ({"a": ("yx", ONE), "e": ("yx", far("lon", "x"))}, "far_x(y x)=50, x(x)=1; a(y x), e(y x); Name"),
+    "a coordinate of another length makes none for others": ({"a": ("x", far("z", "x", "x")), "b": ("x", X)}, "far_x(x)=10, x(x_x)=30; a(x), b(x); Dimension; Name"),
+    "nothing does where the group has the coordinate itself": ({"a": ("x", ONE), "b": ("x", OTHER), "x": "x"}, "x(x)=0; a(x), b(x)"),
+    "a coordinate that cannot be opened does, and others have theirs": ({"a": ("x", ONE), "b": ("x", far("bad", "x"))}, "x(x)=1; a(x), b(x_b); Dimension; Resolution"),
+    "a linked coordinate takes the dimension of its name": (
+        {"a": ("z", Link("ancillary_variables", "/far/x", X)), "b": ("x", ONE), "c": ("x", ONE)}, "x(x)=10, x_b(x_b)=1; a(z), b(x_b), c(x_b); Dimension"
+    ),
+    "coordinates of one group and another length share another dimension": ({"a": ("x", far("z", "p", "x"), far("zz", "q", "x"))}, "p(x_p)=30, q(x_p)=40; a(x); Dimension; Dimension"),
+    "coordinates of two groups do not share it": ({"a": ("x", far("z", "p", "x"), values("q", 1, 2, 3, 4, dim="x"))}, "p(x_p)=30, q(x_q)=1; a(x); Dimension; Dimension"),
+    "nor do those of two lengths": ({"a": ("x", far("z", "p", "x"), far("lon", "r", "xs"))}, "p(x_p)=30, r(x_r s)=50; a(x); Dimension; Dimension"),
+    "bounds of another length lie along another dimension": ({"a": ("x", far("x", "b", bounds=values("t", 1, 2, 3, dim="x")))}, "b(x)=10, t(x_t)=1; a(x); Dimension"),
+    "a dimension called as a scalar has another name": ({"a": ("x", far("z", "u", "s")), "s": ""}, "u(s_u)=30; a(x), s(); Dimension"),
+    "a scalar is not called as that new dimension": ({"a": ("x", far("z", "p", "x"), far("scalar", "x_p"))}, "far_x_p()=80, p(x_p)=30; a(x); Dimension; Name"),
+    "a new dimension is not called as an array": ({"a": ("x", far("z", "p", "x")), "x_p": "y"}, "p(x_p_1)=30; a(x), x_p(y); Dimension"),
+    "nor as a dimension of another length": ({"a": ("x", far("z", "s", "x")), "v": own([1, 2, 3], "x_s")}, "s(x_s_1)=30; a(x), v(x_s); Dimension"),
+    "a coordinate of another length than the group's own is attached beside it": ({"a": ("x", far("z", "x", "x")), "x": "x"}, "far_x(x_far_x)=30, x(x)=0; a(x); Dimension; Name"),
+    "an array with other coordinates is attached beside itself": (
+        {"a": ("yx", ONE, here("lon", "yx")), "lon": ("yx", OTHER)}, "g_lon(y x)=0, lon(y x_lon)=0, x(x)=1, x_lon(x_lon)=3; a(y x); Dimension; Name"
+    ),
+    "as is one that lies along another dimension by its own": (
+        {"a": ("x", here("t", "x")), "t": ("t", far("x", "u", "t")), "z": ("x", here("t", "x"))}, "g_t(x)=0, t(t)=0, u(t)=10; a(x), z(x); Name"
+    ),
+}  # fmt: skip
+
+
+@rows(DIMENSIONS, "members, expected")
+def test_which_dimensions_coordinates_lie_along(members: Any, expected: str) -> None:
+    assert line_of(members) == expected
+
+
+# What the group has itself.
+
+COMPUTED = Computed(RegularBounds(Regular(0, 1), -0.5, 0.25), (2, 2), "<f8", ("x", "s"))
+OFFSETS = Offset(Literal(np.array([1.0, 2.0]), ("x",)), -1.0, 1.0, "s")
+C_BY_B = far("x", "c", bounds=here("b", "xs"))
+OWN: dict[str, tuple[Any, str]] = {
+    "an array under another name": ({"a": ("yx", here("b", called="c")), "b": "x"}, "b(x)=0; a(y x)"),
+    "an array that is to be a dimension coordinate": ({"a": ("yx", here("b", called="x")), "b": "x"}, "b(x)=0, x(x)=0; a(y x)"),
+    "along another dimension": ({"a": ("yx", here("b")), "b": "n", "d": ("x", far("scalar", "n"))}, "b(n)=0, far_n()=80, g_b(x)=0; a(y x), d(x); Name; Name"),
+    "along a dimension of another length": ({"a": ("yx", here("b", "y")), "b": "n", "d": "n"}, "b(n)=0, g_b(y_g_b)=0; a(y x), d(n); Dimension; Name"),
+    "of a dimension that nothing else has": ({"a": ("yx", here("n")), "n": "n"}, "g_n(x)=0, n(n)=0; a(y x); Name"),
+    "of a dimension that others have": ({"a": "yx", "d": ("p", here("x", "p")), "x": "x"}, "g_x(p)=0, x(x)=0; a(y x), d(p); Name"),
+    "as bounds, whatever their side is called": ({"a": ("yx", C_BY_B), "b": "xm"}, "b(x m)=0, c(x)=10; a(y x)"),
+    "as bounds along another dimension": ({"a": ("yx", C_BY_B), "b": "ms"}, "b(m s)=0, c(x)=10, g_b(x s)=0; a(y x); Name"),
+    "the other way round": ({"a": ("yx", here("b", "pn", transposed=True)), "b": array("np", coordinates="b")}, "b(n p)=0, g_b(n p)=0; a(y x); Name"),
+    "in part": ({"a": ("yx", here("b", "n", first=True)), "b": "n"}, "b(n)=0, g_b()=0; a(y x); Name"),
+    "an array of data": ({"a": ("yx", here("d", "yx")), "d": ("yx", Follows)}, "-; a(y x), d(y x)"),
+    "an array of data in part": ({"b": ("yx", here("d", "yx", first=True)), "d": ("yx", Follows)}, "g_d(x)=0; b(y x), d(y x); Name"),
+    "an array of data along other dimensions": ({"c": ("yx", here("d", "pq")), "d": ("yx", Follows)}, "g_d(p q)=0; c(y x), d(y x); Name"),
+    "an array of data the other way round": ({"e": ("yx", here("d", "xy", transposed=True)), "d": ("yx", Follows)}, "g_d(y_g_d x_g_d)=0; d(y x), e(y x); Dimension; Name"),
+    "in place of the first of two": ({"a": (array("z", coordinates="c"), far("z", "c"), far("zz", "c")), "c": "z"}, "c(z)=0, far_c(z)=40; a(z); Name"),
+    "in place of both": ({"a": ("z", far("z", "c"), far("zz", "c")), "c": "z", "far_c": "z"}, "c(z)=0, far_c(z)=0; a(z)"),
+    "not another array called as what bounds name": ({"a": (array("x", bounds="/far/x"), Link("bounds", "/far/x", far("x", "b"))), "b": "x"}, "far_b(x)=10; a(x), b(x); Name"),
+    "not another array called as what cell_measures name": (
+        {"a": (array("x", cell_measures="m: /far/x"), Link("cell_measures", "/far/x", far("x", "b"))), "b": "x"}, "far_b(x)=10; a(x), b(x); Name"
+    ),
+    "bounds that are computed belong to the declared values": ({"a": ("x", values("x", 5, 7, bounds=Coordinate("e", COMPUTED))), "x": "x"}, "x(x)=0; a(x)"),
+    "bounds that are offsets belong to the declared values": ({"a": ("x", values("x", 5, 7, bounds=Coordinate("e", OFFSETS))), "x": "x"}, "x(x)=0; a(x)"),
+    "bounds that are an array are added": ({"a": ("x", values("x", 5, 7, bounds=far("tb", "e", "xs"))), "x": "x"}, "e(x s)=60, x(x)=0; a(x)"),
+    "bounds that are an array are not added beside those of its own": ({"a": ("x", values("x", 5, 7, bounds=far("tb", "e", "xs"))), "x": array("x", bounds="mine")}, "x(x)=0; a(x)"),
+    "units of times that an array says itself stand": ({"a": ("x", far("t", attributes=DAYS)), "b": ("x", far("t", attributes=HOURS))}, "t(x)=2000-01-21; a(x), b(x)"),
+}  # fmt: skip
+
+
+@rows(OWN, "members, expected")
+def test_what_of_the_group_is_a_coordinate(members: Any, expected: str) -> None:
+    assert line_of(members) == expected
+
+
+STANDING: dict[str, tuple[Any, Coordinate, str]] = {
+    "described alike": ({"c": array("x", long_name="c")}, far("c"), "c"),
+    "described otherwise": ({"c": array("x", units="m", bounds="b", title="t")}, far("c"), "c"),
+    "not described": ({"c": "x"}, far("c"), "c"),
+    "along another dimension": ({"c": "n"}, far("c"), ""),
+    "of another length": ({"c": "z"}, far("c"), ""),
+    "called otherwise": ({"d": array("x", long_name="c")}, far("c"), ""),
+    "2-D": ({"lon": "yx"}, LON, "lon"),
+    "2-D, the other way round": ({"lon": "xy"}, LON, "lon"),
+    "2-D, along one other dimension": ({"lon": "yn"}, LON, ""),
+    "along one of both dimensions": ({"lon": "y"}, LON, ""),
+    "called as it would be attached": ({"lon": "z", "far_lon": "yx"}, LON, "far_lon"),
+}  # fmt: skip
+
+
+@rows(STANDING, "members, coordinate, name")
+def test_which_array_of_the_group_stands_in_place_of_what_is_declared(
+    members: Any, coordinate: Coordinate, name: str
+) -> None:
+    dataset = dataset_of({"a": ("yx", coordinate), **members})
+    assert (dataset.variables.keys() == {"a", *members}) is bool(name)
+    assert dataset.coords.keys() & members.keys() == ({name} if name else set())
+
+
+# Attributes and warnings.
+
+UTM, GEODETIC = Crs("proj:code", "EPSG:32633"), Crs("proj:code", "EPSG:4326")
+FIRST, SECOND = "0 1 0 0 0 1", "0 1 0"
+CELLS_OF_C = (Link("bounds", "tb", CELLS),)
+TEXTS: dict[str, tuple[Any, str]] = {
+    "other coordinate values, another size, and a name that is taken": (
+        {
+            "a": ("x", ONE, far("z", "p", "x")),
+            "b": ("x", OTHER),
+            "c": ("x", OTHER, far("scalar", "x")),
+        },
+        """
+        far_x_b () 80
+        p (x_p) 30 31 32 33
+        x (x) 1 2
+        x_b (x_b) 3 4
+        a (x) @ far_x_b x
+        b (x_b) @ far_x_b x_b
+        c (x_b) @ far_x_b x_b
+        ! Dimension: /g/b, /g/c: other arrays of the group have other coordinate values along its dimensions; renamed 'x' -> 'x_b'
+        ! Dimension: /g/a: dimensions of its coordinate 'p' have another size here, and were renamed 'x' -> 'x_p'
+        ! Name: /g/c: its coordinate 'x_b' is called 'far_x_b', because 'x_b' is something else here or cannot be a name
+        """,
+    ),
+    "attributes that any array declares of an own coordinate, and what an attached array refers to": (
+        {
+            "d": ("x", X),
+            "e": ("x", far("x", attributes={"axis": "X"})),
+            "x": "x",
+            "a": ("x", far("c", links=CELLS_OF_C), replace(here("b"), links=CELLS_OF_C)),
+            "b": array("x", bounds="tb"),
+            "tb": "x",
+        },
+        """
+        b (x) 0 1 | bounds=tb
+        c (x) 2000-03-11 2000-03-12 | bounds=far_tb long_name=c
+        far_tb (x n) [[2000-03-01 2000-03-02] [2000-03-03 2000-03-04]]
+        x (x) 0 1 | axis=X
+        a (x) @ b c x
+        d (x) @ b c x
+        e (x) @ b c x
+        tb (x) @ b c x
+        ! Name: /g/a: its coordinate 'tb' is called 'far_tb', because 'tb' is something else here or cannot be a name
+        """,
+    ),
+    "arrays of one CRS and geotransform have one grid mapping": (
+        {
+            "a": ("yx", UTM, FIRST),
+            "b": ("yx", UTM, FIRST),
+            "c": ("yx", X, UTM, FIRST),
+            "d": ("yx", UTM, SECOND),
+            "e": ("yx", GEODETIC),
+            "f": (array("yx", grid_mapping="crs"), UTM, FIRST),
+        },
+        """
+        EPSG_32633 () EPSG:32633 | GeoTransform=0 1 0
+        EPSG_4326 () EPSG:4326
+        crs () EPSG:32633 | GeoTransform=0 1 0 0 0 1
+        spatial_ref () EPSG:32633 | GeoTransform=0 1 0 0 0 1
+        x (x) 10 11
+        a (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=spatial_ref
+        b (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=spatial_ref
+        c (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=spatial_ref
+        d (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=EPSG_32633
+        e (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=EPSG_4326
+        f (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=crs
+        """,
+    ),
+}
+
+
+@rows(TEXTS, "members, expected")
+def test_what_is_told_and_written_of_what_is_attached(members: Any, expected: str) -> None:
+    check(store_with(members), expected, group="g")
+
+
+def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_far(_factory: Any, source: Any) -> bool:
+        return getattr(source, "node", None) == Node(0, "far/x")
+
+    monkeypatch.setattr(VariableFactory, "is_too_long", is_far)
+    check(
+        store_with({"a": ("x", X), "b": ("x", ONE)}),
+        """
+        far_x (x) 10 11
+        x (x) 1 2
+        a (x) @ far_x x
+        b (x) @ far_x x
+        ! Name: /g/a: its coordinate 'x' of length 2 is called 'far_x' and has no index, because the open would have to read too much for one
+        """,
+        group="g",
     )
-    assert (dataset.variables.keys(), told) == ({"a", "x"}, [])
-    assert dataset["a"].coords["x"].values.tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("bounds", [{}, {"bounds": "/b/edges"}], ids=["", "bounds"])
-def test_groups_that_are_alike_have_what_each_has_by_itself(bounds: dict[str, str]) -> None:
-    places = {"x": {"node": "/b/lon"}, "y": {"node": "/far/lat"}}
-    refers = {
-        "v": array("yx", "geolocation", geolocation={"geodetic": places}),
-        "w": array("yx", coordinates="/far/lat", **bounds),
-        "lon": array("yx"),
-        "edges": array("yxn"),
+# The same by conventions.
+
+
+def cs(**axes: Any) -> dict[str, Any]:
+    """Return attributes that declare a coordinate set of each axis."""
+    sets = {name: {"coordinates": [it]} for name, it in axes.items()}
+    return declaring("cs", cs={"crs": [{"axes": sets}]})
+
+
+IN_2028 = {"unit": "days", "epoch": "2028-01-01", "calendar": "noleap"}
+TIMES_AND_LATITUDES = cs(
+    time={"time": IN_2028, "values": {"external": {"node": "/axes/time"}}},
+    lat={
+        "unit": "degrees_north",
+        "values": {"regular": [44.5, -1]},
+        "boundaries": {"regular": [-0.5, 0.5]},
+    },
+)
+FIELD = own(np.zeros((3, 2)), "time lat", **TIMES_AND_LATITUDES)
+CELLS_OF_TEN = {"values": {"regular": [100, 10]}, "boundaries": {"regular": [-5, 5]}}
+EDGES = own([[90, 105], [105, 120]], "u side")
+AFFINE = [10, 0, 500_000, 0, -10, 5_000_000]
+OWN_X_AND_Y = {"x": own(["p", "q"], "x"), "y": own([4, 3], "y")}
+
+
+def image(transform: Any) -> Array:
+    declared = {"spatial:dimensions": ["y", "x"], "spatial:transform": transform}
+    return own(np.zeros((2, 2)), "y x", **declared, **declaring("spatial"))
+
+
+CONVENTIONS: dict[str, tuple[Any, str]] = {
+    "units that are declared count where absent": (
+        {"sst": FIELD, "time": own([57.0, 58.0, 59.0], "time")},
+        """
+        lat (lat) 44.5 43.5 | bounds=lat_bounds standard_name=latitude units=degrees_north
+        lat_bounds (lat bounds) [[44.0 45.0] [43.0 44.0]]
+        time (time) noleap:2028-02-27 noleap:2028-02-28 noleap:2028-03-01 | standard_name=time
+        sst (time lat) @ lat time
+        """,
+    ),
+    "own units and bounds stand": (
+        {
+            "sst": FIELD,
+            "lat": own([44.5, 43.5], "lat", bounds="edges"),
+            "edges": own([[44.4, 44.6], [43.4, 43.6]], "lat side"),
+            "time": own([1, 2, 3], "time", units="days since 2028-01-01"),
+        },
+        """
+        lat (lat) 44.5 43.5 | bounds=edges standard_name=latitude units=degrees_north
+        time (time) noleap:2028-01-02 noleap:2028-01-03 noleap:2028-01-04 | standard_name=time
+        edges (lat side) @ lat
+        sst (time lat) @ lat time
+        """,
+    ),
+    "a scalar": (
+        {"a": own([1.0], "t", **cs(z={"values": {"explicit": [2]}, "unit": "m"})), "z": own(10)},
+        """
+        z () 10 | units=m
+        a (t) @ z
+        """,
+    ),
+    "own bounds serve declared values, whatever their side is called": (
+        {"a": own([1, 2], "u", **cs(u=CELLS_OF_TEN)), "u_bounds": EDGES},
+        """
+        u (u) 100 110 | bounds=u_bounds
+        u_bounds (u side) [[90 105] [105 120]]
+        a (u) @ u
+        """,
+    ),
+    "own values are not tied to own bounds by what is declared": (
+        {"a": own([1, 2], "u", **cs(u=CELLS_OF_TEN)), "u": own([7, 8], "u"), "u_bounds": EDGES},
+        """
+        u (u) 7 8
+        a (u) @ u
+        u_bounds (u side) @ u
+        """,
+    ),
+    "beside a transform": (
+        {"a": image(AFFINE), **OWN_X_AND_Y},
+        """
+        x (x) p q | axis=X
+        y (y) 4 3 | axis=Y
+        a (y x) @ x y
+        """,
+    ),
+    "beside one that is broken": (
+        {"a": image("nonsense"), **OWN_X_AND_Y},
+        """
+        x (x) p q | axis=X
+        y (y) 4 3 | axis=Y
+        a (y x) @ x y
+        """,
+    ),
+}
+
+
+@rows(CONVENTIONS)
+def test_what_the_group_has_itself_stands_beside_conventions(nodes: Any, expected: str) -> None:
+    axes = Group({"time": own([31.0, 32.0, 33.0], "time")})
+    check(Group({"g": Group(nodes), "axes": axes}), expected, group="g")
+
+
+def test_an_own_coordinate_is_explained_and_what_it_replaces_is_not_read() -> None:
+    group = Group({"sst": FIELD, "time": own([1.0, 2.0, 3.0], "time"), "lat": own([10, 20], "lat")})
+    axes = Group({"time": own([57.0, 58.0, 59.0], "time")})
+    store = recording_store(build(Group({"g": group, "axes": axes})))
+    (found,) = zarr_xgroup.explain(store, group="g").groups
+    assert {it.name: it.text for it in found.coordinates} == {
+        "lat": "stands against what /g/sst declares: regular: 44.5 - 1 * i",
+        "time": "stands against what /g/sst declares: /axes/time",
     }
-    far = Group({"lat": array("yx", bounds="/c/edges"), "x": array("x")})
-    store = memory_store(build(Group({**dict.fromkeys("abcd", Group(refers)), "far": far})))
-    options: dict[str, Any] = {"assume_conventions": "cf"}
-    groups, _told = opened_with_warnings(xr.open_groups, store, **options)
-    for name in "abcd":
-        alone, _told = opened_with_warnings(xr.open_dataset, store, group=name, **options)
-        xr.testing.assert_identical(groups[f"/{name}"], alone)
-        for key, variable in alone.variables.items():
-            found = groups[f"/{name}"].variables[key].encoding
-            assert found.get("source") == variable.encoding.get("source")
-            assert found.get("coordinates") == variable.encoding.get("coordinates")
+    opened_with_warnings(xr.open_dataset, store, group="g")
+    assert set(store.chunk_gets) == {"g/time/c/0", "g/lat/c/0"}
+
+
+# Grid mappings.
+
+#: A CRS that is not understood: of its name no variable can be called.
+ODD = Crs("name", "???")
+IN_UTM, IN_DEGREES = (array(crs_wkt=it.grid_mapping()["crs_wkt"]) for it in (UTM, GEODETIC))
+TWICE_IN_DEGREES = replace(IN_DEGREES, values=[1, 2], dims=("x",))
+LOCATIONS = replace(LON, crs=GEODETIC)
+NAMING_CRS = array("yx", grid_mapping="crs")
+IS_GEODETIC = array(grid_mapping_name="latitude_longitude")
+
+
+def lon(attribute: str = "", **members: Any) -> dict[str, Any]:
+    """Return an array located by longitudes of the group, which may name a grid mapping."""
+    attributes = {"grid_mapping": attribute} if attribute else {}
+    located = replace(here("lon", "yx"), crs=GEODETIC)
+    return {"a": ("yx", located), "lon": array("yx", **attributes), **members}
+
+
+GRIDS: dict[str, tuple[Any, str]] = {
+    "a new one": ({"a": ("yx", UTM)}, "a: spatial_ref @ spatial_ref"),
+    "beside a group of the name": ({"a": ("yx", UTM), "spatial_ref": Group()}, "a: EPSG_32633 @ EPSG_32633"),
+    "beside a dimension of the name": ({"a": ("yx", UTM), "b": own([1], "spatial_ref")}, "a: EPSG_32633 @ EPSG_32633"),
+    "of a CRS without a name": ({"a": ("yx", ODD), "spatial_ref": Group()}, "a: spatial_ref_1 @ -"),
+    "that of the group though nothing names it": ({"a": ("yx", UTM), "spatial_ref": IN_DEGREES}, "a: spatial_ref @ spatial_ref"),
+    "that which others name": (
+        {"a": ("yx", UTM), "b": array("y", grid_mapping="spatial_ref"), "spatial_ref": IN_DEGREES}, "a: spatial_ref, b: spatial_ref @ spatial_ref"
+    ),
+    "that which the array names": ({"a": (NAMING_CRS, UTM), "crs": IS_GEODETIC}, "a: crs @ -"),
+    "a group that the array names": ({"a": (NAMING_CRS, UTM), "crs": Group()}, "a: crs @ -"),
+    "a dimension that the array names": ({"a": (array("yx", grid_mapping="x"), UTM)}, "a: x @ -"),
+    "of coordinates, which is not that of the grid": (
+        {"a": ("yx", LOCATIONS, GEODETIC, SECOND), "b": ("yx", GEODETIC)}, "a: spatial_ref, b: EPSG_4326, lon: EPSG_4326 @ EPSG_4326 spatial_ref"
+    ),
+    "of coordinates without a name": ({"a": ("yx", replace(LON, crs=ODD))}, "lon: crs @ -"),
+    "of own coordinates": (lon(), "lon: EPSG_4326 @ EPSG_4326"),
+    "that which coordinates name": (lon("crs"), "lon: crs @ crs"),
+    "that which they name with axes": (lon("crs: x y"), "lon: crs: x y @ EPSG_4326"),
+    "a dimension that they name": (lon("x"), "lon: x @ EPSG_4326"),
+    "beside an array": (lon(EPSG_4326=""), "lon: EPSG_4326_1 @ EPSG_4326_1"),
+    "beside an array with dimensions": (lon(EPSG_4326=TWICE_IN_DEGREES), "lon: EPSG_4326_1 @ EPSG_4326_1"),
+    "beside that of another CRS": (lon(EPSG_4326=IN_UTM), "lon: EPSG_4326_1 @ EPSG_4326_1"),
+    "that of the group": (lon(EPSG_4326=IN_DEGREES), "lon: EPSG_4326 @ EPSG_4326"),
+    "that of the group in terms of CF": (lon(EPSG_4326=array(**GEODETIC.grid_mapping())), "lon: EPSG_4326 @ EPSG_4326"),
+    "beside a dimension of its name": (lon(b=own([1], "EPSG_4326")), "lon: EPSG_4326_1 @ EPSG_4326_1"),
+}  # fmt: skip
+
+
+@rows(GRIDS, "members, expected")
+def test_which_grid_mappings_are_named_and_are_coordinates(members: Any, expected: str) -> None:
+    dataset = dataset_of(members)
+    named = {
+        str(name): {**it.encoding, **it.attrs}.get("grid_mapping")
+        for name, it in dataset.variables.items()
+    }
+    mappings = sorted(str(name) for name, it in dataset.coords.items() if "crs_wkt" in it.attrs)
+    text = ", ".join(f"{name}: {mapping}" for name, mapping in sorted(named.items()) if mapping)
+    assert f"{text} @ {' '.join(mappings) or '-'}" == expected
