@@ -1,283 +1,418 @@
-"""Which of the CRSs that a store says is that of an array."""
+"""The CRS of an array: which of those that a store says it is, and that tools find it in what is opened."""
 
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyproj
 import pytest
 import xarray as xr
+from packaging.version import Version
 
 import zarr_xgroup
 from zarr_xgroup.tests.builders import (
+    XARRAY,
     Array,
-    Group,
-    build,
+    Json,
+    compare,
     declaring,
-    memory_store,
+    opened,
     opened_with_warnings,
+    oracle,
+    stored,
 )
+from zarr_xgroup.tests.tables import check, rows, store_of
+
+# rioxarray and rasterix use affine in a way that affine is about to give up.
+pytestmark = pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")
 
 
-def code(number: int) -> dict[str, str]:
+def code(number: int) -> Json:
     return {"proj:code": f"EPSG:{number}"}
 
 
 def grid(*conventions: str, **attributes: Any) -> Array:
-    return Array(np.ones((2, 2)), ("y", "x"), {**declaring(*conventions), **attributes})
+    return stored(np.ones((2, 2)), "y x", **declaring(*conventions, **attributes))
 
 
-def mapping(number: int, key: str = "crs_wkt") -> Array:
+def wkt(number: int) -> str:
+    text: str = pyproj.CRS(number).to_wkt()
+    return text
+
+
+def mapping(number: int, **attributes: Any) -> Array:
     """Return a grid mapping variable."""
-    return Array(0, (), {key: pyproj.CRS(number).to_wkt()})
+    return stored(0, crs_wkt=wkt(number), **attributes)
 
 
-def with_id(number: int, *, of_system: bool) -> dict[str, Any]:
-    """Return a ``cs`` that says the CRS, of all or of its first system."""
-    axes = {"axes": {"x": {"coordinates": [{"values": {"explicit": [1.0, 2.0]}}]}}}
-    identity = {"id": code(number)}
-    return {"cs": {"crs": [{**axes, **identity}]} if of_system else {"crs": [axes], **identity}}
+def placed(*transform: float, **attributes: Any) -> Array:
+    """Return an array on a grid that `spatial` gives."""
+    given = {"spatial:dimensions": ["y", "x"], "spatial:transform": list(transform) or TRANSFORM}
+    return grid("spatial", "proj", **given, **attributes)
 
 
-GDAL = {"_CRS": {"wkt": pyproj.CRS(32631).to_wkt()}}
+def cs(system: Any, **of_all: Any) -> Json:
+    axes = {"x": {"coordinates": [{"values": {"explicit": [1.0, 2.0]}}]}}
+    return {"cs": {"crs": [{"axes": axes, **system}], **of_all}}
 
 
-@pytest.mark.parametrize(
-    ("members", "attributes", "expected"),
-    [
-        pytest.param({"a": grid("proj", **code(32631))}, {}, 32631, id="own"),
-        pytest.param({"a": grid("proj")}, code(32632), 32632, id="group's"),
-        pytest.param({"a": grid("proj", **code(32631))}, code(32632), 32631, id="own, group's"),
-        pytest.param(
-            {"a": Array(np.ones(2), ("x",), declaring("proj"))}, code(32632), None, id="of no grid"
-        ),
-        pytest.param({"a": grid("cs", **with_id(32631, of_system=False))}, {}, 32631, id="of cs"),
-        pytest.param({"a": grid("cs", **with_id(32631, of_system=True))}, {}, 32631, id="system"),
-        pytest.param(
-            {"a": grid("cs", "proj", **code(32632), **with_id(32631, of_system=False))},
-            {},
-            32632,
-            id="proj before cs",
-        ),
-        pytest.param({"a": grid("proj"), "spatial_ref": mapping(32633)}, {}, 32633, id="mapping"),
-        pytest.param(
-            {"a": grid("proj"), "spatial_ref": mapping(32633, "spatial_ref")},
-            {},
-            32633,
-            id="mapping of GDAL",
-        ),
-        pytest.param(
-            {"a": grid("proj", grid_mapping="m"), "m": mapping(32634)}, {}, 32634, id="named"
-        ),
-        pytest.param(
-            {
-                "a": grid("proj", **code(32631)),
-                "b": grid("proj", grid_mapping="spatial_ref: x"),
-                "spatial_ref": mapping(32633),
-            },
-            {},
-            32633,
-            id="mapping that others name",
-        ),
-        pytest.param({"a": grid("proj", **GDAL)}, {}, None, id="GDAL, not assumed"),
-    ],
+TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
+ROTATED = [8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0]
+GDAL = {"_CRS": {"wkt": wkt(32631)}}
+OWN_AXES = {"x": stored([5.0, 15.0], "x"), "y": stored([15.0, 5.0], "y")}
+FEET = re.sub(
+    r'UNIT\["metre",1[^]]*\]\]', 'UNIT["foot",0.3048]', pyproj.CRS(32631).to_wkt("WKT1_GDAL")
 )
-def test_which_crs_counts(
-    members: dict[str, Any], attributes: dict[str, Any], expected: int | None
-) -> None:
-    dataset, told = opened_with_warnings(
-        xr.open_dataset, memory_store(build(Group(members, attributes)))
-    )
-    name = dataset["a"].encoding.get("grid_mapping") or dataset["a"].attrs.get("grid_mapping")
-    assert told == []
-    assert (name is None) is (expected is None)
-    if expected is not None:
-        assert pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg() == expected
+GEODETIC = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": code(4326)}}
+LON_LAT = {"lon": stored(np.zeros((2, 2)), "y x"), "lat": stored(np.zeros((2, 2)), "y x")}
+ITEMS: Any = [
+    {"asset": "0"},
+    {"asset": "1", "derived_from": "0", "transform": {"scale": [2.0, 2.0]}},
+]
+LEVELS: Any = {
+    "": declaring("multiscales", "proj", multiscales={"layout": ITEMS}),
+    "0": {},
+    "0/a": grid(grid_mapping="spatial_ref"),
+    "0/b": grid(),
+    "0/spatial_ref": stored(0),
+    "1": {},
+    "1/a": grid(),
+}
+
+#: Stores, and the grid mappings of their arrays.
+CRS_OF_ARRAYS = {
+    "its own, else that of the group; none for one dimension": (
+        {"": code(32632), "a": grid("proj", **code(32631)), "b": grid("proj"), "c": stored([1.0], "z", **declaring("proj"))},
+        "a=spatial_ref EPSG:32631, b=EPSG_32632 EPSG:32632",
+    ),
+    "a compound one": ({"a": grid("proj", **{"proj:code": "EPSG:32633+5773"})}, "a=spatial_ref WGS 84 / UTM zone 33N + EGM96 height"),
+    "the first of two that differ": (
+        {"a": grid("proj", **code(32632), **{"proj:wkt2": wkt(32631)})},
+        "a=spatial_ref EPSG:32631, ! /a#/attributes/proj:code: is another CRS than proj:wkt2, which counts",
+    ),
+    "none that pyproj does not understand": (
+        {"a": grid("proj", **code(0))},
+        "! /a was opened without the CRS of 'proj:code': /a#/attributes/proj:code: is no CRS that pyproj understands: \"EPSG:0\"",
+    ),
+    "each of a group": (
+        {name: grid("proj", **code(number)) for name, number in (("a", 32631), ("b", 32632), ("c", 32631))},
+        "a=spatial_ref EPSG:32631, b=EPSG_32632 EPSG:32632, c=spatial_ref EPSG:32631",
+    ),
+    "one in metres, one in feet": (
+        {"a": grid("proj", **code(32631)), "b": grid("proj", **{"proj:wkt2": FEET})},
+        "a=spatial_ref EPSG:32631, b=WGS_84_UTM_zone_31N WGS 84 / UTM zone 31N",
+    ),
+    "the id of cs": ({"a": grid("cs", **cs({}, id=code(32631)))}, "a=spatial_ref EPSG:32631"),
+    "the id of a system": ({"a": grid("cs", **cs({"id": code(32631)}))}, "a=spatial_ref EPSG:32631"),
+    "the id of cs before that of a system": ({"a": grid("cs", **cs({"id": code(32632)}, id=code(32631)))}, "a=spatial_ref EPSG:32631"),
+    "a member of a system": ({"a": grid("cs", **cs(code(32631)))}, "a=spatial_ref EPSG:32631"),
+    "that of proj before that of cs": ({"a": grid("cs", "proj", **cs({}, id=code(32631)), **code(32632))}, "a=spatial_ref EPSG:32632"),
+    "not what GDAL says": ({"a": grid("proj", **GDAL)}, ""),
+    "that of the grid mapping": ({"a": grid("proj"), "spatial_ref": mapping(32633)}, "a=spatial_ref EPSG:32633"),
+    "that of a grid mapping by GDAL": ({"a": grid("proj"), "spatial_ref": stored(0, spatial_ref=wkt(32633))}, "a=spatial_ref EPSG:32633"),
+    "that of the grid mapping that it names": (
+        {"a": grid("proj", grid_mapping="m"), "m": mapping(32634), "spatial_ref": mapping(32631)},
+        "a=m EPSG:32634",
+    ),
+    "that of a grid mapping before a declared one": (
+        {"a": grid("proj", **code(32631)), "b": grid("proj", grid_mapping="spatial_ref: x"), "spatial_ref": mapping(32633)},
+        "a=spatial_ref EPSG:32633, b=spatial_ref EPSG:32633",
+    ),
+    "that of a grid mapping before one that is none": ({"a": grid("proj", grid_mapping="m", **code(0)), "m": mapping(32633)}, "a=m EPSG:32633"),
+    "not that of an array with a dimension": (
+        {"a": grid("proj", **code(32631)), "spatial_ref": stored([0, 1], "n", crs_wkt=wkt(32633))},
+        "a=EPSG_32631 EPSG:32631",
+    ),
+    "unknown if the grid mapping has words of CF alone": (
+        {"a": grid("proj", grid_mapping="m", **code(32631)), "m": stored(0, grid_mapping_name="latitude_longitude")},
+        "a=m {'grid_mapping_name': 'latitude_longitude'}",
+    ),
+    "unknown if what it names is no grid mapping": ({"a": grid("proj", grid_mapping="m", **code(32631)), "m": stored([0, 1], "n")}, "a=m {}"),
+    "the first of those that name a grid mapping without one": (
+        {"a": grid("proj", grid_mapping="m", **code(32631)), "b": grid("proj", grid_mapping="m", **code(32632)), "m": stored(0)},
+        "a=m EPSG:32631, b=m EPSG:32631, ! /b: the CRS (proj:code) is another one than 'm' has for other arrays (proj:code)",
+    ),
+    "another one than that of its longitudes and latitudes": (
+        {"a": grid("cs", **cs({"geolocation": GEODETIC, "id": code(32631)})), **LON_LAT},
+        "a=spatial_ref EPSG:32631, lat=EPSG_4326 EPSG:4326, lon=EPSG_4326 EPSG:4326",
+    ),
+    "that of longitudes, for which the group has a grid mapping": (
+        {"a": grid("geolocation", geolocation=GEODETIC), **LON_LAT, "EPSG_4326": mapping(4326, mine=1)},
+        "lat=EPSG_4326 EPSG:4326, lon=EPSG_4326 EPSG:4326",
+    ),
+    "that of longitudes, whose name another one has": (
+        {"a": grid("geolocation", geolocation=GEODETIC), **LON_LAT, "EPSG_4326": mapping(4258)},
+        "lat=EPSG_4326_1 EPSG:4326, lon=EPSG_4326_1 EPSG:4326",
+    ),
+    "that of the layout, for its levels": (
+        {**LEVELS, "": {**LEVELS[""], **code(32631)}, "2": {}, "2/a": grid("proj")},
+        "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631, 1/a=spatial_ref EPSG:32631",
+    ),
+    "that of an item of the layout": (
+        {**LEVELS, "": declaring("multiscales", "proj", multiscales={"layout": [{**ITEMS[0], **code(32631)}]})},
+        "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631",
+    ),
+    "that of a level": ({**LEVELS, "0": code(32631)}, "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631"),
+    "a grid mapping that some name is that of others too": (
+        {
+            "0": {}, "0/a": grid("proj"), "0/b": grid(grid_mapping="spatial_ref"), "0/spatial_ref": mapping(32631),
+            "1": {}, "1/a": grid("proj"), "1/spatial_ref": mapping(32631),
+        },
+        "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631, 1/a=spatial_ref EPSG:32631",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("declared", ["EPSG:32631", "nonsense"])
-@pytest.mark.parametrize(("name", "is_named"), [("spatial_ref", 0), ("spatial_ref", 1), ("m", 1)])
-def test_the_grid_mapping_is_the_crs_whatever_is_declared(
-    name: str, is_named: int, declared: str
+def crss_of(nodes: Any, group: str | None = None, **options: Any) -> str:
+    """Return the grid mappings of all variables with the CRSs that these have, and the warnings, as text."""
+    store = store_of({"": {}, **nodes})
+    groups, told = opened_with_warnings(xr.open_groups, store, group=group, **options)
+    texts = []
+    for path, dataset in groups.items():
+        for variable, array in sorted(dataset.variables.items()):
+            if (name := array.attrs.get("grid_mapping")) is not None:
+                attributes = dataset[name].attrs
+                crs: Any = attributes
+                if "crs_wkt" in attributes:
+                    system = pyproj.CRS(attributes["crs_wkt"])
+                    crs = ":".join(system.to_authority() or [system.name])
+                    assert name in dataset.coords
+                texts.append(f"{path.strip('/')}/{variable}={name} {crs}".strip("/"))
+    return ", ".join([*texts, *(f"! {warning}" for warning in told)])
+
+
+@rows(CRS_OF_ARRAYS)
+def test_the_crs_of_an_array_is(nodes: Any, expected: str) -> None:
+    assert crss_of(nodes) == expected
+
+
+def test_geozarr_assumes_what_gdal_says_of_the_crs() -> None:
+    nodes = {"a": grid("proj", **code(32632), **GDAL), "b": grid(**GDAL)}
+    expected = "a=spatial_ref EPSG:32632, b=EPSG_32631 EPSG:32631"
+    assert crss_of(nodes, assume_conventions="geozarr") == expected
+
+
+@pytest.mark.parametrize(("assumed", "units"), [("geozarr", "degrees_east"), (None, None)])
+def test_coordinates_are_of_the_crs_of_a_group_above_if_that_is_assumed(
+    assumed: str | None, units: str | None
 ) -> None:
-    named = {"grid_mapping": name} if is_named else {}
-    wkt = {"crs_wkt": pyproj.CRS(32633).to_wkt()}
-    members = {"a": grid("proj", **{"proj:code": declared}, **named), name: Array(0, (), wkt)}
-    store = memory_store(build(Group(members)))
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert told == []
-    assert set(dataset.coords) == {name}
-    assert epsg_of(dataset) == 32633
-    (coordinate,) = zarr_xgroup.explain(store).groups[0].coordinates
+    nodes: Any = {"": {}, "m": mapping(4326), "g": {}, "g/a": placed(grid_mapping="m")}
+    options: Any = {"group": "g", "assume_conventions": assumed}
+    found, _told = opened_with_warnings(xr.open_dataset, store_of(nodes), **options)
+    assert found["x"].attrs.get("units") == units
+
+
+GEOTRANSFORM = {
+    "of a turned grid": (
+        {"a": placed(*ROTATED, **code(32631))}, "spatial_ref",
+        "spatial_ref () EPSG:32631 | GeoTransform=500000.0 8.0 6.0 5000000.0 6.0 -8.0",
+    ),
+    "added to the grid mapping": (
+        {"a": placed(*ROTATED), "spatial_ref": mapping(32631, mine=1)}, "spatial_ref",
+        "spatial_ref () EPSG:32631 | GeoTransform=500000.0 8.0 6.0 5000000.0 6.0 -8.0",
+    ),
+    "of a single cell": (
+        {"a": Array([[1.0]], ("y", "x"), placed(**code(32631)).attrs)}, "spatial_ref",
+        "spatial_ref () EPSG:32631 | GeoTransform=500000.0 10.0 0.0 5000000.0 0.0 -10.0",
+    ),
+    "not where coordinates say the same": ({"a": placed(**code(32631))}, "spatial_ref", "spatial_ref () EPSG:32631"),
+    "not of a grid with a coordinate of its own": (
+        {"a": placed(**code(32631)), "y": OWN_AXES["y"]}, "spatial_ref y",
+        """
+        spatial_ref () EPSG:32631
+        y (y) 15.0 5.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
+        """,
+    ),
+    "of a grid mapping gives coordinates": (
+        {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="5 2 0 9 0 -2")},
+        "spatial_ref x",
+        """
+        spatial_ref () EPSG:32631 | GeoTransform=5 2 0 9 0 -2
+        x (x) 6.0 8.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
+        """,
+    ),
+    "that is none gives none": (
+        {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="x")},
+        "spatial_ref x",
+        """
+        spatial_ref () EPSG:32631 | GeoTransform=x
+        x (x) 500005.0 500015.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
+        """,
+    ),
+}  # fmt: skip
+
+#: Of which CRS coordinates are.
+COORDINATES = {
+    "the grid mapping, whatever is declared": (
+        {"a": placed(1, 0, 0, 0, 1, 0, grid_mapping="m", **code(32631)), "m": mapping(4326)},
+        "m x",
+        """
+        m () EPSG:4326
+        x (x) 0.5 1.5 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east
+        """,
+    ),
+    "the grid mapping, whichever others name": (
+        {"a": placed(1, 0, 0, 0, 1, 0, grid_mapping="m"), "b": grid(grid_mapping="spatial_ref"), "m": mapping(4326), "spatial_ref": mapping(32631)},
+        "m x",
+        """
+        m () EPSG:4326
+        x (x) 0.5 1.5 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east
+        """,
+    ),
+    "the grid mapping, also of what was reprojected": (
+        {"a": placed(grid_mapping="spatial_ref", **code(32631)), **OWN_AXES, "spatial_ref": mapping(4326)},
+        "spatial_ref x",
+        """
+        spatial_ref () EPSG:4326
+        x (x) 5.0 15.0 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east
+        """,
+    ),
+}  # fmt: skip
+
+
+@rows({**GEOTRANSFORM, **COORDINATES}, "nodes, only, expected")
+def test_geotransforms_and_coordinates(nodes: Any, only: str, expected: str) -> None:
+    check({"": {}, **nodes}, expected, only=only)
+
+
+EXTENDED: dict[str, Any] = {
+    "alone": ("crs: x y", declaring("proj"), "crs"),
+    "with what is no coordinate": ("crs: lat", {"Conventions": "NZ-1.0 CF-1.12"}, "crs"),
+    "without coordinates": ("crs:", declaring("spatial", "proj"), "crs"),
+    "of two": ("crs: x y other: lat", declaring("proj"), "crs: x y other: lat"),
+}
+
+
+@rows(EXTENDED, "written, declared, expected")
+def test_a_single_grid_mapping_is_named(written: str, declared: Any, expected: str) -> None:
+    """Few tools read the form of CF with coordinates."""
+    nodes: Any = {"a": stored(np.ones((2, 2)), "y x", grid_mapping=written), **OWN_AXES}
+    nodes |= {"crs": mapping(32633), "other": mapping(4326), "lat": stored(np.ones((2, 2)), "y x")}
+    store = store_of({"": declared, **nodes})
+    found, _told = opened_with_warnings(xr.open_dataset, store)
+    assert found["a"].attrs["grid_mapping"] == expected
+    assert ("crs" in found.coords) is (expected == "crs")
+    found, _told = opened_with_warnings(xr.open_dataset, store, decode_coords="all")
+    assert found["a"].encoding["grid_mapping"] == expected
+    theirs = oracle(xr.open_dataset, store, decode_coords="all", consolidated=False)
+    assert theirs.coords.keys() <= found.coords.keys()
+    compare(xr.open_dataset, store_of({"": {}, **nodes}))
+
+
+def test_explain_says_which_crs_was_overruled() -> None:
+    nodes: Any = {"": {}, "a": grid("proj", **code(32631)), "spatial_ref": mapping(32633)}
+    (coordinate,) = zarr_xgroup.explain(store_of(nodes)).groups[0].coordinates
     against = "; stands against the declared CRS WGS 84 / UTM zone 31N"
-    assert coordinate.text == "stands for the CRS WGS 84 / UTM zone 33N" + (
-        against if declared == "EPSG:32631" else ""
-    )
-    assert any("nonsense" in it.text for it in zarr_xgroup.check(store).mistakes) is (
-        declared == "nonsense"
-    )
+    assert coordinate.text == f"stands for the CRS WGS 84 / UTM zone 33N{against}"
 
 
-def test_a_grid_mapping_in_words_of_cf_alone_is_left_as_it_is() -> None:
-    cf = {"grid_mapping_name": "latitude_longitude"}
-    members = {"a": grid("proj", grid_mapping="m", **code(32631)), "m": Array(0, (), cf)}
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert told == []
-    assert dataset["m"].attrs == cf
+# What tools find.
+
+UTM, WGS84 = "EPSG:32633", "EPSG:4326"
 
 
-def test_coordinates_are_of_the_crs_that_counts() -> None:
-    transform = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
-    array = grid("spatial", "proj", **transform, **code(32631), grid_mapping="m")
-    store = memory_store(build(Group({"a": array, "m": mapping(4326)})))
-    dataset, _told = opened_with_warnings(xr.open_dataset, store)
-    assert dataset["x"].attrs["standard_name"] == "longitude"
+@pytest.fixture(scope="module")
+def rio() -> Any:
+    """Import rioxarray, whatever its dependencies warn of."""
+    with warnings.catch_warnings(action="ignore"):
+        return pytest.importorskip("rioxarray")
 
 
-def test_grids_in_metres_and_in_feet_have_a_crs_each() -> None:
-    metres = pyproj.CRS(32631).to_wkt("WKT1_GDAL")
-    feet = metres.replace('UNIT["metre",1,AUTHORITY["EPSG","9001"]]', 'UNIT["foot",0.3048]')
-    feet = feet.replace(',AUTHORITY["EPSG","32631"]]', "]")
-    members = {
-        name: grid("proj", **{"proj:wkt2": it})
-        for name, it in zip("ab", (metres, feet), strict=True)
-    }
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    units = [
-        pyproj.CRS(dataset[dataset[name].attrs["grid_mapping"]].attrs["crs_wkt"])
-        .axis_info[0]
-        .unit_name
-        for name in "ab"
-    ]
-    assert units == ["metre", "foot"]
+def on_grid(shape: tuple[int, int] = (10, 16), *transform: float, **attributes: Any) -> Any:
+    """Return a store of one array on a grid in the CRS of `UTM`."""
+    declared = placed(*transform, **{"proj:code": UTM}, **attributes).attrs
+    return store_of({"": {}, "a": Array(np.ones(shape), ("y", "x"), declared)})
 
 
-def epsg_of(dataset: xr.Dataset, array: str = "a") -> int | None:
-    """Return the code of the CRS that an array of a Dataset is told to have, or None."""
-    variable = dataset[array]
-    name = variable.encoding.get("grid_mapping") or variable.attrs.get("grid_mapping")
-    return None if name is None else pyproj.CRS(dataset[name].attrs["crs_wkt"]).to_epsg()
+@pytest.mark.usefixtures("rio")
+@pytest.mark.parametrize("transform", [TRANSFORM, ROTATED], ids=["plain", "turned"])
+@pytest.mark.parametrize(("registration", "back"), [("pixel", 0.0), ("node", 0.5)])
+def test_rioxarray_finds_crs_and_outer_corner(
+    transform: list[float], registration: str, back: float
+) -> None:
+    store = on_grid((10, 16), *transform, **{"spatial:registration": registration})
+    dataset = opened(xr.open_dataset, store)
+    a, b, c, d, e, f = transform
+    corner = [a, b, c - back * (a + b), d, e, f - back * (d + e)]
+    for data in (dataset, dataset["a"]):
+        assert data.rio.crs == UTM
+        assert list(data.rio.transform())[:6] == corner
 
 
-AXES = {"axes": {"x": {"coordinates": [{"values": {"explicit": [1.0, 2.0]}}]}}}
+@pytest.mark.usefixtures("rio")
+def test_rioxarray_reprojects() -> None:
+    dataset = opened(xr.open_dataset, on_grid((20, 30)))
+    for result in (dataset.rio.reproject(WGS84), dataset["a"].rio.reproject(WGS84)):
+        assert result.rio.crs == WGS84
+        left, bottom, right, top = result.rio.bounds()
+        assert 14.99 < left < 15 < right < 15.01
+        assert 45.1 < bottom < top < 45.2
 
 
-@pytest.mark.parametrize(
-    ("members", "expected"),
-    [
-        pytest.param({"a": grid("cs", cs={"crs": [{**AXES, **code(32631)}]})}, 32631, id="in cs"),
-        pytest.param(
-            {
-                "a": grid("proj", **code(32631)),
-                "spatial_ref": Array([0, 1], ("n",), mapping(32633).attrs),
-            },
-            32631,
-            id="beside an array that is no grid mapping",
-        ),
-        pytest.param(
-            {"a": grid("proj", **code(32633)), "spatial_ref": mapping(32633)},
-            32633,
-            id="as the grid mapping says",
-        ),
-    ],
-)
-def test_what_says_the_crs(members: dict[str, Any], expected: int) -> None:
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert [str(it) for it in told if "another one than" in str(it)] == []
-    assert epsg_of(dataset) == expected
+#: What users do with a grid, where the outer corner of its first cell is then, and how long cells are.
+DONE: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], Sequence[float]]] = {
+    "isel": (lambda it: it.isel(x=slice(4, 12), y=slice(2, 9)), (500_040, 10, 4_999_980, -10)),
+    "coarsen": (lambda it: it.coarsen(x=4, y=2).mean(), (500_000, 40, 5_000_000, -20)),
+    "strides": (lambda it: it.isel(x=slice(None, None, 2)), (499_995, 20, 5_000_000, -10)),
+    "sortby": (lambda it: it.sortby("y"), (500_000, 10, 4_999_900, 10)),
+    "interp": (
+        lambda it: it.interp(x=np.arange(500_010.0, 500_100.0, 5.0)),
+        (500_007.5, 5, 5_000_000, -10),
+    ),
+    "clip": (
+        lambda it: it.rio.clip_box(500_031, 4_999_931, 500_069, 4_999_969),
+        (500_030, 10, 4_999_970, -10),
+    ),
+}
 
 
-def test_the_group_that_has_the_layout_says_the_crs_of_its_levels() -> None:
-    multiscales = {"layout": [{"asset": "0"}]}
-    levels = {name: Group({"a": grid("proj")}) for name in ("0", "1")}
-    attributes = declaring("multiscales", "proj", multiscales=multiscales, **code(32631))
-    store = memory_store(build(Group(levels, attributes)))
-    groups, _told = opened_with_warnings(xr.open_groups, store)
-    assert [epsg_of(groups[path]) for path in ("/0", "/1")] == [32631, None]
+@pytest.mark.usefixtures("rio")
+@rows(DONE, "change, corner")
+@pytest.mark.parametrize("attrs", ["keep", "drop"])
+def test_rioxarray_finds_the_grid_of_what_was_made_of_data_and_written(
+    change: Callable[[xr.Dataset], xr.Dataset],
+    corner: Sequence[float],
+    attrs: str,
+    tmp_path: Path,
+) -> None:
+    changed = change(opened(xr.open_dataset, on_grid(), convention_attrs=attrs))
+    found = [changed]
+    if Version("2025.1") <= XARRAY:  # older ones cannot write with this zarr
+        changed.to_zarr(tmp_path / "changed.zarr", consolidated=False)
+        found += [opened_with_warnings(xr.open_dataset, tmp_path / "changed.zarr")[0]]
+    left, width, top, height = corner
+    for data in (one for dataset in found for one in (dataset, dataset["a"])):
+        transform = data.rio.transform()
+        assert (transform.c, transform.a, transform.f, transform.e) == pytest.approx(corner)
+        right, bottom = left + data.sizes["x"] * width, top + data.sizes["y"] * height
+        bounds = (left, min(top, bottom), right, max(top, bottom))
+        assert data.rio.bounds() == pytest.approx(bounds)
 
 
-@pytest.mark.parametrize("order", ["ab", "ba"])
-def test_a_grid_mapping_that_arrays_name_is_that_of_others_too(order: str) -> None:
-    naming = Group(
-        {"a": grid("proj"), "b": grid(grid_mapping="spatial_ref"), "spatial_ref": mapping(32631)}
-    )
-    plain = Group({"a": grid("proj"), "spatial_ref": mapping(32631)})
-    store = memory_store(build(Group(dict(zip(order, (naming, plain), strict=True)))))
-    groups, _told = opened_with_warnings(xr.open_groups, store)
-    assert [epsg_of(groups[f"/{name}"]) for name in order] == [32631, 32631]
+@pytest.mark.usefixtures("rio")
+def test_rioxarray_takes_the_crs_of_the_group_for_that_of_an_array_without_one() -> None:
+    """xarray gives scalar coordinates to all variables, and rioxarray goes by their name."""
+    nodes: Any = {"": {}, "a": placed(**code(32633)), "b": grid()}
+    dataset = opened(xr.open_dataset, store_of(nodes))
+    assert "grid_mapping" not in dataset["b"].attrs
+    assert dataset["b"].rio.crs == dataset["a"].rio.crs == UTM
+    assert dataset["b"].drop_vars("spatial_ref").rio.crs is None
 
 
-def test_what_is_declared_goes_before_what_gdal_says() -> None:
-    members = {"a": grid("proj", **code(32632), **GDAL), "b": grid(**GDAL)}
-    dataset, _told = opened_with_warnings(
-        xr.open_dataset, memory_store(build(Group(members))), assume_conventions="geozarr"
-    )
-    assert [epsg_of(dataset, name) for name in "ab"] == [32632, 32631]
-
-
-@pytest.mark.parametrize("assumed", ["geozarr", None])
-def test_coordinates_are_of_the_crs_above_where_that_may_be(assumed: str | None) -> None:
-    transform = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
-    array = grid("spatial", grid_mapping="m", **transform)
-    store = memory_store(build(Group({"m": mapping(4326), "g": Group({"a": array})})))
-    dataset, _told = opened_with_warnings(
-        xr.open_dataset, store, group="g", assume_conventions=assumed
-    )
-    expected = None if assumed is None else "longitude"
-    assert dataset["x"].attrs.get("standard_name") == expected
-
-
-def test_the_grid_mapping_that_an_array_names_counts_where_others_name_the_usual_one() -> None:
-    transform = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
-    members = {
-        "a": grid("spatial", grid_mapping="m", **transform),
-        "b": grid(grid_mapping="spatial_ref"),
-        "m": mapping(4326),
-        "spatial_ref": mapping(32631),
-    }
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert dataset["x"].attrs["standard_name"] == "longitude"
-
-
-def test_a_code_of_a_compound_crs() -> None:
-    members = {"a": grid("proj", **{"proj:code": "EPSG:32633+5773"})}
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert told == []
-    crs = pyproj.CRS.from_wkt(dataset["spatial_ref"].attrs["crs_wkt"])
-    assert [it.to_epsg() for it in crs.sub_crs_list] == [32633, 5773]
-    assert zarr_xgroup.check(memory_store(build(Group(members)))).is_clean
-
-
-def test_what_is_no_crs_is_told_with_its_place() -> None:
-    members = {"a": grid("proj", **code(0))}
-    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    (text,) = map(str, told)
-    lost, place, reason = text.split(": ", 2)
-    assert lost == "/a was opened without the CRS of 'proj:code'"
-    assert place == "/a#/attributes/proj:code"
-    assert reason == 'is no CRS that pyproj understands: "EPSG:0"'
-
-
-@pytest.mark.parametrize("place", ["layout", "item", "level"])
-def test_the_crs_of_levels_whose_coordinates_no_convention_gives(place: str) -> None:
-    code_there = {it: code(32631) if it == place else {} for it in ("layout", "item", "level")}
-    items = [
-        {"asset": "0", **code_there["item"]},
-        {"asset": "1", "derived_from": "0", "transform": {"scale": [2.0, 2.0]}},
-    ]
-    level = {
-        "a": Array(np.ones((2, 2)), ("y", "x"), {"grid_mapping": "spatial_ref"}),
-        "b": Array(np.ones((2, 2)), ("y", "x")),
-        "x": Array([5.0, 15.0], ("x",)),
-        "y": Array([15.0, 5.0], ("y",)),
-        "spatial_ref": Array(0, ()),
-    }
-    levels = {"0": Group(level, code_there["level"]), "1": Group(level)}
-    attributes = declaring("multiscales", "proj", multiscales={"layout": items})
-    store = memory_store(build(Group(levels, {**attributes, **code_there["layout"]})))
-    groups, told = opened_with_warnings(xr.open_groups, store)
-    assert told == []
-    for path in ("/0", "/1") if place == "layout" else ("/0",):
-        dataset = groups[path]
-        assert set(dataset.coords) == {"x", "y", "spatial_ref"}
-        assert dataset["spatial_ref"].attrs["crs_wkt"]
-        assert [epsg_of(dataset, name) for name in ("a", "b")] == [32631, 32631]
+@pytest.mark.parametrize("transform", [TRANSFORM, ROTATED], ids=["plain", "turned"])
+def test_xproj_and_rasterix_make_indexes(transform: list[float]) -> None:
+    with warnings.catch_warnings(action="ignore"):
+        xproj, rasterix = pytest.importorskip("xproj"), pytest.importorskip("rasterix")
+    store = on_grid((2, 3), *transform)
+    dataset = opened(xr.open_dataset, store)
+    with_crs = dataset.set_xindex("spatial_ref", xproj.CRSIndex)
+    assert with_crs.xindexes["spatial_ref"].crs == pyproj.CRS(UTM)
+    raster = rasterix.assign_index(dataset)
+    for name in ("x", "y") if transform is TRANSFORM else ("xc", "yc"):
+        np.testing.assert_array_equal(raster[name], dataset[name])
+    if transform is TRANSFORM:
+        cut = opened(xr.open_dataset, store, convention_attrs="drop").isel(x=[1, 2])
+        np.testing.assert_array_equal(rasterix.assign_index(cut)["x"], dataset["x"][1:])
