@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,245 +10,155 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import ConventionHandler, XGroupPluginWarning, drop_conventions
-from zarr_xgroup.conventions import register, registry
+from zarr_xgroup.conventions import register
 from zarr_xgroup.tests.builders import (
     UUIDS,
     Array,
     Group,
-    build,
     declaring,
-    memory_store,
     opened,
-    opened_with_warnings,
     quietly,
-    some_pairs,
+    recorded,
+    stored,
 )
-from zarr_xgroup.tests.documents import STORES
+from zarr_xgroup.tests.tables import rows, store_of
 
-TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
+STORES = Path(__file__).parent / "stores"
+
 GRID = {
     "zarr_conventions": [{"name": "spatial"}, {"name": "proj:"}, {"name": "license"}],
     "spatial:dimensions": ["y", "x"],
-    "spatial:transform": TRANSFORM,
+    "spatial:transform": [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0],
     "proj:code": "EPSG:32632",
     "title": "a scene",
     "nested": {"list": [1, None]},
 }
-LATITUDES = {"unit": "degrees_north", "values": {"regular": [44.5, -1.0]}}
+AXES = {"lat": {"coordinates": [{"unit": "degrees_north", "values": {"regular": [44.5, -1.0]}}]}}
 FIELD = declaring(
     "cs",
     "uom",
     "ref",
-    cs={"crs": [{"axes": {"lat": {"abbreviation": "Y", "coordinates": [LATITUDES]}}}]},
+    cs={"crs": [{"axes": AXES}]},
     uom={"ucum": {"unit": "K"}},
     quality={"ref": {"node": "/flags/quality"}},
     long_name="temperature",
     valid_range=[0.0, 400.0],
 )
-STORE = build(
+FIELDS = store_of(
     Group(
         {
-            "scene": Group({"red": Array(np.ones((2, 3)), ("y", "x"), {"units": "1"})}, GRID),
-            "fields": Group({"t": Array([280.0, 281.0], ("lat",), FIELD)}),
-            "flags": Group({"quality": Array([1, 0], ("lat",))}),
-            "undeclared": Group(
-                {"t": Array([1.0], ("n",), {"cs": {"of": "another kind"}, "proj:code": "none"})}
-            ),
-        },
-        {"crs": {"shared": {"axes": {}}}},
+            "scene": Group({"red": stored(np.ones((2, 3)), "y x")}, GRID),
+            "fields": Group({"t": stored([280.0, 281.0], "lat", **FIELD)}),
+            "flags": Group({"quality": stored([1, 0], "lat")}),
+        }
     )
 )
 
 
-def attributes(data: Any) -> dict[str, Any]:
-    """Return the attributes of a Dataset, and those of its variables, by name."""
-    return {"": data.attrs, **{str(name): it.attrs for name, it in data.variables.items()}}
-
-
 def whole(group: str, **options: Any) -> xr.Dataset:
-    dataset: xr.Dataset = opened(xr.open_dataset, memory_store(STORE), group=group, **options)
+    dataset: xr.Dataset = opened(xr.open_dataset, FIELDS, group=group, **options)
     return dataset
 
 
-def test_by_default_all_stay() -> None:
-    assert whole("scene").attrs == whole("scene", convention_attrs="keep").attrs == GRID
-    assert whole("fields")["t"].attrs == {**FIELD, "units": "K"}
+def in_store(of_array: Any, of_group: Any, above: Any = None) -> Any:
+    """Return a store of an array `v` in the root, or in its group `g`."""
+    group = Group({"v": stored(np.ones((2, 2)), "y x", **of_array)}, of_group)
+    return store_of(group if above is None else Group({"g": group}, above))
+
+
+# Dropped.
+
+PROJ = {"zarr_conventions": [{"name": "proj"}]}
+OTHER = "11111111-1111-1111-1111-111111111111"
+OURS_AND_OTHER: Any = {UUIDS["proj"]: {"name": "proj"}, OTHER: {"name": "other"}}
+SYSTEMS: Any = {"shared": {"axes": {}}}
+#: Attributes of an array and of its group, and what is left of these.
+DROPPED: dict[str, tuple[Any, Any, Any, Any]] = {
+    "of an array": (
+        FIELD, {}, {"long_name": "temperature", "valid_range": [0.0, 400.0], "units": "K"}, {}
+    ),
+    "of a group": (
+        {"units": "1"}, GRID,
+        {"units": "1", "grid_mapping": "spatial_ref"},
+        {"zarr_conventions": '[{"name": "license"}]', "title": "a scene", "nested": '{"list": [1, null]}'},
+    ),
+    "of an array, which the group declares": (
+        {"cs": {}, "proj:epsg": 4326}, declaring("cs", "proj"), {"grid_mapping": "spatial_ref"}, {}
+    ),
+    "what nobody declares stays": (
+        {"cs": {"of": "another kind"}, "proj:code": "none"}, {"crs": SYSTEMS},
+        {"cs": '{"of": "another kind"}', "proj:code": "none"}, {"crs": '{"shared": {"axes": {}}}'},
+    ),
+    "shared objects of a group go with those that refer to them": (declaring("cs"), {"crs": SYSTEMS}, {}, {}),
+    "a layout of levels goes with its declaration": ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
+    "other declarations in a list stay": (
+        {}, {"zarr_conventions": [{"uuid": uuid} for uuid in OURS_AND_OTHER]},
+        {}, {"zarr_conventions": json.dumps([{"uuid": OTHER}])},
+    ),
+    "other declarations in an object stay": (
+        {}, {"zarr_conventions": OURS_AND_OTHER}, {}, {"zarr_conventions": json.dumps({OTHER: {"name": "other"}})}
+    ),
+    "what is no declaration stays": ({}, {"zarr_conventions": 5, "proj:code": 1}, {}, {"zarr_conventions": 5, "proj:code": 1}),
+}  # fmt: skip
+
+
+@rows(DROPPED, "of_array, of_group, array_left, group_left")
+def test_attributes_of_conventions_are_dropped_by_the_option_and_afterwards(
+    of_array: Any, of_group: Any, array_left: Any, group_left: Any
+) -> None:
+    store = in_store(of_array, of_group)
+    dropped = quietly(xr.open_dataset, store, engine="xgroup", convention_attrs="drop")
+    kept = quietly(xr.open_dataset, store, engine="xgroup")
+    for dataset in (dropped, drop_conventions(kept)):
+        assert (dataset["v"].attrs, dataset.attrs) == (array_left, group_left)
+    assert kept.attrs == of_group
+    assert of_array.items() <= kept["v"].attrs.items()
 
 
 def test_dropped_is_what_coordinates_say() -> None:
     scene = whole("scene", convention_attrs="drop")
-    assert scene.attrs == {
-        "zarr_conventions": '[{"name": "license"}]',
-        "title": "a scene",
-        "nested": '{"list": [1, null]}',
-    }
     assert scene["x"].values.tolist() == [500_005.0, 500_015.0, 500_025.0]
     assert scene["spatial_ref"].attrs["grid_mapping_name"] == "transverse_mercator"
-    assert scene["red"].attrs == {"units": "1", "grid_mapping": "spatial_ref"}
-    fields = whole("fields", convention_attrs="drop")
-    assert fields["t"].attrs == {
-        "long_name": "temperature",
-        "valid_range": [0.0, 400.0],
-        "units": "K",
-    }
-    assert set(fields.coords) == {"lat", "quality"}
+    assert set(whole("fields", convention_attrs="drop").coords) == {"lat", "quality"}
 
 
-def test_what_nobody_declares_stays() -> None:
-    dataset = whole("undeclared", convention_attrs="drop")
-    assert dataset["t"].attrs == {"cs": '{"of": "another kind"}', "proj:code": "none"}
-    assert drop_conventions(dataset)["t"].attrs == dataset["t"].attrs
-    assumed = drop_conventions(dataset, assume_conventions=["cs", "proj"])
-    assert assumed["t"].attrs == {}
-
-
-def test_a_plug_in_that_cannot_say_what_it_owns() -> None:
-    class Broken(ConventionHandler):
-        tier, name = "service", "broken"
-
-        @classmethod
-        def owned(cls, attributes: Any) -> Any:
-            return {attributes["nothing"]}
-
-        def interpret(self, array: Any) -> Any:
-            return array.interpretation()
-
-    register(Broken)
-    attributes = {**declaring({"name": "broken"}, "proj"), "proj:code": "EPSG:4326", "broken:a": 1}
-    store = memory_store(build(Group({"v": Array(np.ones((2, 2)), ("y", "x"), attributes)})))
-    given = opened(xr.open_dataset, store)
-    dropped, told = opened_with_warnings(xr.open_dataset, store, convention_attrs="drop")
-    with pytest.warns(XGroupPluginWarning, match=r"'broken' \(.*\) failed: KeyError: 'nothing'"):
-        assert drop_conventions(given)["v"].attrs == dropped["v"].attrs
-    assert dropped["v"].attrs == {"broken:a": 1, "grid_mapping": "spatial_ref"}
-    assert {type(it) for it in told if "failed" in str(it)} == {XGroupPluginWarning}
-
-
-def test_a_plug_in_that_restates_its_attributes() -> None:
-    class Height(ConventionHandler):
-        tier, name = "service", "height"
-
-        @classmethod
-        def restated(cls, attributes: Any, dims: Any) -> Any:
-            return {**attributes, "height:of": sorted(dims)}
-
-        def interpret(self, array: Any) -> Any:
-            return array.interpretation()
-
-    register(Height)
-    members = {
-        "v": Array(np.ones(2), ("x",), {**declaring({"name": "height"}), "height:of": None}),
-        "w": Array(np.ones(2), ("x",), {"height:of": None}),
-    }
-    dataset = opened(xr.open_dataset, memory_store(build(Group(members))))
-    assert dataset["v"].attrs["height:of"] == ["v", "w"]
-    assert dataset["w"].attrs["height:of"] is None
-
-
-def test_what_a_group_above_declares_counts_for_prefixed_ones() -> None:
-    below = Group({"v": Array(np.ones((2, 2)), ("y", "x"), {"cs": {}, "proj:epsg": 4326})})
-    root = Group({"g": below}, {"zarr_conventions": [{"name": "proj"}, {"name": "cs"}]})
-    store = memory_store(build(root))
-    dataset = opened(xr.open_dataset, store, group="g", convention_attrs="drop")
-    assert dataset["v"].attrs == {"cs": "{}", "grid_mapping": "spatial_ref"}
-    tree = opened(xr.open_datatree, store)
-    for dropped in (
-        drop_conventions(tree),
-        opened(xr.open_datatree, store, convention_attrs="drop"),
-    ):
-        assert dropped["g/v"].attrs == dataset["v"].attrs
-        assert dropped.attrs == {}
-
-
-def test_shared_objects_of_a_group_go_with_those_that_refer_to_them() -> None:
-    tree = opened(xr.open_datatree, memory_store(STORE), convention_attrs="drop")
-    assert tree.attrs == {}
-    assert whole("", convention_attrs="drop").attrs == {"crs": '{"shared": {"axes": {}}}'}
-
-
-def test_a_layout_of_levels_is_dropped_with_its_declaration() -> None:
-    path = STORES / "spatial_test.zarr"
-    tree = quietly(xr.open_datatree, path, engine="xgroup", convention_attrs="drop")
-    assert not {"multiscales", "zarr_conventions"} & set(tree["pyramid"].attrs)
-    assert "x" in tree["pyramid/r20m"].coords
-
-
-@pytest.mark.parametrize("form", [list, dict])
-def test_declarations_of_other_conventions_stay_in_their_form(form: type) -> None:
-    ours, other = UUIDS["proj"], "11111111-1111-1111-1111-111111111111"
-    items: Any = {ours: {"name": "proj"}, other: {"name": "other"}}
-    if form is list:
-        items = [{"uuid": uuid} for uuid in items]
-    dataset = xr.Dataset(attrs={"zarr_conventions": items})
-    (left,) = json.loads(drop_conventions(dataset).attrs["zarr_conventions"])
-    assert left == (other if form is dict else {"uuid": other})
-
-
-@pytest.mark.parametrize(
-    "kind", ["Dataset", "DataArray", "DataTree"], ids=["Dataset", "DataArray", "DataTree"]
-)
+@pytest.mark.parametrize("kind", ["Dataset", "DataArray", "DataTree"])
 def test_what_is_given_is_left_as_it_is(kind: str) -> None:
     dataset = whole("fields")
-    before = json.dumps(attributes(dataset))
-    data: Any = {"Dataset": dataset, "DataArray": dataset["t"]}.get(kind)
-    if data is None:
-        data = xr.DataTree(dataset)
+    data: Any = {"Dataset": dataset, "DataArray": dataset["t"]}.get(kind, xr.DataTree(dataset))
     dropped = drop_conventions(data)
     assert type(dropped) is type(data)
     array = dropped if kind == "DataArray" else dropped["t"]
-    assert "cs" not in array.attrs
-    assert array.attrs["long_name"] == "temperature"
-    assert set(array.coords) == {"lat", "quality"}
-    assert json.dumps(attributes(dataset)) == before
+    assert array.attrs.keys() == {"long_name", "valid_range", "units"}
     xr.testing.assert_equal(array.drop_attrs(), dataset["t"].drop_attrs())
-
-
-def test_afterwards_as_while_opening() -> None:
-    for group in ("scene", "fields", "undeclared"):
-        xr.testing.assert_identical(
-            drop_conventions(whole(group)), whole(group, convention_attrs="drop")
-        )
+    xr.testing.assert_identical(dataset, whole("fields"))
 
 
 @pytest.mark.parametrize("assumed", [None, "cs"])
 @pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
-def test_afterwards_as_while_opening_where_a_group_above_declares(
+def test_what_a_group_above_declares_counts_for_prefixed_attributes(
     assumed: str | None, function: Any
 ) -> None:
-    values = Array(np.ones((2, 2)), ("y", "x"), {"cs": {"crs": []}, "proj:epsg": 4326})
-    root = Group({"g": Group({"v": values})}, {"zarr_conventions": [{"name": "proj"}]})
-    options = {"group": "g", "assume_conventions": assumed}
-    store = memory_store(build(root))
-    dropped = quietly(function, store, engine="xgroup", convention_attrs="drop", **options)
-    assert dropped["v"].attrs.keys().isdisjoint({"proj:epsg", *(["cs"] if assumed else [])})
-    kept = quietly(function, store, engine="xgroup", **options)
+    store = in_store({"cs": {"crs": []}, "proj:epsg": 4326}, {}, declaring("proj", "uom"))
+    options = {"engine": "xgroup", "group": "g", "assume_conventions": assumed}
+    left = {"grid_mapping": "spatial_ref"} | ({} if assumed else {"cs": '{"crs": []}'})
+    kept = quietly(function, store, **options)
+    dropped = quietly(function, store, convention_attrs="drop", **options)
+    assert dropped["v"].attrs == left
     for data in (kept, kept.isel(x=[1]), pickle.loads(pickle.dumps(kept))):
-        assert drop_conventions(data)["v"].attrs == dropped["v"].attrs
+        assert drop_conventions(data)["v"].attrs == left
     assert kept["v"].attrs["proj:epsg"] == 4326
 
 
-@pytest.mark.parametrize("function", [xr.open_groups, xr.open_datatree])
-def test_what_a_group_beside_declares_counts_for_nobody_else(function: Any) -> None:
-    values = Array(np.ones((2, 2)), ("y", "x"), {"proj:epsg": 4326})
-    declared = {"zarr_conventions": [{"name": "proj"}]}
-    below = Group({"below": Group({"v": values})}, declared)
-    store = memory_store(build(Group({"g": Group({"v": values}), "h": below})))
-    dropped = quietly(function, store, engine="xgroup", convention_attrs="drop")
-    kept = quietly(function, store, engine="xgroup")
-    for path, attributes in (
-        ("/g", {"proj:epsg": 4326}),
-        ("/h/below", {"grid_mapping": "spatial_ref"}),
-    ):
-        assert dropped[path]["v"].attrs == attributes
-        assert drop_conventions(kept[path])["v"].attrs == attributes
-
-
-def test_what_is_left_declares_nothing_when_it_is_written_and_read() -> None:
-    left = whole("scene", convention_attrs="drop").attrs
-    group = Group({"v": Array([1.0], ("x",))}, left)
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(group)))
-    assert told == []
-    assert dataset.attrs == left
+def test_what_a_group_beside_declares_counts_for_nobody_else() -> None:
+    values = stored(np.ones((2, 2)), "y x", **{"proj:epsg": 4326})
+    below = Group({"below": Group({"v": values})}, PROJ)
+    store = store_of(Group({"g": Group({"v": values}), "h": below}))
+    dropped = quietly(xr.open_datatree, store, engine="xgroup", convention_attrs="drop")
+    for tree in (dropped, drop_conventions(quietly(xr.open_datatree, store, engine="xgroup"))):
+        assert tree["g/v"].attrs == {"proj:epsg": 4326}
+        assert tree["h/below/v"].attrs == {"grid_mapping": "spatial_ref"}
+        assert tree["h"].attrs == {}
 
 
 def test_an_array_by_itself_needs_to_be_told_what_its_group_declared() -> None:
@@ -258,76 +167,18 @@ def test_an_array_by_itself_needs_to_be_told_what_its_group_declared() -> None:
     assert "proj:code" not in drop_conventions(red, assume_conventions="proj").attrs
 
 
-def test_a_plug_in_owns_what_is_called_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Tides(ConventionHandler):
-        tier = "service"
-        name = "tides"
-
-    monkeypatch.setattr(registry, "_REGISTERED", [Tides])  # without what it gives
-    attrs = {"zarr_conventions": [{"name": "tides"}], "tides": {}, "tides:m2": 1, "tide": 2}
-    assert drop_conventions(xr.Dataset(attrs=attrs)).attrs == {"tide": 2}
-
-
-def test_as_json_text_where_netcdf_cannot_hold_it() -> None:
-    scene = whole("scene", convention_attrs="json")
-    assert json.loads(scene.attrs["zarr_conventions"]) == GRID["zarr_conventions"]
-    assert json.loads(scene.attrs["nested"]) == {"list": [1, None]}
-    assert scene.attrs["spatial:transform"] == TRANSFORM
-    assert scene.attrs["title"] == "a scene"
-    field = whole("fields", convention_attrs="json")["t"]
-    assert json.loads(field.attrs["cs"]) == FIELD["cs"]
-    assert field.attrs["valid_range"] == [0.0, 400.0]
+@pytest.mark.parametrize("how", ["drop", "json"])
+def test_what_is_left_declares_nothing_when_it_is_written_and_read(how: str) -> None:
+    left = [whole(group, convention_attrs=how) for group in ("scene", "fields")]
+    attrs = {key: value for key, value in left[1]["t"].attrs.items() if key != "units"}
+    again = opened(xr.open_dataset, in_store(attrs, left[0].attrs))
+    assert (again["v"].attrs, again.attrs) == (attrs, left[0].attrs)
+    assert not again.coords
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "null"),
-        (True, "true"),
-        ([], "[]"),
-        ({}, "{}"),
-        (["a", "b"], '["a", "b"]'),
-        ([1, "a"], '[1, "a"]'),
-        ([1, True], "[1, true]"),
-        ([[1], [2]], "[[1], [2]]"),
-        (2**64, "18446744073709551616"),
-    ],
-    ids=str,
-)
-def test_what_netcdf_cannot_hold(value: Any, text: str) -> None:
-    root = Group({"v": Array([1.0], ("x",), {"a": value, "b": 1, "c": [0, 1.5], "d": ""})})
-    dataset = opened(xr.open_dataset, memory_store(build(root)), convention_attrs="json")
-    assert dataset["v"].attrs == {"a": text, "b": 1, "c": [0, 1.5], "d": ""}
-
-
-@pytest.mark.parametrize("how", ["json", "drop"])
-@pytest.mark.parametrize("name", ["_ARRAY_DIMENSIONS", "CLASS", "DIMENSION_LIST", "_NCProperties"])
-def test_names_that_netcdf_keeps_for_itself(how: str, name: str) -> None:
-    attributes = {name: ["x"], "_eopf_attrs": {"a": {"b": [None]}}}
-    root = Group({"v": Array([1.0], ("x",), attributes)}, {name: "text"})
-    dataset = opened(xr.open_dataset, memory_store(build(root)), convention_attrs=how)
-    assert dataset["v"].attrs == {"_eopf_attrs": '{"a": {"b": [null]}}'}
-    assert dataset.attrs == {}
-
-
-@pytest.mark.parametrize("how", ["json", "drop"])
-@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
-def test_truth_values_to_netcdf(how: str, engine: Any, tmp_path: Path) -> None:
-    needed(engine)
-    root = Group({"v": Array(np.array([True, False]), ("x",), {"dtype": "<b1", "a": 1})})
-    dataset = opened(xr.open_dataset, memory_store(build(root)), convention_attrs=how)
-    dataset.to_netcdf(tmp_path / "v.nc", engine=engine)
-    with xr.open_dataset(tmp_path / "v.nc", engine=engine) as again:
-        xr.testing.assert_identical(again, dataset)
-
-
-def test_json_text_declares_nothing() -> None:
-    attrs = {key: json.dumps(value) for key, value in FIELD.items()}
-    root = Group({"t": Array([280.0, 281.0], ("lat",), attrs)})
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert told == []
-    assert dataset["t"].attrs == attrs
-    assert not dataset.coords
+def test_what_attributes_cannot_be_dropped_from() -> None:
+    with pytest.raises(TypeError, match="must be a Dataset, a DataArray or a DataTree, got dict"):
+        drop_conventions({})  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize("how", ["", "text", True, ["drop"]], ids=repr)
@@ -336,19 +187,100 @@ def test_values_of_the_option(how: Any) -> None:
         whole("scene", convention_attrs=how)
 
 
-def test_what_attributes_cannot_be_dropped_from() -> None:
-    with pytest.raises(TypeError, match="must be a Dataset, a DataArray or a DataTree, got dict"):
-        drop_conventions({})  # type: ignore[type-var]
+# Plug-ins.
 
 
-# netCDF.
+class Tides(ConventionHandler):
+    """A convention of a third party that gives nothing."""
 
-ENGINES = ("scipy", "h5netcdf", "netcdf4")
-STORED = {
-    "cs_test": ["identified", "bounds", "parametric/ocean", "references", "scalars"],
-    "geolocation_test": ["in_crs", "on_array/data"],
-    "spatial_test": ["several_crs", "rotated", "pyramid/r20m"],
+    tier, name = "service", "tides"
+
+    def interpret(self, array: Any) -> Any:
+        return array.interpretation()
+
+
+TIDES = {"zarr_conventions": [{"name": "tides"}], "tides": {}, "tides:m2": 1, "tide": 2}
+
+
+def test_a_plug_in_owns_what_is_called_like_it() -> None:
+    register(Tides)
+    assert drop_conventions(xr.Dataset(attrs=TIDES)).attrs == {"tide": 2}
+
+
+def test_a_plug_in_that_cannot_say_what_it_owns_is_told() -> None:
+    class Broken(Tides):
+        @classmethod
+        def owned(cls, attributes: Any) -> Any:
+            return {attributes["nothing"]}
+
+    register(Broken)
+    attrs = {**declaring({"name": "tides"}, "proj"), "proj:code": "EPSG:4326", "tides:m2": 1}
+    store, left = in_store(attrs, {}), {"tides:m2": 1, "grid_mapping": "spatial_ref"}
+    given = opened(xr.open_dataset, store)
+    with pytest.warns(XGroupPluginWarning, match=r"'tides' \(.*\) failed: KeyError: 'nothing'"):
+        assert drop_conventions(given)["v"].attrs == left
+    options = {"engine": "xgroup", "convention_attrs": "drop"}
+    dataset, told = recorded(xr.open_dataset, store, **options)
+    assert dataset["v"].attrs == left
+    assert XGroupPluginWarning in map(type, told)
+
+
+def test_a_plug_in_restates_attributes_where_it_is_declared() -> None:
+    class Restating(Tides):
+        @classmethod
+        def restated(cls, attributes: Any, dims: Any) -> Any:
+            return {**attributes, "tides:of": sorted(dims)}
+
+    register(Restating)
+    members = {"v": stored([1], "x", **TIDES), "w": stored([1], "x", **{"tides:of": 5})}
+    dataset = opened(xr.open_dataset, store_of(Group(members)))
+    assert dataset["v"].attrs["tides:of"] == ["v", "w"]
+    assert dataset["w"].attrs["tides:of"] == 5
+
+
+# As netCDF can hold them.
+
+VALUES: dict[str, tuple[Any, Any]] = {
+    "null": (None, "null"),
+    "true": (True, "true"),
+    "an empty list": ([], "[]"),
+    "an empty object": ({}, "{}"),
+    "texts": (["a", "b"], '["a", "b"]'),
+    "a number and a text": ([1, "a"], '[1, "a"]'),
+    "a number and true": ([1, True], "[1, true]"),
+    "nested lists": ([[1], [2]], "[[1], [2]]"),
+    "a great integer": (2**63, "9223372036854775808"),
+    "a small integer": (-(2**63) - 1, "-9223372036854775809"),
+    "the greatest that it holds": (2**63 - 1, 2**63 - 1),
+    "the least that it holds": (-(2**63), -(2**63)),
+    "numbers": ([0, 1.5], [0, 1.5]),
+    "a text": ("", ""),
 }
+
+
+@rows(VALUES, "value, expected")
+def test_what_netcdf_cannot_hold_becomes_json_text(value: Any, expected: Any) -> None:
+    for how in ("json", "drop"):
+        dataset = opened(
+            xr.open_dataset, in_store({"a": value}, {"b": value}), convention_attrs=how
+        )
+        assert (dataset["v"].attrs, dataset.attrs) == ({"a": expected}, {"b": expected})
+
+
+def test_attributes_of_conventions_become_json_text() -> None:
+    field = whole("fields", convention_attrs="json")["t"]
+    assert json.loads(field.attrs["cs"]) == FIELD["cs"]
+    assert field.attrs.keys() == {*FIELD, "units"}
+
+
+@pytest.mark.parametrize("name", ["_ARRAY_DIMENSIONS", "CLASS", "DIMENSION_LIST", "_NCProperties"])
+def test_names_that_netcdf_keeps_for_itself_are_left_out(name: str) -> None:
+    store = in_store({name: ["x"], "a": 1}, {name: "text"})
+    dataset = opened(xr.open_dataset, store, convention_attrs="json")
+    assert (dataset["v"].attrs, dataset.attrs) == ({"a": 1}, {})
+
+
+# Written.
 
 
 def needed(engine: str) -> None:
@@ -358,30 +290,37 @@ def needed(engine: str) -> None:
 # Older xarray warns where packed values have no _FillValue, whether or not one is missing.
 @pytest.mark.filterwarnings("ignore:saving variable:xarray.SerializationWarning")
 @pytest.mark.parametrize(
-    ("way", "store"), some_pairs(product(ENGINES, ["drop", "json"]), STORED, 3)
+    ("engine", "how", "store", "group"),
+    [
+        ("scipy", "drop", "cs_test", "parametric/ocean"),
+        ("scipy", "json", "spatial_test", "rotated"),
+        ("h5netcdf", "drop", "spatial_test", "several_crs"),
+        ("h5netcdf", "json", "cs_test", "references"),
+        ("netcdf4", "drop", "geolocation_test", "in_crs"),
+        ("netcdf4", "json", "cs_test", "scalars"),
+    ],
 )
-def test_to_netcdf_works_directly(way: tuple[Any, str], store: str, tmp_path: Path) -> None:
-    engine, how = way
+def test_to_netcdf_works_directly(
+    engine: Any, how: str, store: str, group: str, tmp_path: Path
+) -> None:
     needed(engine)
-    path = STORES / f"{store}.zarr"
-    groups = quietly(xr.open_groups, path, engine="xgroup", convention_attrs=how)
-    for group in STORED[store]:
-        before = groups[f"/{group}"]
-        file = tmp_path / f"{group.replace('/', '_')}.nc"
-        before.to_netcdf(file, engine=engine)
-        with xr.open_dataset(file, engine=engine) as again:
-            assert set(again.coords) == set(before.coords)
-            xr.testing.assert_equal(again, before)
+    options: Any = {"engine": "xgroup", "group": group, "convention_attrs": how}
+    before = quietly(xr.open_dataset, STORES / f"{store}.zarr", **options)
+    before.to_netcdf(tmp_path / "of.nc", engine=engine)
+    with xr.open_dataset(tmp_path / "of.nc", engine=engine) as again:
+        assert set(again.coords) == set(before.coords)
+        xr.testing.assert_equal(again, before)
 
 
-@pytest.mark.parametrize(("engine", "how"), [("h5netcdf", "drop"), ("netcdf4", "json")])
-def test_a_tree_to_netcdf(engine: Any, how: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["h5netcdf", "netcdf4"])
+def test_a_tree_with_truth_values_to_netcdf(engine: Any, tmp_path: Path) -> None:
     needed(engine)
-    path = STORES / "geolocation_test.zarr"
-    before = quietly(xr.open_datatree, path, engine="xgroup", convention_attrs=how)
+    truth = Array(np.array([True, False]), ("x",), {"dtype": "<b1", "a": 1})
+    store = store_of(Group({"g": Group({"v": truth}, GRID)}))
+    before = quietly(xr.open_datatree, store, engine="xgroup", convention_attrs="json")
     before.to_netcdf(tmp_path / "tree.nc", engine=engine)
     with xr.open_datatree(tmp_path / "tree.nc", engine=engine) as again:
-        xr.testing.assert_equal(again, before)
+        xr.testing.assert_identical(again["g"].to_dataset(), before["g"].to_dataset())
 
 
 def test_with_all_attributes_xarray_itself_refuses(tmp_path: Path) -> None:
