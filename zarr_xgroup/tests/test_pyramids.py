@@ -1,0 +1,660 @@
+"""Pyramids: where the levels of a layout are, and which level a resolution means.
+
+The grid of a level follows from attributes of its own, or from the grid of the level that it is
+derived from. Levels that have a tile matrix set are in `conventions/test_tiles`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import zarr_xgroup
+from zarr_xgroup import XGroupDimensionWarning, XGroupGroupError
+from zarr_xgroup.tests.builders import (
+    Array,
+    Group,
+    Json,
+    build,
+    declaring,
+    opened,
+    opened_with_warnings,
+    quietly,
+    recording_store,
+    stored,
+)
+from zarr_xgroup.tests.tables import check, rows, store_of
+
+
+def cells(size: float, left: float = 100.0, top: float = 200.0) -> Json:
+    """Return the transform of square cells, north up, from the upper left corner."""
+    return {"spatial:transform": [size, 0.0, left, 0.0, -size, top]}
+
+
+def level(asset: Any, source: Any = None, scale: Any = None, **more: Any) -> Json:
+    """Return an item of a layout: a level that may be derived from another one."""
+    item = {"asset": asset, **more}
+    if source is not None:
+        item["derived_from"] = source
+    if scale is not None:
+        scale = [scale, scale] if isinstance(scale, int) else scale
+        item["transform"] = {"scale": scale} if isinstance(scale, list) else scale
+    return item
+
+
+def declared(*items: Json, **attributes: Any) -> Json:
+    """Return attributes of a group that has a layout of levels."""
+    names = declaring("spatial", "multiscales", **{"spatial:dimensions": ["y", "x"]})
+    return {**names, "multiscales": {"layout": [*items]}, **attributes}
+
+
+def dims(*names: str) -> Json:
+    return {"spatial:dimensions": [*names]}
+
+
+def shape(rows: int, columns: int) -> Json:
+    return {"spatial:shape": [rows, columns]}
+
+
+def field(rows: int, columns: int, dims: str | None = "y x", **attributes: Any) -> Array:
+    names = (None, None) if dims is None else tuple(dims.split())
+    return Array(np.zeros((rows, columns)), names, attributes)
+
+
+def of(rows: int, columns: int, **attributes: Any) -> Group:
+    """Return a group with an array `v`."""
+    return Group({"v": field(rows, columns)}, attributes)
+
+
+def pyramid(*items: Json, v: Any = None, full: Any = None, half: Any = None, **root: Any) -> Group:
+    """Return groups of a layout, `full` with an array of 4 x 6 cells and attributes, `half` of 2 x 3."""
+    if not isinstance(full, Group):
+        full = Group({"v": field(4, 6, **(v or {}))}, full or {})
+    return Group({"full": full, "half": of(2, 3, **(half or {}))}, declared(*items, **root))
+
+
+FULL = level("full", **cells(10))
+HALF = level("half", "full", 2)
+NODE = {"spatial:registration": "node"}
+BOX = {"spatial:bbox": [100.0, 160.0, 160.0, 200.0]}
+
+#: What the group `half` opens as, with cells of 20 m that begin where those of 10 m do.
+TWENTIES = """
+    x (x) 110.0 130.0 150.0 | axis=X
+    y (y) 190.0 170.0 | axis=Y
+"""
+# fmt: off
+AT_TWENTIES: Mapping[str, Group] = {
+    "each item has a transform": pyramid(FULL, level("half", **cells(20))),
+    "a level follows from another one": pyramid(FULL, HALF),
+    "in any order": pyramid(HALF, FULL),
+    "slashes do not matter": pyramid(level("full/", **cells(10)), level("/half/", "/full/", 2)),
+    "an absolute transform goes before a relative one":
+        pyramid(FULL, level("half", "full", 3, **cells(20))),
+    "an item names an array of a group": pyramid(FULL, level("half/v", **cells(20))),
+    "the nearest layout that has a level counts":
+        pyramid(level("half", **cells(40)), level(1), level(None), half=declared(level("v", **cells(20)))),
+    "an outer layout has what the inner one does not name":
+        pyramid(level("half", **cells(20)), half=declared(level("w", **cells(40)))),
+    "the source's array has the transform": pyramid(level("full"), HALF, v=cells(10)),
+    "the source's group has the transform": pyramid(level("full"), HALF, full=cells(10)),
+    "the transform of the layout's group is of the only level that follows from none":
+        pyramid(level("full"), HALF, **cells(10)),
+    "so it is if that is scaled by one": pyramid(level("full", None, 1), HALF, **cells(10)),
+    "a box of its own goes before it": pyramid(level("full", **BOX), HALF, **cells(3)),
+    "zeros are no box": pyramid(level("full", **{"spatial:bbox": [0, 0, 0, 0]}), HALF, **cells(10)),
+    "a box of the layout's group is that of each level": pyramid(level("full"), HALF, **BOX),
+    "a box may be wrong by less than a cell":
+        pyramid(FULL, HALF, **{"spatial:bbox": [100.0, 141.0, 179.0, 200.0]}),
+    "the level has another registration than its source":
+        pyramid(FULL, HALF, half={"spatial:registration": "pixel"}, **NODE),
+    "the layout's group is the source":
+        Group({"v": field(4, 6), "half": of(2, 3)}, declared(level("."), level("half", ".", 2), **cells(10))),
+    "it may have no item":
+        Group({"v": field(4, 6), "half": of(2, 3)}, declared(level("half", "", 2), **cells(10))),
+    "a source without an array of the name has the shape of its item":
+        pyramid(level("full", **shape(4, 6)), HALF, full=Group({"w": field(4, 6)}), **BOX),
+    "a source with dimensions of other names has the same axes":
+        pyramid(level("full"), HALF, full=Group({"v": field(4, 6, "row column")}), **BOX),
+    "a source with axes in another order has dimensions of the same names":
+        pyramid(level("full"), HALF, full=Group({"v": field(6, 4, "x y")}), **BOX),
+}
+#: Those by node registration, and what else it opens as.
+LEVELS: Mapping[str, tuple[Group, str]] = {
+    **{about: (nodes, TWENTIES) for about, nodes in AT_TWENTIES.items()},
+    **{f"the source's {where} has the registration": (nodes, """
+        x (x) 100.0 120.0 140.0 | axis=X
+        y (y) 200.0 180.0 | axis=Y
+    """) for where, nodes in {
+        "array": pyramid(FULL, HALF, v=NODE),
+        "group": pyramid(FULL, HALF, full=NODE),
+        "item": pyramid(level("full", **cells(10), **NODE), HALF),
+        "layout": pyramid(FULL, HALF, **NODE),
+        "item, before and after its group,":
+            pyramid(level("half", **cells(4)), level("half/v", **NODE), half=cells(20)),
+    }.items()},
+    "a level may be shifted": (
+        pyramid(FULL, level("half", "full", {"scale": [2, 2.1], "translation": [1, 2]})), """
+        x (x) 130.5 151.5 172.5 | axis=X
+        y (y) 180.0 160.0 | axis=Y
+    """),
+    "a group that does not declare the convention": (
+        Group({"half": of(2, 3)}, {**dims("y", "x"), "multiscales": {"layout": [level("half", **cells(9))]}}),
+        ""
+    ),
+    **{f"{about} has no grid": (nodes, """
+        ! Resolution: /half/v: spatial is declared, but there is neither spatial:transform, nor \
+spatial:bbox, nor 1-D arrays y, x: these dimensions have no coordinates from it
+    """) for about, nodes in {
+        "one of several levels that follow from none": pyramid(level("full"), level("half"), **cells(20)),
+        "a level without a scale": pyramid(FULL, level("half", "full")),
+        "a level scaled by no source": pyramid(level("full"), level("half", None, 2), **cells(10)),
+    }.items()},
+    **{f"a box is not used {about}": (nodes, f"""
+        ! Resolution: /half/v: /#/attributes/{place}spatial:bbox: was not used: the grid follows that \
+of another level, of which neither spatial:transform nor spatial:bbox and size are known
+    """) for about, place, nodes in (
+        ("for a level scaled by no source", "", pyramid(level("full"), level("half", None, 2), **BOX)),
+        ("where the source is nowhere", "multiscales/layout/1/",
+         pyramid(level("full"), level("half", "full", 2, **BOX))),
+    )},
+    "a derived level outside of the box": (
+        pyramid(FULL, level("half", "full", {"scale": [1, 1], "translation": [8, 4]}), **BOX), """
+        x (x) 145.0 155.0 165.0 | axis=X
+        y (y) 115.0 105.0 | axis=Y
+        ! Resolution: /half/v: /#/attributes/spatial:bbox: is [100.0, 160.0, 160.0, 200.0], but the \
+transform gives [140.0, 100.0, 170.0, 120.0]; the latter counts
+    """),
+    "a layout that is no list": (
+        Group({"half": of(2, 3, **declared(multiscales={"layout": "none"}, **cells(20)))}), f"""{TWENTIES}
+        ! Resolution: /half/v was opened without what 'multiscales/layout' declares: /half#/attributes/\
+multiscales/layout: must be a list, got string "none"
+    """),
+}
+
+#: What is wrong with the level `half`, or with others by which it is found.
+LOST_LEVELS: Mapping[str, tuple[list[Json], str]] = {
+    "there is no such source": ([FULL, level("half", "missing", 2)], "1: there is no level 'missing'"),
+    "a level is derived from itself": (
+        [FULL, level("half", "half", 2)], "1: levels are derived from one another: half -> half"
+    ),
+    "levels are derived from one another": (
+        [FULL, level("half", "third", 2), level("third", "half", 2)],
+        "1: levels are derived from one another: half -> third -> half",
+    ),
+    "a scale along one axis": (
+        [FULL, level("half", "full", [2])], "1/transform/scale: must be 2 finite numbers, got [2]"
+    ),
+    "a scale of zero": (
+        [FULL, level("half", "full", [0, 2])],
+        "1/transform: makes 2 x 3 cells of the level span 0 x 6 of the level that it is derived from, "
+        + "which has 4 x 6",
+    ),
+    "a translation that is no number": (
+        [FULL, level("half", "full", {"scale": [2, 2], "translation": ["a", 0]})],
+        '1/transform/translation: must be 2 finite numbers, got ["a", 0]',
+    ),
+    "a relation that is no object": (
+        [FULL, {**HALF, "transform": [2, 2]}],
+        "1/transform: must be an object, got list [2, 2]",
+    ),
+    "a source that is no name": (
+        [FULL, level("half", 0, 2)], "1/derived_from: must be a string, got number"
+    ),
+    "a transform that is none": (
+        [FULL, level("half", **{"spatial:transform": [1]})],
+        "1/spatial:transform: must be 6 finite numbers, got [1]",
+    ),
+    "a mistake in the source": (
+        [level("full", **{"spatial:transform": [1]}), HALF],
+        "0/spatial:transform: must be 6 finite numbers, got [1]",
+    ),
+    "a misspelt scale": (
+        [FULL, level("half", "full", {"scales": [2, 2]})],
+        "1/transform/scales: is not known there; was 'scale' meant?",
+    ),
+    "a misspelt relation": (
+        [FULL, level("half", "full", transfrom={"scale": [2, 2]})],
+        "1/transfrom: is not known there; was 'transform' meant?",
+    ),
+    "a misspelt source": (
+        [FULL, {"asset": "half", "derived_form": "full", "transform": {"scale": [2, 2]}}],
+        "1/derived_form: is not known there; was 'derived_from' meant?",
+    ),
+}
+# fmt: on
+
+
+@rows(LEVELS)
+def test_the_grid_of_a_level(nodes: Group, expected: str) -> None:
+    check(nodes, expected, only="x y", group="half")
+
+
+@rows(LOST_LEVELS, "items, text")
+def test_what_is_wrong_with_a_level_costs_its_coordinates(items: list[Json], text: str) -> None:
+    place = "/#/attributes/multiscales/layout"
+    told = f"! Resolution: /half/v was opened without coordinates along y, x: {place}/{text}"
+    check(pyramid(*items), f"v (y x)\n{told}", group="half")
+    mistakes = zarr_xgroup.check(store_of(pyramid(*items))).mistakes
+    assert any(str(it.place).startswith(f"{place}/{text[0]}") for it in mistakes)
+
+
+# fmt: off
+#: Items about arrays of 4 x 6 and 2 x 3 cells, and attributes of the layout's group.
+ARRAYS: Mapping[str, tuple[list[Json], Json]] = {
+    "each item has a transform": ([FULL, level("half", **cells(20))], {}),
+    "the transform of the layout's group is of no level that has one": ([FULL, HALF], cells(1)),
+    "the transform and shape of the layout's group are the full level's": (
+        [level("full"), HALF], {**cells(10), "spatial:shape": [4, 6]}
+    ),
+    "shapes of items name dimensions": (
+        [level("full", **cells(10), **shape(4, 6)), level("half", "full", 2, **shape(2, 3))], shape(9, 9)
+    ),
+}
+# fmt: on
+
+
+@rows(ARRAYS, "items, attributes")
+@pytest.mark.parametrize("dims", ["y x", None])
+def test_levels_may_be_arrays_of_a_group(items: Any, attributes: Json, dims: str | None) -> None:
+    members = {"full": field(4, 6, dims), "half": field(2, 3, dims)}
+    root = Group(members, declared(*items, **attributes))
+    dataset, told = opened_with_warnings(xr.open_dataset, store_of(root))
+    for name, (y, x), corner in (
+        ("full", ("y", "x"), (195, 105)),
+        ("half", ("y_half", "x_half"), (190, 110)),
+    ):
+        assert dataset[name].dims == (y, x)
+        assert (dataset[y].values[0], dataset[x].values[0]) == corner
+    assert {type(it) for it in told} == {XGroupDimensionWarning}
+    mistakes = zarr_xgroup.check(store_of(root)).mistakes
+    assert not [it for it in mistakes if it.rule.name.startswith(("spatial/", "multiscales/"))]
+
+
+def test_arrays_of_a_level_follow_each_from_that_of_its_name() -> None:
+    full = {"v": field(4, 6, **cells(1)), "w": field(4, 6, "b a", **cells(3), **dims("b", "a"))}
+    half = {"v": field(2, 3), "w": field(2, 3, "b a", **dims("b", "a"))}
+    root = Group({"full": Group(full), "half": Group(half)}, declared(level("full"), HALF))
+    expected = "a (a) 103.0 109.0 115.0 | axis=X\nx (x) 101.0 103.0 105.0 | axis=X"
+    check(root, expected, only="a x", group="half")
+
+
+def test_levels_follow_from_one_another_in_a_chain_of_any_length() -> None:
+    items = [FULL, *(level(str(n), str(n - 1) if n else "full", 1) for n in range(1200))]
+    members = {"full": of(4, 6), **{str(n): of(4, 6) for n in range(1200)}}
+    root = Group(members, declared(*items))
+    check(root, "x (x) 105.0 115.0 125.0 135.0 145.0 155.0 | axis=X", group="1199", only="x")
+
+
+# What is listed: the levels of a pyramid, and how long their cells are.
+
+UTM = {"proj:code": "EPSG:32632"}
+DEGREES = {"proj:code": "EPSG:4326"}
+THREE = {"0": of(8, 12), "1": of(4, 6), "2": of(2, 3)}
+ITEMS = (level("0", **cells(10)), level("1", "0", 2), level("2", "1", 2))
+
+
+def of_three(*items: Json, **attributes: Any) -> Group:
+    return Group(THREE, declared(*items, **{**UTM, **attributes}))
+
+
+def stac(rows: int, columns: int) -> Json:
+    """Return the transform of an array by STAC, of cells of 10 m."""
+    return {"proj:transform": [10, 0, 100, 0, -10, 200], "proj:shape": [rows, columns]}
+
+
+PYRAMID = of_three(*ITEMS)
+TO_40 = "/0 10 m, /1 20 m, /2 40 m"
+WIDE = {"spatial:transform": [10.0, 0.0, 100.0, 0.0, -20.0, 200.0]}
+# fmt: off
+#: Levels, finest first, with the length of their cells along Y and X, or once if these are the same.
+LISTED: Mapping[str, tuple[Group, str]] = {
+    "levels follow from one another": (PYRAMID, TO_40),
+    "levels are scaled from the whole": (
+        of_three(level("0", None, 1), level("1", None, 2), level("2", None, 4), **cells(10)), TO_40
+    ),
+    "the layout's group is a level, and what no item names is none": (
+        Group({"v": field(8, 12), "half": of(4, 6), "more": of(1, 1)},
+              declared(level("."), level("half", ".", 2), **UTM, **cells(10))), "/ 10 m, /half 20 m"
+    ),
+    "levels at a distance, some of which are not there": (
+        Group({"a": Group(THREE)}, declared(
+            level("a/0", **cells(10)), level("a/1", "a/0", 2), level("gone", "a/0", 8),
+            {"derived_from": "0"}, **UTM)), "/a/0 10 m, /a/1 20 m"
+    ),
+    "a level between two may be missing": (
+        Group({name: THREE[name] for name in "02"}, declared(*ITEMS, **UTM)), "/0 10 m, /2 40 m"
+    ),
+    "a level is as fine as its finest array": (
+        Group({
+            "0": Group({"a": field(8, 12, **cells(10)), "b": field(4, 6, "v u", **cells(20), **dims("v", "u"))}),
+            "1": of(2, 3, **cells(40)),
+        }, declared(level("0"), level("1"), **UTM)), "/0 10 m, /1 40 m"
+    ),
+    "levels with coordinates of their own": (
+        Group({
+            "0": Group({"y": stored(195 - 10.0 * np.arange(4), "y"), "v": field(4, 6)}, cells(10)),
+            "1": Group({"y": stored([190.0, 170.0], "y"), "v": field(2, 3)}),
+        }, declared(*ITEMS[:2], **UTM)), "/0 10 m, /1 20 m"
+    ),
+    "degrees": (of_three(level("0", **cells(0.1)), *ITEMS[1:], **DEGREES),
+                "/0 0.1 degree, /1 0.2 degree, /2 0.4 degree"),
+    "sides of a rotated grid": (
+        of_three(level("0", **{"spatial:transform": [6.0, -8.0, 100.0, 8.0, 6.0, 200.0]}), *ITEMS[1:]),
+        TO_40,
+    ),
+    "an unknown CRS has no unit": (of_three(*ITEMS, **{"proj:code": None}), "/0 10, /1 20, /2 40"),
+    "no size is known": (of_three(level("0"), level("1")), "/0 ?, /1 ?"),
+    "a transform of STAC that is not assumed": (
+        Group({"0": Group({"v": field(8, 12, **stac(8, 12))})}, declared(level("0"), **UTM)), "/0 ?"
+    ),
+    # Scales of arrays with several axes.
+    "numbers of scale are those of all axes": (
+        Group({
+            "0": Group({"v": stored(np.zeros((3, 8, 50)), "band y x")}, WIDE),
+            "1": Group({"v": stored(np.zeros((3, 4, 10)), "band y x")}),
+        }, declared(level("0"), level("1", "0", [1, 2, 5]), **UTM)), "/0 20 x 10 m, /1 40 x 50 m"
+    ),
+    "numbers of scale are in the order of axes": (
+        Group({"0": Group({"v": field(50, 8, "x y")}, WIDE), "2": Group({"v": field(2, 2, "x y")})},
+              declared(level("0"), level("1", "0", [5, 2]), level("2", "1", [5, 2]), **UTM)),
+        "/0 20 x 10 m, /2 80 x 250 m"
+    ),
+    "numbers of scale may be those of another array of the level": (
+        Group({
+            "0": Group({"m": field(8, 50), "v": stored(np.zeros((8, 50, 3)), "y x band")}, WIDE),
+            "1": Group({"m": field(4, 10), "v": stored(np.zeros((4, 10, 3)), "y x band")}),
+        }, declared(level("0"), level("1", "0", [2, 5, 1]), **UTM)), "/0 20 x 10 m, /1 40 x 50 m"
+    ),
+    # Broken layouts.
+    "numbers beyond all bounds": (of_three(level("0", **cells(1e200))), "/0 ?"),
+    "scales beyond all bounds": (of_three(ITEMS[0], level("1", "0", [1e308, 1e308])), "/0 10 m, /1 ?"),
+    "a scale of zero": (of_three(ITEMS[0], level("1", "0", 0), ITEMS[2]), "/0 10 m, /1 ?, /2 ?"),
+    "a scale along one axis": (of_three(ITEMS[0], level("1", "0", [2])), "/0 10 m, /1 ?"),
+    "levels derived from one another": (of_three(level("0", "1", 2), level("1", "0", 2)), "/0 ?, /1 ?"),
+    "no scale": (of_three(ITEMS[0], level("1", "0"), ITEMS[2]), "/0 10 m, /1 ?, /2 ?"),
+    "a scale that turns": (of_three(ITEMS[0], level("1", "0", -2)), "/0 10 m, /1 20 m"),
+    "paths that lead nowhere": (of_three(ITEMS[0], level("../0"), level("a/../1"), level("\0")), "/0 10 m"),
+}
+# fmt: on
+
+
+def listed(found: Any) -> str:
+    """Return the first two columns of a table of levels."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in str(found).splitlines()[1:]]
+    return ", ".join(f"{name} {size}" for name, size, *_others in lines)
+
+
+@rows(LISTED, "root, expected")
+def test_levels_are_listed(root: Group, expected: str) -> None:
+    store: Any = store_of(root)
+    found = zarr_xgroup.levels(store)
+    assert listed(found) == expected
+    explained = zarr_xgroup.explain(store).groups[0].levels
+    assert [it.path for it in explained] == [it.path for it in found]
+
+
+def test_levels_are_a_table() -> None:
+    chunked = {"v": Array(np.zeros((8, 12)), ("y", "x"), chunks=(4, 5))}
+    wide = {"spatial:transform": [30.0, 0.0, 0.0, 0.0, -10.0, 0.0]}
+    items = (level("0", **wide), level("1", "0", [1, 2]), level("2"))
+    root = Group({"0": Group(chunked), "1": of(8, 6), "2": of(2, 2)}, declared(*items, **UTM))
+    found = zarr_xgroup.levels(store_of(root))
+    assert found[0] == type(found[0])("/0", (10.0, 30.0), "m", (8, 12), (4, 5), (1.0, 1.0))
+    assert repr(found).splitlines() == [
+        "level  resolution  rows x columns  of a chunk  factor",
+        "/0     10 x 30 m   8 x 12          4 x 5       1",
+        "/1     10 x 60 m   8 x 6           8 x 6       1 x 2",
+        "/2     ?           2 x 2           2 x 2       ?",
+    ]
+
+
+# Which level a resolution means.
+
+#: A pyramid, and the group that a resolution opens.
+CHOSEN: Mapping[str, tuple[Group, dict[Any, str]]] = {
+    "the coarsest level that is at least as fine": (
+        PYRAMID,
+        {1: "0", 10: "0", 19.99: "0", 20: "1", 39: "1", 40: "2", 1e5: "2", (20, 40): "1"},
+    ),
+    "numbers may be of numpy, and rounded": (
+        PYRAMID,
+        {np.float32(20): "1", np.int64(39): "1", 20 * (1 - 1e-9): "1", 20 * (1 - 1e-5): "0"},
+    ),
+    "cells are as fine along Y, and along X": (
+        Group(
+            {"0": of(8, 50), "1": of(4, 10)},
+            declared(level("0", **WIDE), level("1", "0", [2, 5]), **UTM),
+        ),
+        {(40, 50): "1", (40, 49): "0", (39, 50): "0", (50, 40): "0", 60: "1"},
+    ),
+    "degrees": (of_three(level("0", **cells(0.1)), *ITEMS[1:], **DEGREES), {0.2: "1", 1: "2"}),
+}
+
+
+@rows(CHOSEN, "root, groups")
+def test_a_resolution_opens_a_level(root: Group, groups: dict[Any, str]) -> None:
+    store = store_of(root)
+    for resolution, group in groups.items():
+        expected = opened(xr.open_dataset, store, group=group)
+        several = [resolution]
+        if isinstance(resolution, tuple):
+            several += [[*resolution], np.array(resolution)]
+        for written in several:
+            dataset = opened(xr.open_dataset, store, resolution=written)
+            xr.testing.assert_identical(dataset, expected)
+            assert dataset["v"].encoding == expected["v"].encoding
+
+
+@pytest.mark.parametrize(
+    "resolution",
+    [0, -1, float("nan"), float("inf"), "50", "50 m", True, (1, 2, 3), (1, -1), (), {}],
+    ids=str,
+)
+def test_what_is_no_resolution(resolution: Any) -> None:
+    store: Any = recording_store(build(PYRAMID))
+    with pytest.raises(ValueError, match="resolution must be a positive number, or a pair"):
+        xr.open_dataset(store, engine="xgroup", resolution=resolution)
+    assert not store.gets
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_choosing_a_level_reads_documents_once_and_no_values(consolidated: bool) -> None:
+    store = recording_store(build(PYRAMID, consolidated=consolidated))
+    dataset = opened(xr.open_dataset, store, resolution=20)
+    assert not store.chunk_gets
+    assert set(store.metadata_gets.values()) == {1}
+    dataset["v"].load()
+    assert list(store.chunk_gets) == ["1/v/c/0/0"]
+
+
+def test_a_level_that_is_an_array_is_opened_without_other_levels() -> None:
+    members = {"full": field(8, 12), "half": field(4, 6), "mask": field(8, 12, **cells(10))}
+    store = store_of(Group(members, declared(FULL, HALF, **UTM)))
+    for resolution, name, other in ((10, "full", "half"), (20, "half", "full")):
+        dataset = quietly(xr.open_dataset, store, engine="xgroup", resolution=resolution)
+        assert set(dataset.data_vars) == {name, "mask"}
+        assert dataset[name].dims == ("y", "x")
+        whole = quietly(xr.open_dataset, store, engine="xgroup", drop_variables=other)
+        xr.testing.assert_identical(dataset, whole)
+
+
+# fmt: off
+#: A pyramid, a resolution, the number of rows of the level that is opened, and what is told about the choice.
+TOLD: Mapping[str, tuple[Group, float, int, str]] = {
+    "levels that are not there": (
+        Group({name: THREE[name] for name in "02"}, declared(*ITEMS, **UTM)), 20, 8,
+        "/: its layout names /1, which are not there: /0 was chosen of the rest",
+    ),
+    "levels whose cells are of no known size": (
+        of_three(ITEMS[0], level("1", **cells(20)), level("2")), 1000, 4,
+        "/: metadata do not say the size of the cells of /2: /1 was chosen of the rest",
+    ),
+    "metres for degrees": (
+        of_three(*ITEMS, **DEGREES), 500_000, 2,
+        "/: resolution is in the unit of the CRS, degree, and was 500000 x 500000: cells of /2 are of 40 x 40",
+    ),
+    "degrees for metres": (
+        PYRAMID, 0.0005, 8,
+        "/: resolution is in the unit of the CRS, m, and was 0.0005 x 0.0005: cells of /0 are of 10 x 10",
+    ),
+}
+# fmt: on
+
+
+@rows(TOLD, "root, resolution, size, text")
+def test_doubts_about_the_choice_are_told(
+    root: Group, resolution: float, size: int, text: str
+) -> None:
+    store = store_of(root)
+    _tree, told = opened_with_warnings(xr.open_datatree, store, resolution=resolution)
+    assert text in [str(it) for it in told]
+    dataset, told = opened_with_warnings(xr.open_dataset, store, resolution=resolution)
+    assert text in [str(it) for it in told]
+    assert dataset.sizes["y"] == size
+
+
+NONE = "is no pyramid: it has no layout of multiscales. It has the groups"
+# fmt: off
+#: A store, the group that is opened, and why no level of it can be chosen.
+REFUSED: Mapping[str, tuple[Group, str, str]] = {
+    "no size is known": (
+        of_three(level("0"), level("1")), "/",
+        "/: metadata do not say the size of the cells of its levels; open one of /0, /1 by group=",
+    ),
+    "the unit is not known": (
+        of_three(*ITEMS, **{"proj:code": None}), "/",
+        "the size of cells is not known, as no CRS is declared of its levels; open one of /0, /1, /2",
+    ),
+    "the CRS is not known": (
+        of_three(*ITEMS, **{"proj:code": "EPSG:999999"}), "/",
+        "the unit of the size of cells is not known: /#/attributes/proj:code is no CRS that pyproj",
+    ),
+    "levels in several units": (
+        Group({"0": of(8, 12, **declared(**UTM, **cells(10))), "1": of(4, 6, **declared(**DEGREES, **cells(1)))},
+              declared(level("0"), level("1"))), "/",
+        "/: the sizes of the cells of its levels are in several units, degree, m; open one of /",
+    ),
+    "a transform of STAC is not assumed": (
+        Group({"0": Group({"v": field(8, 12, **stac(8, 12))})}, declared(level("0"), **UTM)), "/",
+        "the size of the cells of its levels, unless assume_conventions='proj'; open one of /0",
+    ),
+    "no level is there": (
+        Group({}, declared(*ITEMS[:2])), "/", "/: none of the levels that its layout names is there: /0, /1"
+    ),
+    "a pyramid is below": (
+        Group({"images": PYRAMID}), "/", "/ is no pyramid, but near ones are: /images; open one of these"
+    ),
+    "a pyramid is above": (
+        Group({"images": PYRAMID}), "images/1", "/images/1 is no pyramid, but near ones are: /images; open"
+    ),
+    "no layout": (Group({"a": Group(THREE)}), "a", f"/a {NONE} /a/0, /a/1, /a/2; open"),
+    "an empty layout": (of_three(), "/", f"/ {NONE} /0, /1, /2; open"),
+    "a layout that is a number": (Group(THREE, {"multiscales": 7}), "/", f"/ {NONE} /0, /1, /2; open"),
+    "multiscales of OME": (
+        Group(THREE, {"multiscales": [{"version": "0.4", "datasets": [{"path": "0"}]}]}), "/",
+        f"/ {NONE} /0, /1, /2; open",
+    ),
+    "a tile matrix set that is not assumed": (
+        Group(THREE, {"multiscales": {"tile_matrix_set": "WebMercatorQuad"}}), "/",
+        f"/ {NONE} /0, /1, /2; open",
+    ),
+    "nothing at all": (Group({"v": field(1, 1)}), "/", f"/ {NONE} -; open"),
+}
+# fmt: on
+
+
+@rows(REFUSED, "root, group, text")
+def test_it_is_told_why_no_level_can_be_chosen(root: Group, group: str, text: str) -> None:
+    store: Any = store_of(root)
+    with pytest.raises(XGroupGroupError, match=re.escape(text)):
+        xr.open_dataset(store, engine="xgroup", group=group, resolution=10)
+
+
+def test_transforms_of_stac_may_be_assumed() -> None:
+    arrays = {"0": field(8, 12, **stac(8, 12)), "1": field(4, 6, **stac(7, 7))}
+    members = {name: Group({"v": array}) for name, array in arrays.items()}
+    store = store_of(Group(members, declared(level("0"), level("1"), **UTM)))
+    assert listed(zarr_xgroup.levels(store, assume_conventions="proj")) == "/0 10 m, /1 ?"
+
+
+# Trees.
+
+ARRAYS_OF_B = Group({"full": field(8, 12), "half": field(4, 6)}, declared(FULL, HALF, **UTM))
+INNER = Group({"v": field(8, 12), "half": of(4, 6)})
+TREE = Group(
+    {
+        "a": PYRAMID,
+        "b": ARRAYS_OF_B,
+        "c": Group({"0": INNER}, declared(ITEMS[0], level("0/half", "0", 2), **UTM)),
+        "plain": Group({"r10m": of(8, 12), "r20m": of(4, 6)}),
+        "unknown": of_three(level("0"), level("1")),
+    }
+)
+
+
+@pytest.mark.parametrize("function", [xr.open_datatree, xr.open_groups])
+def test_a_tree_keeps_one_level_of_each_layout(function: Any) -> None:
+    found, told = opened_with_warnings(function, store_of(TREE), resolution=20)
+    groups = dict(found) if function is xr.open_groups else {it.path: it for it in found.subtree}
+    assert {path: [*group.data_vars] for path, group in groups.items() if path.count("/") > 1} == {
+        "/a/1": ["v"],
+        "/c/0": [],
+        "/c/0/half": ["v"],
+        "/plain/r10m": ["v"],
+        "/plain/r20m": ["v"],
+        **{f"/unknown/{name}": ["v"] for name in "012"},
+    }
+    assert [*groups["/b"].data_vars] == ["half"]
+    assert "/unknown: Group /unknown: metadata do not say the size" in str(told[0])
+
+
+def test_an_explanation_has_the_levels_of_each_pyramid() -> None:
+    explanation = zarr_xgroup.explain(store_of(TREE))
+    found = {it.path: [level.path for level in it.levels] for it in explanation.groups}
+    assert {path: levels for path, levels in found.items() if levels} == {
+        "/a": ["/a/0", "/a/1", "/a/2"],
+        "/b": ["/b/full", "/b/half"],
+        "/c": ["/c/0", "/c/0/half"],
+        "/unknown": ["/unknown/0", "/unknown/1"],
+    }
+    lines = [" ".join(line.split()) for line in repr(explanation).splitlines()]
+    assert "│ level resolution rows x columns of a chunk factor" in lines
+    assert any("half 20 m 4 x 6 " in line and line.endswith(" 2") for line in lines)
+    kept = zarr_xgroup.explain(store_of(Group({"a": PYRAMID})), resolution=20)
+    assert {it.path for it in kept.groups} == {"/", "/a", "/a/1"}
+
+
+# fmt: off
+#: Scale and translation of a level of 64 x 64 cells, and sizes of it that are possible, or not.
+SIZES: Mapping[tuple[float, int], dict[int, bool]] = {
+    (2, 0): {30: False, 31: True, 32: True, 33: True, 34: False},
+    (4, 0): {32: False},
+    (1, 0): {32: False},
+    (1, 16): {32: True},  # a part
+    (-2, 64): {32: True},
+    (0.5, 0): {128: True, 132: False},
+}
+# fmt: on
+
+
+@pytest.mark.parametrize(("relation", "sizes"), SIZES.items(), ids=str)
+def test_a_scale_must_fit_the_sizes_of_levels(relation: Any, sizes: dict[int, bool]) -> None:
+    scale, shift = relation
+    item = level("1", "0", {"scale": [scale, scale], "translation": [shift, shift]})
+    place = "/#/attributes/multiscales/layout/1/transform"
+    for size, is_possible in sizes.items():
+        members = {"0": of(64, 64), "1": of(size, size)}
+        store: Any = store_of(Group(members, declared(ITEMS[0], item, **UTM)))
+        steps = (10.0 * abs(scale),) * 2
+        found = {it.path: it.resolution for it in zarr_xgroup.levels(store)}
+        assert found["/1"] == (steps if is_possible else None)
+        dataset, told = opened_with_warnings(xr.open_dataset, store, group="1")
+        assert ("x" in dataset.coords) == is_possible
+        assert [place in str(it) for it in told] == ([] if is_possible else [True])
+        remedies = [it.remedy for it in zarr_xgroup.check(store).mistakes if str(it.place) == place]
+        meant = f'write "scale": [{64 / size}, {64 / size}]'
+        assert remedies == ([] if is_possible else [meant])
