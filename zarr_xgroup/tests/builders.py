@@ -248,7 +248,7 @@ def build(
     indent : int, optional
         By how much members of documents are indented, each in a line of its own.
     """
-    nodes = dict(_nodes({"": root} if isinstance(root, Group) else root))
+    nodes = dict(all_nodes(root))
     found: Contents = {}
     for path, node in nodes.items():
         documents = documents_of(node, zarr_format)
@@ -271,16 +271,16 @@ def build(
     return contents_of(store)
 
 
-def _nodes(nodes: Nodes) -> Iterator[tuple[str, Array | Group]]:
+def all_nodes(root: Group | Nodes) -> Iterator[tuple[str, Array | Group]]:
     """Yield all nodes by path, the members of groups after these."""
-    for path, node in nodes.items():
+    for path, node in ({"": root} if isinstance(root, Group) else root).items():
         if not isinstance(node, Array | Group):
             yield path, Group(attrs=node)
             continue
         yield path, node
         if isinstance(node, Group):
             prefix = f"{path}/" if path else ""
-            yield from _nodes({f"{prefix}{name}": it for name, it in node.members.items()})
+            yield from all_nodes({f"{prefix}{name}": it for name, it in node.members.items()})
 
 
 def documents_of(node: Array | Group, zarr_format: ZarrFormat) -> dict[str, dict[str, Any]]:

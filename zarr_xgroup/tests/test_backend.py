@@ -1,12 +1,12 @@
-"""Opening stores without conventions: the same as engine zarr, from wherever they are."""
+"""Opening stores without conventions: the same as engine zarr, from wherever they are, or an error that helps."""
 
+import re
 import time
 from collections.abc import Callable
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -48,38 +48,31 @@ from zarr_xgroup.tests.builders import (
     write_local,
     write_zip,
 )
+from zarr_xgroup.tests.documents import FORMS
+from zarr_xgroup.tests.tables import rows
 
 T = TypeVar("T")
 
-KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, False), (2, True), (3, False), (3, True))
 OPEN_FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
-
-each_kind = pytest.mark.parametrize(
-    ("zarr_format", "consolidated"),
-    KINDS,
-    ids=["v2", "v2-consolidated", "v3", "v3-consolidated"],
-)
-#: Where the kind of store makes no difference to what is tested.
-TWO_KINDS: tuple[tuple[ZarrFormat, bool], ...] = ((2, True), (3, False))
 each_function = pytest.mark.parametrize("function", OPEN_FUNCTIONS, ids=lambda f: f.__name__)
+each_format = pytest.mark.parametrize("zarr_format", [2, 3], ids=["v2", "v3"])
+
+
+@cache
+def sample_contents(zarr_format: ZarrFormat = 3, consolidated: bool = False) -> Contents:
+    """Return the sample, built once."""
+    return build(SAMPLE, zarr_format, consolidated=consolidated)
+
+
+def sample_store(zarr_format: ZarrFormat = 3, consolidated: bool = False) -> MemoryStore:
+    return memory_store(sample_contents(zarr_format, consolidated))
 
 
 # The same as engine zarr.
 
-
-@pytest.mark.parametrize(
-    ("kind", "group"),
-    some_pairs(KINDS, [None, "", "/", "sub", "/sub", "sub/", "/sub/deep/", "nothing"], 2),
-    ids=repr,
-)
-@each_function
-def test_every_spelling_of_a_group_is_as_in_engine_zarr(
-    function: Open, kind: tuple[ZarrFormat, bool], group: str | None
-) -> None:
-    compare(function, sample_store(*kind), group=group)
-
-
 OPTIONS: list[dict[str, Any]] = [
+    *({"group": it} for it in (None, "", "/", "sub", "/sub", "sub/", "/sub/deep/", "nothing")),
+    *({"consolidated": it} for it in (None, False)),
     {"decode_cf": False},
     {"mask_and_scale": False},
     {"mask_and_scale": {"temperature": False}},
@@ -101,46 +94,62 @@ OPTIONS: list[dict[str, Any]] = [
     {"chunks": {"x": 2}},
     {"chunks": None},
     {"cache": False},
+    *([{"create_default_indexes": False, "chunks": {}}] if builders.HAS_INDEX_OPTION else []),
 ]
 
 
 @pytest.mark.parametrize(
     ("function", "way"),
-    some_pairs(OPEN_FUNCTIONS, product(TWO_KINDS, OPTIONS), 3),
+    some_pairs(OPEN_FUNCTIONS, product(FORMS, OPTIONS), 5),
     ids=lambda it: getattr(it, "__name__", str(it)),
 )
-def test_every_option_of_xarray_is_as_in_engine_zarr(
+def test_every_option_of_xarray_and_spelling_of_a_group_is_as_in_engine_zarr(
     function: Open, way: tuple[tuple[ZarrFormat, bool], dict[str, Any]]
 ) -> None:
-    kind, options = way
-    compare(function, sample_store(*kind), **options)
-
-
-if builders.HAS_INDEX_OPTION:
-
-    @each_function
-    @pytest.mark.parametrize(
-        ("zarr_format", "consolidated", "chunks"), [(2, True, None), (3, False, {})]
-    )
-    def test_without_default_indexes_as_in_engine_zarr(
-        function: Open, zarr_format: ZarrFormat, consolidated: bool, chunks: Any
-    ) -> None:
-        store = sample_store(zarr_format, consolidated)
-        ours = compare(function, store, create_default_indexes=False, chunks=chunks)
-        root = ours["/"] if function is not xr.open_dataset else ours
-        assert not root.xindexes
+    form, options = way
+    ours = compare(function, sample_store(*form), **options)
+    if options.get("create_default_indexes") is False:
+        assert not (ours if function is xr.open_dataset else ours["/"]).xindexes
 
 
 @each_function
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize(
-    ("consolidated", "wanted"),
-    [(False, None), (False, False), (True, None), (True, True), (True, False)],
-)
-def test_consolidated_as_in_engine_zarr(
-    function: Open, zarr_format: ZarrFormat, consolidated: bool, wanted: bool | None
+@each_format
+def test_consolidated_metadata_that_is_required_is_as_in_engine_zarr(
+    function: Open, zarr_format: ZarrFormat
 ) -> None:
-    compare(function, sample_store(zarr_format, consolidated), consolidated=wanted)
+    compare(function, sample_store(zarr_format, True), consolidated=True)
+
+
+def test_the_tree_is_rooted_at_the_group_asked_for() -> None:
+    tree = opened(xr.open_datatree, sample_store(), group="/sub/")
+    assert [node.path for node in tree.subtree] == ["/", "/deep"]
+    assert tree.attrs == {"title": "below"}
+    assert list(opened(xr.open_groups, sample_store(), group="sub")) == [".", "deep"]
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_a_tree_of_many_levels_and_siblings_is_as_in_engine_zarr(consolidated: bool) -> None:
+    root: Group = Group({"v": Array([1.0], ("t",))})
+    for level in range(12):
+        root = Group({"child": root, **{f"s{n}": Group(attrs={"n": n}) for n in range(level)}})
+    compare(xr.open_datatree, memory_store(build(root, consolidated=consolidated)))
+
+
+def test_both_formats_in_one_store_are_read_as_asked_for() -> None:
+    contents = {
+        **build(Group({"v": Array([1.0], ("t",))}, {"format": 2}), 2),
+        **build(Group({"v": Array([2.0, 3.0], ("t",))}, {"format": 3}), 3),
+    }
+    store = memory_store(contents)
+    for zarr_format, expected in ((2, 2), (3, 3), (None, 3)):
+        assert compare(xr.open_dataset, store, zarr_format=zarr_format).attrs["format"] == expected
+
+
+def test_an_array_without_chunks_is_all_fill_value() -> None:
+    missing = without(sample_contents(), "lat/c/")
+    assert missing != sample_contents()
+    dataset = compare(xr.open_dataset, memory_store(missing))
+    np.testing.assert_array_equal(dataset["lat"].values, np.zeros(4))
 
 
 # The same from everywhere.
@@ -184,41 +193,29 @@ def places(
     }
 
 
-LISTED_PLACES = (
-    "str",
-    "Path",
-    "file URL",
-    "URL chain",
+PLACES = [
+    *("str", "Path", "file URL", "URL chain", ".zip str", ".zip Path", "LocalStore"),
+    *("MemoryStore", "ZipStore", "zarr.Group", "StorePath", "StorePath below"),
     *(("memory URL", "URL chain with path") if builders.HAS_SYNC_FSSPEC else ()),
-    ".zip str",
-    ".zip Path",
-    "LocalStore",
-    "MemoryStore",
-    "ZipStore",
-    "zarr.Group",
-    "StorePath",
-    "StorePath below",
     *(("obstore",) if builders.HAS_OBSTORE else ()),
-)
+]
+#: Of places that cannot be listed, or have one format only.
+PLACES_AND_FORMS: list[tuple[str, tuple[ZarrFormat, bool]]] = [
+    *some_pairs(PLACES, FORMS, 4),
+    *(("HTTP", (zarr_format, True)) for zarr_format in (2, 3)),
+    *((it, (3, False)) for it in ("icechunk session", "icechunk store") if builders.HAS_ICECHUNK),
+]
 
 
-def sample_contents(zarr_format: ZarrFormat, consolidated: bool) -> Contents:
-    """Return the sample, built once."""
-    key = (zarr_format, consolidated)
-    if key not in _samples:
-        _samples[key] = build(SAMPLE, zarr_format, consolidated=consolidated)
-    return dict(_samples[key])
+@pytest.mark.parametrize(("place", "form"), PLACES_AND_FORMS, ids=str)
+def test_the_same_from_every_backend(
+    places: dict[str, Place], place: str, form: tuple[ZarrFormat, bool]
+) -> None:
+    check_sample(places[place](sample_contents(*form)), form[0])
 
 
-_samples: dict[tuple[ZarrFormat, bool], Contents] = {}
-
-
-def sample_store(zarr_format: ZarrFormat, consolidated: bool) -> MemoryStore:
-    return memory_store(sample_contents(zarr_format, consolidated))
-
-
-def check_sample(place: Any, zarr_format: ZarrFormat) -> None:
-    """Assert that a store gives what the plain v3 store in memory gives."""
+def check_sample(place: Any, zarr_format: ZarrFormat = 3) -> None:
+    """Assert that a store gives what the plain store in memory gives."""
     reference = sample_groups(zarr_format)
     groups = {path: sourceless(item) for path, item in opened(xr.open_groups, place).items()}
     assert_same(groups, reference)
@@ -229,20 +226,19 @@ def check_sample(place: Any, zarr_format: ZarrFormat) -> None:
     for path in SAMPLE_GROUPS:
         dataset = sourceless(opened(xr.open_dataset, place, group=path))
         assert_same(dataset, reference[f"/{path}"])
-    assert_same(groups, sample_groups(3), encoding=False)
 
 
 @cache
 def sample_groups(zarr_format: ZarrFormat) -> dict[str, xr.Dataset]:
     """Return all groups of the plain sample in memory, opened and read once."""
-    groups = opened(xr.open_groups, sample_store(zarr_format, False))
+    groups = opened(xr.open_groups, sample_store(zarr_format))
     return {path: dataset.load() for path, dataset in groups.items()}
 
 
 @cache
 def sample_tree(zarr_format: ZarrFormat) -> xr.DataTree:
     """Return the tree of the plain sample in memory, opened and read once."""
-    tree: xr.DataTree = opened(xr.open_datatree, sample_store(zarr_format, False))
+    tree: xr.DataTree = opened(xr.open_datatree, sample_store(zarr_format))
     for node in tree.subtree:
         node.to_dataset(inherit=False).load()
     return tree
@@ -254,49 +250,20 @@ def sourceless(opened_as: T) -> T:
     return opened_as
 
 
-@pytest.mark.parametrize(("place", "kind"), some_pairs(LISTED_PLACES, KINDS, 4), ids=str)
-def test_the_same_from_every_backend(
-    places: dict[str, Place], place: str, kind: tuple[ZarrFormat, bool]
-) -> None:
-    zarr_format, consolidated = kind
-    check_sample(places[place](sample_contents(zarr_format, consolidated)), zarr_format)
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_the_same_from_http(places: dict[str, Place], zarr_format: ZarrFormat) -> None:
-    check_sample(places["HTTP"](sample_contents(zarr_format, True)), zarr_format)
-
-
-if builders.HAS_ICECHUNK:
-
-    @pytest.mark.parametrize("place", ["icechunk session", "icechunk store"])
-    def test_the_same_from_icechunk(places: dict[str, Place], place: str) -> None:
-        check_sample(places[place](sample_contents(3, False)), 3)
-
-
-def test_a_path_below_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    write_local(sample_contents(3, False), tmp_path / "data" / "store.zarr")
-    write_zip(sample_contents(3, False), tmp_path / "data" / "store.zip")
-    for path in ("~/data/store.zarr", Path("~/data/store.zarr"), "~/data/store.zip"):
-        check_sample(path, 3)
-
-
-def test_a_relative_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_local(sample_contents(3, False), tmp_path / "data" / "store.zarr")
-    for path in ("data/store.zarr", Path("data/store.zarr"), "./data/../data/store.zarr/"):
-        check_sample(path, 3)
-
-
-def test_a_path_that_is_relative_survives_a_change_of_folder(
+def test_paths_below_the_home_folder_and_relative_ones(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    write_local(sample_contents(3, False), tmp_path / "store.zarr")
-    dataset = opened(xr.open_dataset, "store.zarr")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
+    write_local(sample_contents(), tmp_path / "data" / "store.zarr")
+    write_zip(sample_contents(), tmp_path / "data" / "store.zip")
+    for path in (
+        *("~/data/store.zarr", Path("~/data/store.zarr"), "~/data/store.zip"),
+        *("data/store.zarr", Path("data/store.zarr"), "./data/../data/store.zarr/"),
+    ):
+        check_sample(path)
+    dataset = opened(xr.open_dataset, "data/store.zarr")
+    monkeypatch.chdir(tmp_path / "data")
     np.testing.assert_array_equal(dataset["lat"].values, np.arange(4.0))
 
 
@@ -304,7 +271,7 @@ def test_a_path_that_is_relative_survives_a_change_of_folder(
 def test_a_file_url_with_characters_that_mean_something_in_other_urls(
     tmp_path: Path, folder: str
 ) -> None:
-    path = write_local(sample_contents(3, False), tmp_path / folder / "store.zarr")
+    path = write_local(sample_contents(), tmp_path / folder / "store.zarr")
     ours = opened(xr.open_dataset, f"file://{path}")
     assert_same(sourceless(ours), sourceless(opened(xr.open_dataset, path)))
 
@@ -318,136 +285,23 @@ def test_storage_options_reach_the_filesystem(serve: Callable[[Contents], str]) 
 
 @pytest.mark.parametrize("group", [None, "deep", "/deep/"])
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_a_subgroup_is_opened_with_groups_relative_to_it(
+def test_groups_are_relative_to_a_group_that_is_opened(
     group: str | None, consolidated: bool
 ) -> None:
     store = sample_store(3, consolidated)
-    subgroup = zarr.open_group(store, mode="r")["sub"]
     path = "sub/deep" if group else "sub"
     expected = opened(xr.open_dataset, store, group=path)
-    for place in (subgroup, StorePath(store, "sub")):
+    for place in (zarr.open_group(store, mode="r")["sub"], StorePath(store, "sub")):
         assert_same(sourceless(opened(xr.open_dataset, place, group=group)), expected)
         tree = opened(xr.open_datatree, place, group=group)
         assert_same(sourceless(tree), opened(xr.open_datatree, store, group=path))
 
 
-# Groups of the tree.
-
-
-def test_the_tree_is_rooted_at_the_group_asked_for() -> None:
-    store = sample_store(3, False)
-    tree = opened(xr.open_datatree, store, group="/sub/")
-    assert [node.path for node in tree.subtree] == ["/", "/deep"]
-    assert tree.attrs == {"title": "below"}
-    groups = opened(xr.open_groups, store, group="sub")
-    assert list(groups) == [".", "deep"]
-
-
-def test_a_tree_of_many_levels_and_siblings() -> None:
-    root: Group = Group({"v": Array([1.0], ("t",))})
-    for level in range(12):
-        root = Group({"child": root, **{f"s{n}": Group(attrs={"n": n}) for n in range(level)}})
-    for consolidated in (False, True):
-        compare(xr.open_datatree, memory_store(build(root, consolidated=consolidated)))
-
-
-# Errors.
-
-
-@each_function
-@pytest.mark.parametrize("name", ["nothing.zarr", "nothing.zip", "nothing"])
-def test_no_such_store(function: Open, tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    with pytest.raises(XGroupStoreNotFoundError) as error:
-        function(path, engine="xgroup")
-    assert isinstance(error.value, FileNotFoundError)
-    assert str(error.value) in no_store(path, "/")
-    assert not path.exists()
-
-
-def no_store(path: Path, group: str) -> tuple[str, ...]:
-    """Return what we say of a path that does not exist: not all versions of zarr notice."""
-    return (
-        f"There is no store {path}",
-        (
-            f"There is no Zarr group {group!r} in {path}: neither there nor at the root of the "
-            "store is a zarr.json or a .zgroup"
-        ),
-        f"There is no Zarr group at {path}: it has neither a zarr.json nor a .zgroup",
-    )
-
-
-def test_no_store_behind_a_url(serve: Callable[[Contents], str]) -> None:
-    url = serve({"unrelated.txt": b""})
-    with pytest.raises(XGroupStoreNotFoundError) as error:
-        xr.open_dataset(url, engine="xgroup")
-    assert str(error.value) == (
-        f"There is no Zarr group at {url}: it has neither a zarr.json nor a .zgroup"
-    )
-
-
-def test_a_file_that_is_no_store(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no zarr")
-    (tmp_path / "file.zip").write_text("no zip")
-    for name in ("file", "file.zip"):
-        with pytest.raises(XGroupStoreError) as error:
-            xr.open_dataset(tmp_path / name, engine="xgroup")
-        assert str(tmp_path / name) in str(error.value)
-
-
-def test_a_server_that_cannot_be_reached() -> None:
-    url = "http://user:secret@127.0.0.1:9/store.zarr?token=secret"
-    with pytest.raises(XGroupStoreError) as error:
-        xr.open_dataset(url, engine="xgroup")
-    assert "secret" not in str(error.value)
-    assert str(error.value).startswith("http://127.0.0.1:9/store.zarr: ")
-    assert isinstance(first_cause(error.value), OSError)
-    assert not isinstance(first_cause(error.value), XGroupStoreError)
-
-
-def first_cause(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def test_an_unknown_protocol() -> None:
-    with pytest.raises(XGroupStoreError) as error:
-        xr.open_dataset("nosuch://bucket/store.zarr?key=secret", engine="xgroup")
-    assert str(error.value).startswith("Store nosuch://bucket/store.zarr cannot be opened: ")
-    assert "secret" not in str(error.value)
-
-
-@pytest.mark.skipif(not builders.HAS_SYNC_FSSPEC, reason="fsspec is too old")
-@pytest.mark.parametrize(
-    ("scheme", "content"),
-    [
-        ("tar", "no archive"),
-        ("zip", "no archive"),
-        *(
-            ("reference", text)
-            for text in ("no JSON", "5", "[]", '{"version": 1, "templates": 5, "refs": {}}')
-        ),
-    ],
-)
-def test_a_link_of_a_chain_that_is_none(tmp_path: Path, scheme: str, content: str) -> None:
-    file = tmp_path / "s"
-    file.write_text(content)
-    with pytest.raises(XGroupStoreError, match=rf"^Store {scheme}::.* cannot be opened: "):
-        xr.open_dataset(f"{scheme}::{file}", engine="xgroup")
-
-
-if not builders.HAS_SYNC_FSSPEC:
-
-    def test_urls_that_this_version_of_zarr_cannot_open(tmp_path: Path) -> None:
-        archive = write_zip(sample_contents(3, False), tmp_path / "s.zip")
-        for url in ("memory://c/store.zarr", f"zip://in::file://{archive}"):
-            with pytest.raises(XGroupStoreError) as error:
-                xr.open_dataset(url, engine="xgroup")
-            assert str(error.value) == (
-                f"Store {url} cannot be opened: TypeError: Filesystem needs to support "
-                "async operations."
-            )
+def test_a_store_below_what_is_none_is_opened_by_its_group() -> None:
+    store = memory_store(below(sample_contents(), "p/q"))
+    for function in (xr.open_dataset, xr.open_datatree):
+        found = opened(function, store, group="p/q")
+        assert_same(found, opened(function, sample_store()))
 
 
 @pytest.mark.skipif(not builders.HAS_SYNC_FSSPEC, reason="fsspec is too old")
@@ -465,153 +319,141 @@ def test_archive_whose_table_of_contents_takes_time(
             filesystem.dir_cache = table
 
     monkeypatch.setattr(ZipFileSystem, "_get_dirs", make_slowly)
-    archive = write_zip(below(sample_contents(2, False), "in"), tmp_path / "s.zip")
+    archive = write_zip(below(sample_contents(2), "in"), tmp_path / "s.zip")
     dataset, _told = builders.opened_with_warnings(xr.open_dataset, f"zip://in::file://{archive}")
     assert dataset.variables
 
 
-@pytest.mark.parametrize("nonsense", [5, object(), ["a.zarr"], None], ids=type)
-def test_what_cannot_be_a_store(nonsense: Any) -> None:
-    with pytest.raises((XGroupStoreError, TypeError)) as error:
-        XGroupBackendEntrypoint().open_dataset(nonsense)
-    assert type(nonsense).__name__ in str(error.value) or repr(nonsense) in str(error.value)
+# Errors.
+
+NO_GROUP = "There is no group '/{}' in {{path}}; groups there are: {}".format
+OTHER_FORMAT = (
+    "There is no Zarr v{} group '/' in {{path}}, but what is there is Zarr v{}: open it with "
+    "zarr_format={}, or leave that out"
+).format
+NO_PATH = "{!r} is not the path of a group: '.' and '..' cannot name one".format
+SINGLE, CONSOLIDATED = [(2, False), (3, False)], [(2, True), (3, True)]
+#: What a store is opened with that it does not have, in which forms, and what is raised.
+MISTAKES: dict[str, Any] = {
+    "a group that is not there": (
+        {"group": "/sub/nope"}, SINGLE, XGroupGroupError, NO_GROUP("sub/nope", "/sub, /sub/deep"),
+    ),
+    "a group below what is not there": (
+        {"group": "nope/x/y"}, SINGLE, XGroupGroupError, NO_GROUP("nope/x/y", "/, /nothing, /sub"),
+    ),
+    "a group that consolidated metadata do not have": (
+        {"group": "sub/nope"}, CONSOLIDATED, XGroupGroupError,
+        NO_GROUP("sub/nope", "/, /nothing, /sub, /sub/deep"),
+    ),
+    "an array in place of a group": (
+        {"group": "sub/value"}, FORMS, XGroupGroupError,
+        "'/sub/value' in {path} is an array, not a group: open the group '/sub' and take its variable 'value'",
+    ),
+    **{
+        f"{group}, which no group can be called": (
+            {"group": group}, [(3, False)], XGroupPathError, NO_PATH(group)
+        )
+        for group in (".", "..", "sub/..", "sub/../sub", "./sub", "/../sub", "a/./b")
+    },
+    "consolidated metadata that is not there": (
+        {"consolidated": True, "group": "sub"}, SINGLE, XGroupStoreError,
+        "{path} has no consolidated metadata; open it with consolidated=False, or leave that out",
+    ),
+    "v2 in place of v3": (
+        {"zarr_format": 2}, [(3, False)], XGroupStoreNotFoundError,
+        OTHER_FORMAT(2, 3, 3),
+    ),
+    "v3 in place of v2": (
+        {"zarr_format": 3}, [(2, True)], XGroupStoreNotFoundError,
+        OTHER_FORMAT(3, 2, 2),
+    ),
+    "options that nobody knows": (
+        {"what": 1, "nonsense": 2}, [(3, False)], TypeError,
+        "engine 'xgroup' has no option nonsense, what; it has "
+        + ", ".join(sorted(OpenOptions.__annotations__)),
+    ),
+    "a resolution of what has no levels": (
+        {"resolution": 10.0}, [(3, False)], XGroupGroupError, "",
+    ),
+}  # fmt: skip
 
 
-@each_function
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_no_such_group_in_consolidated_metadata(
-    function: Open, tmp_path: Path, zarr_format: ZarrFormat
+@rows(MISTAKES, "options, forms, kind, text")
+def test_what_is_asked_for_in_vain_is_an_error_and_the_store_is_closed(
+    options: Any, forms: Any, kind: Any, text: str, tmp_path: Path, closed_stores: list[Any]
 ) -> None:
-    path = write_local(sample_contents(zarr_format, True), tmp_path / "s.zarr")
-    with pytest.raises(XGroupGroupError) as error:
-        function(path, engine="xgroup", group="/sub/nope")
-    assert isinstance(error.value, KeyError)
-    assert str(error.value) == (
-        f"There is no group '/sub/nope' in {path}; groups there are: /, /nothing, /sub, /sub/deep"
-    )
+    for number, (form, function) in enumerate(product(forms, OPEN_FUNCTIONS)):
+        path = write_local(sample_contents(*form), tmp_path / f"s{number}.zarr")
+        with pytest.raises(kind) as error:
+            function(path, engine="xgroup", **options)
+        assert str(error.value) == text.format(path=path) or not text
+        assert isinstance(error.value, KeyError) or kind is not XGroupGroupError
+        is_opened = kind not in (TypeError, XGroupPathError)
+        assert len(closed_stores) == (number + 1) * is_opened
 
 
-@each_function
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_no_such_group(function: Open, tmp_path: Path, zarr_format: ZarrFormat) -> None:
-    path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
-    with pytest.raises(XGroupGroupError) as error:
-        function(path, engine="xgroup", group="/sub/nope")
-    assert str(error.value) == (
-        f"There is no group '/sub/nope' in {path}; groups there are: /sub, /sub/deep"
-    )
-    with pytest.raises(XGroupGroupError) as error:
-        function(path, engine="xgroup", group="/nope/x/y")
-    assert str(error.value) == (
-        f"There is no group '/nope/x/y' in {path}; groups there are: /, /nothing, /sub"
-    )
-
-
-def test_only_ten_groups_are_named_where_there_is_no_such_group(tmp_path: Path) -> None:
+def test_only_ten_groups_are_named_where_there_is_no_such_group() -> None:
     root = Group({f"g{n:02}": Group() for n in range(30)})
-    path = write_local(build(root, consolidated=True), tmp_path / "s.zarr")
-    names = ", ".join(["/", *(f"/g{n:02}" for n in range(9))])
-    with pytest.raises(XGroupGroupError) as error:
-        xr.open_dataset(path, engine="xgroup", group="nope")
-    assert str(error.value).startswith(
-        f"There is no group '/nope' in {path}; groups there are: {names}"
-    )
-    assert "g09" not in str(error.value)
+    with pytest.raises(XGroupGroupError, match=r"are: /, /g00, .*, /g08(?!.*g09)"):
+        opened(xr.open_dataset, memory_store(build(root, consolidated=True)), group="nope")
 
 
-@each_function
-@each_kind
-def test_an_array_where_a_group_is_wanted(
-    function: Open, tmp_path: Path, zarr_format: ZarrFormat, consolidated: bool
-) -> None:
-    path = write_local(sample_contents(zarr_format, consolidated), tmp_path / "s.zarr")
-    with pytest.raises(XGroupGroupError) as error:
-        function(path, engine="xgroup", group="sub/value")
-    assert str(error.value) == (
-        f"'/sub/value' in {path} is an array, not a group: open the group '/sub' and take its "
-        "variable 'value'"
-    )
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_an_array_at_the_root(tmp_path: Path, zarr_format: ZarrFormat) -> None:
-    contents = build(Group({"a": Array([1.0], ("x",))}), zarr_format)
-    array = {key.removeprefix("a/"): contents[key] for key in contents if key.startswith("a/")}
-    path = write_local(array, tmp_path / "s.zarr")
+@each_format
+def test_an_array_at_the_root_is_no_group(tmp_path: Path, zarr_format: ZarrFormat) -> None:
+    contents = build({"": Array([1.0], ("x",))}, zarr_format)
+    path = write_local(contents, tmp_path / "s.zarr")
     with pytest.raises(XGroupGroupError) as error:
         xr.open_dataset(path, engine="xgroup")
     assert str(error.value) == f"{path} is an array, not a group of arrays"
 
 
 @each_function
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("group", [None, "sub"])
-def test_required_consolidated_metadata(
-    function: Open, tmp_path: Path, zarr_format: ZarrFormat, group: str | None
-) -> None:
-    path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
-    with pytest.raises(XGroupStoreError) as error:
-        function(path, engine="xgroup", consolidated=True, group=group)
-    assert str(error.value) == (
-        f"{path} has no consolidated metadata; open it with consolidated=False, or leave that out"
-    )
+def test_metadata_of_the_group_itself_that_is_no_json(function: Open) -> None:
+    store = recording_store(edit(sample_contents(), "sub/zarr.json", b"{"))
+    with pytest.raises(XGroupMetadataError, match=r"^recording store: /sub/zarr.json is not valid"):
+        function(store, engine="xgroup", group="sub")
 
 
 @each_function
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("group", ["", "sub"])
-def test_a_store_that_cannot_be_listed(
-    function: Open, serve: Callable[[Contents], str], zarr_format: ZarrFormat, group: str
-) -> None:
-    url = serve(sample_contents(zarr_format, False))
-    with pytest.raises(XGroupStoreError) as error:
-        function(url, engine="xgroup", group=group)
-    assert not isinstance(error.value, FileNotFoundError)
-    assert str(error.value) == (
-        f"The members of group '/{group}' cannot be found: {url} cannot be listed and has no "
-        "consolidated metadata. Who writes the store can add it by "
-        "zarr.consolidate_metadata(store)."
-    )
+@pytest.mark.parametrize("name", ["nothing.zarr", "nothing.zip", "nothing"])
+def test_a_store_that_is_not_there(function: Open, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    with pytest.raises(XGroupStoreNotFoundError, match=r"^There is no (store|Zarr group)") as error:
+        function(path, engine="xgroup")
+    assert isinstance(error.value, FileNotFoundError)
+    assert str(path) in str(error.value)
+    assert not path.exists()
 
 
-@each_function
-def test_consolidated_false_on_a_store_that_cannot_be_listed(
-    function: Open, serve: Callable[[Contents], str]
-) -> None:
-    url = serve(sample_contents(3, True))
-    with pytest.raises(XGroupStoreError) as error:
-        function(url, engine="xgroup", consolidated=False)
-    assert str(error.value) == (
-        f"The members of group '/' cannot be found: {url} cannot be listed, and its consolidated "
-        "metadata was not to be used. Leave consolidated=False out."
-    )
-
-
-@each_function
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_the_other_zarr_format(function: Open, tmp_path: Path, zarr_format: ZarrFormat) -> None:
-    path = write_local(sample_contents(zarr_format, False), tmp_path / "s.zarr")
+def test_what_is_no_store_says_so(tmp_path: Path, serve: Callable[[Contents], str]) -> None:
+    (tmp_path / "file").write_text("no zarr")
+    (tmp_path / "file.zip").write_text("no zip")
+    for name in ("file", "file.zip"):
+        with pytest.raises(XGroupStoreError, match=str(tmp_path / name)):
+            xr.open_dataset(tmp_path / name, engine="xgroup")
+    url = serve({"unrelated.txt": b""})
     with pytest.raises(XGroupStoreNotFoundError) as error:
-        function(path, engine="xgroup", zarr_format=5 - zarr_format)
+        xr.open_dataset(url, engine="xgroup")
     assert str(error.value) == (
-        f"There is no Zarr v{5 - zarr_format} group '/' in {path}, but what is there is Zarr "
-        f"v{zarr_format}: open it with zarr_format={zarr_format}, or leave that out"
+        f"There is no Zarr group at {url}: it has neither a zarr.json nor a .zgroup"
     )
+    nothing: Any = memory_store({})
+    with pytest.raises(XGroupStoreNotFoundError, match="nor at the root of the store is a zarr"):
+        xr.open_dataset(nothing, engine="xgroup", group="a", zarr_format=2)
+    for nonsense in (5, object(), ["a.zarr"], None):
+        told = f"{type(nonsense).__name__}|{re.escape(repr(nonsense))}"
+        with pytest.raises((XGroupStoreError, TypeError), match=told):
+            XGroupBackendEntrypoint().open_dataset(nonsense)
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("kind", ["folder", "zip"])
-def test_a_store_inside_of_what_is_none(kind: str, tmp_path: Path, zarr_format: ZarrFormat) -> None:
-    contents = sample_contents(zarr_format, False)
-    inside = {f"ocean.zarr/{key}": text for key, text in contents.items()}
-    inside.update({"readme.txt": b"", "data/table.csv": b"1"})
-    if kind == "folder":
-        path = Path(write_local(inside, tmp_path / "download"))
-    else:
-        path = tmp_path / "download.zip"
-        with ZipFile(path, "w") as archive:
-            for key, text in inside.items():
-                archive.writestr(key, text)
+@each_format
+@pytest.mark.parametrize("write", [write_local, write_zip])
+def test_a_store_inside_of_what_is_none_is_named(
+    write: Callable[[Contents, Path], Path], tmp_path: Path, zarr_format: ZarrFormat
+) -> None:
+    inside = below(sample_contents(zarr_format), "ocean.zarr")
+    others = {"readme.txt": b"", "data/table.csv": b"1"}
+    path = write(inside | others, tmp_path / "download.zip")
     with pytest.raises(XGroupStoreNotFoundError) as error:
         xr.open_dataset(path, engine="xgroup")
     assert str(error.value) == (
@@ -621,65 +463,79 @@ def test_a_store_inside_of_what_is_none(kind: str, tmp_path: Path, zarr_format: 
     opened(xr.open_dataset, path, group="ocean.zarr")
 
 
-def test_a_store_of_one_format_inside_of_what_is_none_of_another() -> None:
-    with pytest.raises(XGroupStoreNotFoundError) as error:
-        xr.open_dataset(memory_store({}), engine="xgroup", group="a", zarr_format=2)  # type: ignore[arg-type]
-    assert str(error.value).endswith(
-        ": neither there nor at the root of the store is a zarr.json or a .zgroup"
-    )
+def test_a_server_or_a_protocol_that_cannot_be_reached_is_told_without_secrets() -> None:
+    url = "http://user:secret@127.0.0.1:9/store.zarr?token=secret"
+    with pytest.raises(XGroupStoreError, match=r"^http://127.0.0.1:9/store.zarr: ") as error:
+        xr.open_dataset(url, engine="xgroup")
+    assert "secret" not in str(error.value)
+    cause: BaseException = error.value
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    assert isinstance(cause, OSError)
+    assert not isinstance(cause, XGroupStoreError)
+    with pytest.raises(XGroupStoreError, match=r"^Store nosuch://bucket/s cannot be op") as error:
+        xr.open_dataset("nosuch://bucket/s?key=secret", engine="xgroup")
+    assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize("group", [".", "..", "sub/..", "sub/../sub", "./sub", "/../sub", "a/./b"])
-def test_a_group_that_cannot_be_a_path(group: str) -> None:
-    with pytest.raises(XGroupPathError) as error:
-        xr.open_dataset(sample_store(3, False), engine="xgroup", group=group)  # type: ignore[arg-type]
+LINKS = [("tar", "no archive"), ("zip", "no archive")]
+LINKS += [("reference", it) for it in ("no JSON", "5", "[]", '{"version": 1, "templates": 5}')]
+
+
+@pytest.mark.skipif(not builders.HAS_SYNC_FSSPEC, reason="fsspec is too old")
+@pytest.mark.parametrize(("scheme", "content"), LINKS)
+def test_a_link_of_a_chain_that_is_none(tmp_path: Path, scheme: str, content: str) -> None:
+    file = tmp_path / "s"
+    file.write_text(content)
+    with pytest.raises(XGroupStoreError, match=rf"^Store {scheme}::.* cannot be opened: "):
+        xr.open_dataset(f"{scheme}::{file}", engine="xgroup")
+
+
+@pytest.mark.skipif(builders.HAS_SYNC_FSSPEC, reason="this zarr opens them")
+def test_urls_that_an_old_version_of_zarr_cannot_open(tmp_path: Path) -> None:
+    archive = write_zip(sample_contents(), tmp_path / "s.zip")
+    for url in ("memory://c/store.zarr", f"zip://in::file://{archive}"):
+        with pytest.raises(XGroupStoreError, match="cannot be opened: TypeError: Filesystem needs"):
+            xr.open_dataset(url, engine="xgroup")
+
+
+@each_function
+@each_format
+@pytest.mark.parametrize("group", ["", "sub"])
+def test_a_store_that_cannot_be_listed_needs_consolidated_metadata(
+    function: Open, serve: Callable[[Contents], str], zarr_format: ZarrFormat, group: str
+) -> None:
+    url = serve(sample_contents(zarr_format))
+    with pytest.raises(XGroupStoreError) as error:
+        function(url, engine="xgroup", group=group)
+    assert not isinstance(error.value, FileNotFoundError)
     assert str(error.value) == (
-        f"{group!r} is not the path of a group: '.' and '..' cannot name one"
+        f"The members of group '/{group}' cannot be found: {url} cannot be listed and has no "
+        "consolidated metadata. Who writes the store can add it by "
+        "zarr.consolidate_metadata(store)."
     )
-
-
-@each_function
-def test_metadata_of_the_group_itself_that_is_no_json(function: Open) -> None:
-    store = recording_store(edit(sample_contents(3, False), "sub/zarr.json", b"{"))
-    with pytest.raises(XGroupMetadataError) as error:
-        function(store, engine="xgroup", group="sub")
-    assert str(error.value).startswith("recording store: /sub/zarr.json is not valid JSON: ")
-
-
-@each_function
-def test_an_unknown_option(function: Open) -> None:
-    with pytest.raises(TypeError) as error:
-        function(sample_store(3, False), engine="xgroup", what=1, nonsense=2)
-    options = ", ".join(sorted(OpenOptions.__annotations__))
-    assert str(error.value) == f"engine 'xgroup' has no option nonsense, what; it has {options}"
-    assert "consolidated, " in options
-    assert "zarr_format" in options
+    url = serve(sample_contents(zarr_format, True))
+    with pytest.raises(XGroupStoreError) as error:
+        function(url, engine="xgroup", consolidated=False)
+    assert str(error.value) == (
+        f"The members of group '/' cannot be found: {url} cannot be listed, and its consolidated "
+        "metadata was not to be used. Leave consolidated=False out."
+    )
 
 
 # The entry point.
 
 
-def test_the_engine_says_what_it_is_for() -> None:
-    shown = repr(xr.backends.list_engines()["xgroup"])
-    assert "Open hierarchical Zarr stores" in shown
-    assert "Learn more at https://github.com/zarr-developers/geozarr-spec" in shown
-
-
-def test_the_options_are_one_call_away() -> None:
-    shown = xr.backends.list_engines()["xgroup"].open_dataset.__doc__ or ""
-    for name in StoreOptions.__annotations__:
-        assert f" {name} : " in shown
-
-
-@pytest.mark.parametrize("place", ["store.zarr", "store.zip", "s3://bucket/store.zarr", 5])
-def test_the_engine_is_never_guessed(place: Any) -> None:
-    assert XGroupBackendEntrypoint().guess_can_open(place) is False
-
-
-def test_the_engine_is_installed() -> None:
+def test_the_engine_says_what_it_is_for_and_which_options_it_has() -> None:
     engine = xr.backends.list_engines()["xgroup"]
     assert isinstance(engine, XGroupBackendEntrypoint)
     assert engine.supports_groups
+    assert "Open hierarchical Zarr stores" in repr(engine)
+    assert "Learn more at https://github.com/zarr-developers/geozarr-spec" in repr(engine)
+    for name in StoreOptions.__annotations__:
+        assert f" {name} : " in (engine.open_dataset.__doc__ or "")
+    for place in ("store.zarr", "store.zip", "s3://bucket/store.zarr", 5):
+        assert engine.guess_can_open(place) is False  # it is used only where it is asked for
 
 
 # Closing.
@@ -695,7 +551,7 @@ def close_all(result: Any) -> None:
 def test_a_store_opened_here_is_closed_with_what_was_opened(
     function: Open, chunks: Any, tmp_path: Path, closed_stores: list[Any]
 ) -> None:
-    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
+    path = write_local(sample_contents(), tmp_path / "s.zarr")
     result = opened(function, path, chunks=chunks)
     assert closed_stores == []
     close_all(result)
@@ -704,84 +560,17 @@ def test_a_store_opened_here_is_closed_with_what_was_opened(
 
 @each_function
 def test_a_store_passed_in_is_not_closed(function: Open) -> None:
-    store = recording_store(sample_contents(3, False))
-    group = zarr.open_group(store, mode="r")
-    for place in (store, StorePath(store, ""), group):
+    store = recording_store(sample_contents())
+    for place in (store, StorePath(store, ""), zarr.open_group(store, mode="r")):
         close_all(opened(function, place))
-    assert store.closed == 0
-
-
-@each_function
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"group": "nope"},
-        {"group": "x"},
-        {"consolidated": True},
-        {"zarr_format": 2},
-        {"resolution": 10.0},
-    ],
-    ids=str,
-)
-def test_a_store_opened_here_is_closed_when_opening_fails(
-    function: Open, tmp_path: Path, closed_stores: list[Any], options: dict[str, Any]
-) -> None:
-    path = write_local(sample_contents(3, False), tmp_path / "s.zarr")
-    with pytest.raises((XGroupGroupError, XGroupStoreError, TypeError)):
-        function(path, engine="xgroup", **options)
-    assert len(closed_stores) == 1
-
-
-@each_function
-def test_a_store_passed_in_is_not_closed_when_opening_fails(function: Open) -> None:
-    store = recording_store(sample_contents(3, False))
     with pytest.raises(XGroupGroupError):
         function(store, engine="xgroup", group="nope")
     assert store.closed == 0
 
 
 def test_a_zip_file_is_released_on_closing(tmp_path: Path) -> None:
-    path = write_zip(sample_contents(3, False), tmp_path / "s.zip")
-    dataset = opened(xr.open_dataset, path)
-    store = opened_store(dataset)
+    dataset = opened(xr.open_dataset, write_zip(sample_contents(), tmp_path / "s.zip"))
+    store: Any = getattr(dataset._close, "__self__", None)
     assert store._is_open
     dataset.close()
     assert not store._is_open
-
-
-def opened_store(dataset: xr.Dataset) -> Any:
-    close = dataset._close
-    return getattr(close, "__self__", None)
-
-
-# Other ways in.
-
-
-def test_both_formats_in_one_store_are_read_as_asked_for() -> None:
-    contents = {
-        **build(Group({"v": Array([1.0], ("t",))}, {"format": 2}), 2),
-        **build(Group({"v": Array([2.0, 3.0], ("t",))}, {"format": 3}), 3),
-    }
-    store = memory_store(contents)
-    for zarr_format in (2, 3):
-        ours = compare(xr.open_dataset, store, zarr_format=zarr_format)
-        assert ours.attrs == {"format": zarr_format}
-    assert compare(xr.open_dataset, store, zarr_format=None).attrs == {"format": 3}
-
-
-def test_a_group_that_is_a_store_of_its_own_below_one_that_is_none() -> None:
-    store = memory_store(below(sample_contents(3, False), "p/q"))
-    dataset = opened(xr.open_dataset, store, group="p/q")
-    assert_same(dataset, opened(xr.open_dataset, sample_store(3, False)))
-    assert_same(
-        opened(xr.open_datatree, store, group="p/q"),
-        opened(xr.open_datatree, sample_store(3, False)),
-    )
-
-
-def test_an_array_without_chunks_is_all_fill_value() -> None:
-    contents = sample_contents(3, False)
-    missing = without(contents, "lat/c/")
-    assert missing != contents
-    dataset = compare(xr.open_dataset, memory_store(missing))
-    np.testing.assert_array_equal(dataset["lat"].values, np.zeros(4))

@@ -1,8 +1,8 @@
 """What was opened, changed and written is what is read again: by engine zarr and by xgroup."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache
-from itertools import count
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,49 +22,155 @@ from zarr_xgroup.tests.builders import (
     ZarrFormat,
     build,
     declaring,
-    memory_store,
+    opened,
     opened_with_warnings,
     quietly,
     write_local,
 )
-from zarr_xgroup.tests.operations import HAS_RIOXARRAY, KINDS, OPERATIONS, InapplicableError
+from zarr_xgroup.tests.sample_stores import SAMPLES
+from zarr_xgroup.tests.tables import check, store_of
+
+if HAS_RIOXARRAY := find_spec("rioxarray") is not None:
+    import rioxarray  # noqa: F401
 
 FORMATS: tuple[ZarrFormat, ...] = (2, 3)
 each_format = pytest.mark.parametrize("zarr_format", FORMATS, ids=["v2", "v3"])
+needs_writing = pytest.mark.skipif(
+    Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr"
+)
 
-Change = Callable[[xr.Dataset], xr.Dataset]
+# What users do with what they open.
 
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Return a folder to write to, for versions of xarray that can."""
-    if Version("2025.1") > XARRAY:
-        pytest.skip("this xarray does not write by this zarr")
-    return tmp_path
+Operation = Callable[[xr.Dataset], xr.Dataset]
 
 
-def written(dataset: xr.Dataset, path: Path, zarr_format: int) -> Path:
-    quietly(dataset.to_zarr, path, zarr_format=zarr_format, consolidated=False)
-    return path
+class InapplicableError(Exception):
+    """An operation is not for such a Dataset."""
 
 
-def check_again(before: xr.Dataset, path: Path, **options: Any) -> None:
-    """Assert that a Dataset is what was written, by both engines, and what is told of it."""
-    theirs = xr.open_dataset(path, engine="zarr", consolidated=False)
-    ours, told = opened_with_warnings(xr.open_dataset, path, **options)
-    for again in (theirs, ours):
-        assert set(again.coords) == set(before.coords)
-        assert set(again.data_vars) == set(before.data_vars)
-        for name, variable in before.variables.items():
-            xr.testing.assert_equal(again.variables[name], variable)
-    # Attributes too; a grid mapping variable may be completed.
-    for name, it in theirs.variables.items():
-        assert {**ours.variables[name].attrs, **it.attrs} == ours.variables[name].attrs
-        is_mapping = "grid_mapping_name" in it.attrs
-        assert is_mapping or set(ours.variables[name].attrs) == set(it.attrs)
-    # Of declared coordinates that are others now it can only be told; names and dimensions are
-    # those that were written.
-    assert {type(warning) for warning in told} <= {XGroupResolutionWarning}
+def last(dataset: xr.Dataset) -> str:
+    """Return the last dimension of the data."""
+    return str(dataset["v"].dims[-1])
+
+
+def first(dataset: xr.Dataset) -> str:
+    """Return the first dimension of the data."""
+    return str(dataset["v"].dims[0])
+
+
+def indexed(dataset: xr.Dataset) -> str:
+    """Return the last dimension that has a coordinate of its own."""
+    dims = [str(it) for it in dataset["v"].dims if it in dataset.xindexes]
+    if not dims:
+        raise InapplicableError
+    return dims[-1]
+
+
+def _timely(dataset: xr.Dataset) -> xr.Dataset:
+    if "time" not in dataset.xindexes:
+        raise InapplicableError
+    return dataset
+
+
+def _on_map(dataset: xr.Dataset) -> xr.Dataset:
+    """Return what rioxarray works with: arrays with a CRS along x and y."""
+    if not HAS_RIOXARRAY or not {"x", "y"} <= set(dataset.xindexes) or dataset.rio.crs is None:
+        raise InapplicableError
+    return dataset
+
+
+def _halfway(dataset: xr.Dataset) -> xr.Dataset:
+    dim = indexed(dataset)
+    middle = dataset[dim].values
+    points = middle[:-1] + (middle[1:] - middle[:-1]) / 2
+    return dataset.interp({dim: points})
+
+
+def _strided(dataset: xr.Dataset) -> xr.Dataset:
+    return dataset.isel({dim: slice(None, None, 2) for dim in dataset["v"].dims})
+
+
+def _swapped(dataset: xr.Dataset) -> xr.Dataset:
+    dim = last(dataset)
+    numbered = dataset.assign_coords(k=(dim, np.arange(dataset.sizes[dim]) * 3))
+    return numbered.swap_dims({dim: "k"})
+
+
+def _reset(dataset: xr.Dataset) -> xr.Dataset:
+    names = [it for it in dataset.coords if it not in dataset.xindexes]
+    return dataset.reset_coords(names)
+
+
+def _joined(dataset: xr.Dataset) -> xr.Dataset:
+    dim = first(dataset)
+    parts = [dataset.isel({dim: slice(0, 2)}), dataset.isel({dim: slice(3, None)})]
+    return xr.concat(parts, dim, data_vars="minimal", coords="minimal", compat="override")
+
+
+def _clipped(dataset: xr.Dataset) -> xr.Dataset:
+    x, y = _on_map(dataset)["x"].values, dataset["y"].values
+    box = float(x[1]), float(min(y[1:3])), float(x[4]), float(max(y[1:3]))
+    clipped: xr.Dataset = dataset.rio.clip_box(*box)
+    return clipped
+
+
+def _reprojected(dataset: xr.Dataset) -> xr.Dataset:
+    if "xc" not in dataset.coords:
+        _on_map(dataset)
+    reprojected: xr.Dataset = dataset.rio.reproject("EPSG:3035")
+    return reprojected
+
+
+def _as_array(dataset: xr.Dataset) -> xr.Dataset:
+    return dataset[["v"]].to_array("which").to_dataset("which")
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "nothing": lambda it: it,
+    "isel": lambda it: it.isel({dim: slice(1, None) for dim in it["v"].dims}),
+    "strides": _strided,
+    "reversed": lambda it: it.isel({dim: slice(None, None, -1) for dim in it["v"].dims}),
+    "isel of one": lambda it: it.isel({first(it): 1}),
+    "isel of one, dropped": lambda it: it.isel({first(it): 1}, drop=True),
+    "isel of one of x": lambda it: it.isel({last(it): 1}),
+    "isel of a list": lambda it: it.isel({last(it): [0, 2, 1]}),
+    "sel": lambda it: it.sel({indexed(it): it[indexed(it)].values[1:4]}),
+    "sortby": lambda it: it.sortby(indexed(it)).sortby(indexed(it), ascending=False),
+    "sortby, ascending": lambda it: it.sortby([dim for dim in it["v"].dims if dim in it.xindexes]),
+    "coarsen": lambda it: it.coarsen({last(it): 2}, boundary="trim").mean(),
+    "coarsen both": lambda it: it.coarsen(dict.fromkeys(it["v"].dims[-2:], 2), "trim").mean(),
+    "interp": _halfway,
+    "transpose": lambda it: it.transpose(*reversed(it["v"].dims), ...),
+    "rename": lambda it: it.rename({dim: f"{dim}_here" for dim in it["v"].dims}),
+    "rename data": lambda it: it.rename(v="renamed"),
+    "swap_dims": _swapped,
+    "drop_vars": lambda it: it.drop_vars(indexed(it)),
+    "assign_coords": lambda it: it.assign_coords({last(it): np.arange(it.sizes[last(it)]) + 0.5}),
+    "reset_coords": _reset,
+    "merge": lambda it: xr.merge([it, xr.Dataset({"more": ("elsewhere", [1.0, 2.0])})]),
+    "concat": _joined,
+    "where": lambda it: it.where(it["v"] > 3),
+    "astype": lambda it: it.astype("f4"),
+    "chunk": lambda it: it.chunk({last(it): 3}).drop_encoding(),
+    "reindex": lambda it: it.reindex({indexed(it): it[indexed(it)].values[[2, 0]]}),
+    "expand_dims": lambda it: it.expand_dims(member=[1, 2]),
+    "squeeze": lambda it: it.isel({first(it): [2]}).squeeze(),
+    "rolling": lambda it: it.rolling({last(it): 3}, center=True).mean(),
+    "resample": lambda it: _timely(it).resample(time="30D").mean(),
+    "groupby": lambda it: _timely(it).groupby("time.month").mean(),
+    "to_array": _as_array,
+    "broadcast": lambda it: xr.broadcast(it)[0],
+    "pad": lambda it: it.pad({last(it): 1}, mode="edge"),
+    "shift": lambda it: it.shift({last(it): 1}),
+    "roll": lambda it: it.roll({last(it): 2}, roll_coords=True),
+    "diff": lambda it: it.diff(last(it)),
+    "cumsum": lambda it: it.cumsum(last(it)),
+    "quantile": lambda it: it.quantile([0.1, 0.9], dim=last(it)),
+    "weighted mean": lambda it: it.weighted(it["v"].isel({last(it): 0}, drop=True)).mean(first(it)),
+    "mean": lambda it: it.mean(first(it)),
+    "clip_box": _clipped,
+    "reproject": _reprojected,
+}
 
 
 # Operations of xarray, kinds of store, formats.
@@ -77,7 +183,7 @@ WRITTEN = ("netCDF",) if Version("2025.1") > XARRAY else ("v3", "v2", "netCDF")
 def whole(kind: str, written_as: str) -> xr.Dataset:
     """Return what a store of a kind and a format is opened as; netCDF has no objects."""
     options = {"convention_attrs": "json"} if written_as == "netCDF" else {}
-    return KINDS[kind].open(2 if written_as == "v2" else 3, **options)
+    return SAMPLES[kind].open(2 if written_as == "v2" else 3, **options).load()
 
 
 def again(
@@ -91,7 +197,7 @@ def again(
             return opened.load(), []
     store = MemoryStore()
     quietly(dataset.to_zarr, store, zarr_format=int(written_as[1]), consolidated=False)
-    return opened_with_warnings(xr.open_dataset, store, assume_conventions=KINDS[kind].assumed)
+    return opened_with_warnings(xr.open_dataset, store, assume_conventions=SAMPLES[kind].assumed)
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -169,39 +275,62 @@ def faults_on_map(dataset: xr.Dataset, when: str) -> Iterator[str]:
                 yield f"{what} of {name} {when}: {numbers}"
 
 
-def round_trips(operation: str, formats: Iterable[str], folder: Path) -> Iterator[str]:
-    """Yield what becomes of each kind of store by an operation and by being written."""
-    for (kind, _), written_as in zip(KINDS.items(), formats, strict=False):
-        origin = whole(kind, written_as)
-        try:
-            before = quietly(OPERATIONS[operation], origin)
-        except InapplicableError:
-            continue
-        after, told = again(before, kind, written_as, folder)
-        found = "; ".join(faults(origin, before, after, told))
-        yield f"{kind} as {written_as}: {found or 'well'}"
-
-
-@pytest.mark.parametrize("operation", list(OPERATIONS))
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_what_was_done_is_read_again(operation: str, tmp_path: Path) -> None:
-    # Each kind in another format, and each pair with a kind in another one than its neighbours.
+    # Each kind in another format, and every other kind, so that each operation meets each format.
     first = list(OPERATIONS).index(operation)
-    formats = (WRITTEN[number % len(WRITTEN)] for number in count(first))
+    outcomes = {}
     with xr.set_options(keep_attrs=True):  # type: ignore[no-untyped-call]
-        outcomes = list(round_trips(operation, formats, tmp_path))
-    assert [it for it in outcomes if not it.endswith(": well")] == []
+        for number, kind in enumerate(SAMPLES, first):
+            if number % 2:
+                continue
+            written_as = WRITTEN[number // 2 % len(WRITTEN)]
+            origin = whole(kind, written_as)
+            try:
+                before = quietly(OPERATIONS[operation], origin)
+            except InapplicableError:
+                continue
+            after, told = again(before, kind, written_as, tmp_path)
+            outcomes[kind, written_as] = list(faults(origin, before, after, told))
+    assert {kind: found for kind, found in outcomes.items() if found} == {}
     assert outcomes or not HAS_RIOXARRAY
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_what_was_cut_is_read_again_by_both_engines(kind: str, place: Path) -> None:
+# Written to Zarr, and read by both engines.
+
+
+def written(dataset: xr.Dataset, zarr_format: int = 3) -> MemoryStore:
+    store = MemoryStore()
+    quietly(dataset.to_zarr, store, zarr_format=zarr_format, consolidated=False)
+    return store
+
+
+def check_again(before: xr.Dataset, store: Any, **options: Any) -> list[XGroupWarning]:
+    """Assert that both engines read a Dataset as it was written; return what is told of it."""
+    theirs = xr.open_dataset(store, engine="zarr", consolidated=False)
+    ours, told = opened_with_warnings(xr.open_dataset, store, **options)
+    for again in (theirs, ours):
+        assert set(again.coords) == set(before.coords)
+        assert set(again.data_vars) == set(before.data_vars)
+        for name, variable in before.variables.items():
+            xr.testing.assert_equal(again.variables[name], variable)
+    # Attributes too; a grid mapping variable may be completed.
+    for name, it in theirs.variables.items():
+        assert {**ours.variables[name].attrs, **it.attrs} == ours.variables[name].attrs
+        is_mapping = "grid_mapping_name" in it.attrs
+        assert is_mapping or set(ours.variables[name].attrs) == set(it.attrs)
+    # Of declared coordinates that are others now it can only be told; names and dimensions are
+    # those that were written.
+    assert {type(warning) for warning in told} <= {XGroupResolutionWarning}
+    return told
+
+
+@needs_writing
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_what_was_cut_is_read_again_by_both_engines(kind: str) -> None:
     before = quietly(OPERATIONS["isel"], whole(kind, "v3"))
-    check_again(
-        before, written(before, place / "s.zarr", 3), assume_conventions=KINDS[kind].assumed
-    )
+    check_again(before, written(before), assume_conventions=SAMPLES[kind].assumed)
 
-
-# What attributes declare that is gone.
 
 REGULAR: dict[str, dict[str, Any]] = {
     "time": {"abbreviation": "T", "coordinates": [{"values": {"regular": [0, 6]}, "unit": "h"}]},
@@ -213,44 +342,186 @@ FIELD = Array(
     ("time", "lat", "lon"),
     declaring("cs", cs={"crs": [{"axes": REGULAR}]}),
 )
+GONE: dict[str, Operation] = {
+    "mean": lambda it: it.mean("time", keep_attrs=True),
+    "one time": lambda it: it.isel(time=1, drop=True),
+    "max of all": lambda it: it.max(keep_attrs=True),
+    "renamed": lambda it: it.rename(time="hour"),
+    "all renamed": lambda it: it.rename(time="hour", lat="y", lon="x"),
+}
 
 
-def whole_field() -> xr.Dataset:
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": FIELD}))))
-    assert told == []
-    return dataset  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda it: it.mean("time", keep_attrs=True),
-        lambda it: it.isel(time=1, drop=True),
-        lambda it: it.max(keep_attrs=True),
-        lambda it: it.rename(time="hour"),
-        lambda it: it.rename(time="hour", lat="y", lon="x"),
-    ],
-    ids=["mean", "one time", "max of all", "renamed", "all renamed"],
-)
-def test_a_regular_axis_that_is_gone_is_no_scalar(change: Change, place: Path) -> None:
-    before = change(whole_field())
-    path = written(before, place / "s.zarr", 3)
-    check_again(before, path)
-    _dataset, told = opened_with_warnings(xr.open_dataset, path)
+@needs_writing
+@pytest.mark.parametrize("change", GONE.values(), ids=GONE)
+def test_a_regular_axis_that_is_gone_is_no_scalar(change: Operation) -> None:
+    before = change(opened(xr.open_dataset, store_of({"": {}, "t": FIELD})))
+    told = check_again(before, written(before))
     assert any("has regular values, but is no dimension of the array" in str(it) for it in told)
 
 
-# Standard names by units, and no fill values.
+@needs_writing
+@each_format
+def test_what_is_opened_is_appended_and_written_into_a_region(zarr_format: ZarrFormat) -> None:
+    dataset = opened(xr.open_dataset, store_of({"": {}, "t": FIELD}, zarr_format))
+    store = written(dataset.isel(time=[0]), zarr_format)
+    quietly(dataset.isel(time=[1]).to_zarr, store, consolidated=False, append_dim="time")
+    check_again(dataset, store)
+    options: Any = {"consolidated": False, "zarr_format": zarr_format}
+    chunked, parts = dataset.chunk(time=1).drop_encoding(), MemoryStore()
+    quietly(chunked.to_zarr, parts, compute=False, **options)
+    for time in range(2):
+        part = dataset.isel(time=slice(time, time + 1)).drop_vars(["lat", "lon"])
+        quietly(part.to_zarr, parts, region={"time": slice(time, time + 1)}, **options)
+    check_again(dataset, parts)
 
 
-def axes_in(**units: str) -> dict[str, Any]:
-    """Return axes of `REGULAR` with other units."""
-    return {
-        key: {**it, "coordinates": [{**it["coordinates"][0], "unit": units[key]}]}
-        for key, it in REGULAR.items()
-        if key in units
+@needs_writing
+@each_format
+@pytest.mark.parametrize("inherited", [True, False])
+def test_a_tree_is_read_again_with_coordinates_of_its_parents(
+    zarr_format: ZarrFormat, inherited: bool
+) -> None:
+    child = Group({"v": FIELD})
+    root = Group({"t": FIELD, "child": Group({"deep": child, **child.members})})
+    before, store = opened(xr.open_datatree, store_of(root, zarr_format)), MemoryStore()
+    options: Any = {"write_inherited_coords": inherited, "zarr_format": zarr_format}
+    quietly(before.to_zarr, store, consolidated=False, **options)
+    again = opened(xr.open_datatree, store)
+    xr.testing.assert_identical(again["child/deep"], before["child/deep"])
+    xr.testing.assert_equal(again, before)
+
+
+# What is stored elsewhere, and here again.
+
+LAT = Array(np.arange(6.0).reshape(2, 3), ("y", "x"), {"units": "degrees_north", "comment": "a"})
+LON = Array(np.arange(6.0).reshape(2, 3), ("y", "x"), {"units": "degrees_east"})
+GEO = Group({"lat": LAT, "lon": LON, "quality": Array(np.zeros((2, 3), "i1"), ("y", "x"))})
+
+
+def swath(**more: Any) -> Array:
+    """Return an array that has geolocation arrays and a quality, in another group or store."""
+    lon, lat, quality = ({"node": f"/geo/{name}", **more} for name in ("lon", "lat", "quality"))
+    geodetic = {"x": lon, "y": lat, "crs": {"proj:epsg": 4326}}
+    attributes = {"geolocation": {"geodetic": geodetic}, "quality": quality}
+    return Array(np.ones((2, 3)), ("y", "x"), declaring("geolocation", "ref", **attributes))
+
+
+@needs_writing
+@each_format
+def test_a_tree_has_no_array_twice(zarr_format: ZarrFormat) -> None:
+    before = opened(
+        xr.open_datatree, store_of({"": {}, "geo": GEO, "data": {}, "data/v": swath()}, zarr_format)
+    )
+    assert set(before["data"].coords) == {"lat", "lon", "quality", "EPSG_4326"}
+    store = MemoryStore()
+    quietly(before.to_zarr, store, zarr_format=zarr_format, consolidated=False)
+    again = opened(xr.open_datatree, store)
+    xr.testing.assert_equal(again, before)
+    assert again["data/lat"].attrs["grid_mapping"] == "EPSG_4326"
+
+
+def test_an_array_of_the_group_stands_for_the_one_of_another_whatever_its_attributes() -> None:
+    named = Array(np.ones((2, 3)), ("y", "x"), {**swath().attrs, "coordinates": "lat"})
+    own = Array(LAT.values, LAT.dims, {"comment": "b"})
+    nodes: Any = {"": {}, "geo": GEO, "data": Group({"v": named, "lat": own})}
+    expected = """
+        lat (y x) [[0.0 1.0 2.0] [3.0 4.0 5.0]] | comment=b standard_name=latitude
+        v (y x) @ EPSG_4326 lat lon quality | quality={"node": "/geo/quality"}
+    """
+    check(nodes, expected, group="data", only="lat geo_lat v")
+
+
+@needs_writing
+def test_a_copy_is_that_of_one_array() -> None:
+    other = Group({"lat": Array(-np.asarray(LAT.values), LAT.dims, LAT.attrs)})
+    references = declaring("ref", up={"node": "/geo/lat"}, down={"node": "/other/lat"})
+    nodes: Any = {"": {}, "geo": GEO, "other": other, "data": {}}
+    nodes["data/v"] = Array(np.ones((2, 3)), ("y", "x"), references)
+    before, told = opened_with_warnings(xr.open_datatree, store_of(nodes))
+    assert [type(it) for it in told] == [XGroupNameWarning]
+    assert set(before["data"].coords) == {"lat", "other_lat"}
+    store = MemoryStore()
+    quietly(before.to_zarr, store, consolidated=False)
+    xr.testing.assert_equal(opened(xr.open_datatree, store), before)
+
+
+PARTS: dict[str, Operation] = {
+    "unchanged": lambda it: it,
+    "slice": lambda it: it.isel(x=slice(1, 3)),
+    "row": lambda it: it.isel(y=0),
+    "stride": lambda it: it.isel(x=slice(None, None, 2), y=[1]),
+    "chunked": lambda it: it.chunk(x=1).drop_encoding(),
+}
+
+
+@needs_writing
+@pytest.mark.parametrize("change", PARTS.values(), ids=PARTS)
+def test_a_part_of_what_another_store_has(change: Operation, tmp_path: Path) -> None:
+    other = write_local(build(Group({"geo": GEO})), tmp_path / "other.zarr")
+    nodes: Any = {"": {}, "v": swath(uri=other.as_uri())}
+    before = change(opened(xr.open_dataset, write_local(build(nodes), tmp_path / "whole.zarr")))
+    check_again(before, written(before))
+
+
+def test_boundaries_with_the_sides_first_are_indexed_like_others() -> None:
+    edges = Array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]], ("side", "x"))
+    values = {"values": {"regular": [0.5, 1.0]}, "boundaries": {"external": {"node": "edges"}}}
+    cs = declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": [values]}}}]})
+    store = store_of({"": {}, "v": Array([1.0, 2.0, 3.0], ("x",), cs), "edges": edges})
+    bounds = opened(xr.open_dataset, store)["x_bounds"].variable
+    assert bounds.dims == ("x", "bounds")
+    whole_bounds = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]])
+    for key in [(2, 1), (1,), (slice(1, None), 0), ([2, 0], slice(None)), ([2, 0], 1)]:
+        np.testing.assert_array_equal(bounds[key].values, whole_bounds[key])
+    np.testing.assert_array_equal(bounds[[2, 0], [1, 0]].values, whole_bounds[[2, 0]][:, [1, 0]])
+
+
+# Fill values.
+
+
+def bounded() -> xr.Dataset:
+    """Return a field with regular, explicit and stored coordinates with boundaries."""
+    halves = {"boundaries": {"regular": [-0.5, 0.5]}}
+    values: dict[str, dict[str, Any]] = {
+        "time": {"values": {"regular": [0.5, 1]}, **halves},
+        "y": {"values": {"explicit": [0.0, 2.0, 5.0]}, **halves},
+        "x": {"values": {"regular": [0.0, 1.0]}, **halves},
     }
+    values["time"]["time"] = {"unit": "days", "epoch": "2001-01-01", "calendar": "noleap"}
+    axes = {name: {"coordinates": [it]} for name, it in values.items()}
+    field = Array(np.ones((2, 3, 4)), (*values,), declaring("cs", cs={"crs": [{"axes": axes}]}))
+    dataset: xr.Dataset = opened(xr.open_dataset, store_of({"": {}, "t": field}))
+    return dataset
 
+
+COMPUTED = [f"{name}{end}" for name in ("x", "y", "time") for end in ("", "_bounds")]
+
+
+@needs_writing
+def test_computed_coordinates_are_written_without_a_fill_value() -> None:
+    for dataset in (bounded(), bounded().isel(x=[1, 2])):
+        group = zarr.open_group(written(dataset), mode="r")
+        assert not [it for it in COMPUTED if "_FillValue" in group[it].attrs]
+
+
+@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf"])
+def test_netcdf_has_no_fill_value_of_computed_coordinates_either(
+    engine: Any, tmp_path: Path
+) -> None:
+    pytest.importorskip({"netcdf4": "netCDF4"}.get(engine, engine))
+    drop_conventions(bounded()).to_netcdf(tmp_path / "s.nc", engine=engine)
+    with xr.open_dataset(tmp_path / "s.nc", engine=engine, decode_cf=False) as dataset:
+        assert not [it for it in COMPUTED if "_FillValue" in dataset[it].attrs]
+
+
+def test_a_fill_value_that_is_declared_stays() -> None:
+    values = {"values": {"explicit": [1.0, -9.0]}, "attributes": {"_FillValue": -9.0}}
+    cs = declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": [values]}}}]})
+    dataset = check({"": {}, "t": Array(np.ones(2), ("x",), cs)}, "x (x) 1.0 nan", only="x")
+    assert dataset["x"].encoding["_FillValue"] == -9.0
+
+
+# Names and CRSs that reading again relies on.
 
 ROTATED_POLE = (
     'GEOGCRS["a",BASEGEOGCRS["b",DATUM["c",ELLIPSOID["GRS 1980",6378137,298.257222101,'
@@ -263,282 +534,83 @@ ROTATED_POLE = (
 
 @each_format
 @pytest.mark.parametrize(
-    ("identity", "is_named"),
-    [(None, True), ({"proj:code": "EPSG:4326"}, True), ({"proj:wkt2": ROTATED_POLE}, False)],
+    ("identity", "name"),
+    [
+        ({}, "latitude"),
+        ({"id": {"proj:code": "EPSG:4326"}}, "latitude"),
+        ({"id": {"proj:wkt2": ROTATED_POLE}}, None),
+    ],
 )
-def test_longitudes_and_latitudes_are_named_by_their_units(
-    identity: dict[str, str] | None, is_named: bool, zarr_format: ZarrFormat
+def test_latitudes_are_named_by_their_units(
+    identity: dict[str, Any], name: str | None, zarr_format: ZarrFormat
 ) -> None:
-    system: dict[str, Any] = {"axes": axes_in(lat="degrees_north", lon="degreeE")}
-    if identity is not None:
-        system["id"] = identity
-    field = Array(np.ones((3, 4)), ("lat", "lon"), declaring("cs", cs={"crs": [system]}))
-    store = memory_store(build(Group({"t": field}), zarr_format))
-    dataset, _told = opened_with_warnings(xr.open_dataset, store)
-    names = {name: dataset[name].attrs.get("standard_name") for name in ("lat", "lon")}
-    assert names == (
-        {"lat": "latitude", "lon": "longitude"} if is_named else {"lat": None, "lon": None}
-    )
+    regular = {"values": {"regular": [44.5, -1.0]}, "unit": "degrees_north"}
+    axes = {"lat": {"abbreviation": "Y", "coordinates": [regular]}}
+    axes["lon"] = {"abbreviation": "X", "coordinates": [{**regular, "unit": "degreeE"}]}
+    cs = declaring("cs", cs={"crs": [{"axes": axes, **identity}]})
+    field = Array(np.ones((3, 4)), ("lat", "lon"), cs)
+    dataset = opened(xr.open_dataset, store_of({"": {}, "t": field}, zarr_format))
+    assert dataset["lat"].attrs.get("standard_name") == name
+    assert dataset["lon"].attrs.get("standard_name") == (name and "longitude")
 
 
 def test_an_array_is_named_only_where_a_convention_is_declared() -> None:
     stored = Array(np.arange(3.0), ("lat",), {"units": "degrees_north"})
     values = {"external": {"node": "lat"}}
     cs = declaring("cs", cs={"crs": [{"axes": {"lat": {"coordinates": [{"values": values}]}}}]})
-    for attributes, name in (({}, None), (cs, "latitude")):
-        group = Group({"t": Array(np.ones(3), ("lat",), attributes), "lat": stored})
-        dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(group)))
-        assert dataset["lat"].attrs.get("standard_name") == name
-
-
-def bounded() -> xr.Dataset:
-    """Return a field with regular, explicit and stored coordinates with boundaries."""
-    halves = {"boundaries": {"regular": [-0.5, 0.5]}}
-    values = {
-        "x": {"regular": [0.0, 1.0]},
-        "y": {"explicit": [0.0, 2.0, 5.0]},
-        "time": {"regular": [0.5, 1]},
-    }
-    sets: dict[str, dict[str, Any]] = {n: {"values": it, **halves} for n, it in values.items()}
-    sets["time"]["time"] = {"unit": "days", "epoch": "2001-01-01", "calendar": "noleap"}
-    axes = {name: {"coordinates": [it]} for name, it in sets.items()}
-    field = Array(
-        np.ones((2, 3, 4)), ("time", "y", "x"), declaring("cs", cs={"crs": [{"axes": axes}]})
-    )
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
-    assert told == []
-    return dataset  # type: ignore[no-any-return]
-
-
-COMPUTED = [f"{name}{end}" for name in ("x", "y", "time") for end in ("", "_bounds")]
-
-
-def test_computed_coordinates_are_written_without_a_fill_value(place: Path) -> None:
-    dataset = bounded()
-    quietly(dataset.to_zarr, place / "s.zarr", consolidated=False, zarr_format=3)
-    quietly(dataset.isel(x=[1, 2]).to_zarr, place / "p.zarr", consolidated=False, zarr_format=3)
-    for name in ("s.zarr", "p.zarr"):
-        group = zarr.open_group(place / name, mode="r")
-        assert not [it for it in COMPUTED if "_FillValue" in group[it].attrs]
-
-
-@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf"])
-def test_netcdf_has_no_fill_value_of_computed_coordinates_either(
-    engine: Any, tmp_path: Path
-) -> None:
-    pytest.importorskip({"netcdf4": "netCDF4"}.get(engine, engine))
-    dataset = drop_conventions(bounded())
-    dataset.to_netcdf(tmp_path / "s.nc", engine=engine)
-    with xr.open_dataset(tmp_path / "s.nc", engine=engine, decode_cf=False) as written:
-        assert not [it for it in COMPUTED if "_FillValue" in written[it].attrs]
-
-
-def test_a_fill_value_that_is_declared_stays() -> None:
-    values = {"values": {"explicit": [1.0, -9.0]}, "attributes": {"_FillValue": -9.0}}
-    cs = {"crs": [{"axes": {"x": {"coordinates": [values]}}}]}
-    field = Array(np.ones(2), ("x",), declaring("cs", cs=cs))
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"t": field}))))
-    assert told == []
-    np.testing.assert_array_equal(dataset["x"].values, [1.0, np.nan])
-    assert dataset["x"].encoding["_FillValue"] == -9.0
-
-
-# What is stored elsewhere, and here again.
-
-LAT = Array(np.arange(6.0).reshape(2, 3), ("y", "x"), {"units": "degrees_north", "comment": "a"})
-LON = Array(np.arange(6.0).reshape(2, 3), ("y", "x"), {"units": "degrees_east"})
-
-
-def swath(uri: str | None = None) -> Group:
-    """Return a group whose array has geolocation arrays and a quality, elsewhere or in a store."""
-
-    def reference(name: str) -> dict[str, str]:
-        return {"node": f"/geo/{name}"} if uri is None else {"node": f"/geo/{name}", "uri": uri}
-
-    attributes = declaring(
-        "geolocation",
-        "ref",
-        geolocation={
-            "geodetic": {"x": reference("lon"), "y": reference("lat"), "crs": {"proj:epsg": 4326}}
-        },
-        quality=reference("quality"),
-    )
-    return Group({"radiance": Array(np.ones((2, 3)), ("y", "x"), attributes)})
-
-
-GEO = Group({"lat": LAT, "lon": LON, "quality": Array(np.zeros((2, 3), "i1"), ("y", "x"))})
-
-
-@each_format
-def test_a_tree_has_no_array_twice(zarr_format: ZarrFormat, place: Path) -> None:
-    store = memory_store(build(Group({"geo": GEO, "data": swath()}), zarr_format))
-    before, told = opened_with_warnings(xr.open_datatree, store)
-    assert told == []
-    assert set(before["data"].coords) == {"lat", "lon", "quality", "EPSG_4326"}
-    quietly(before.to_zarr, place / "s.zarr", zarr_format=zarr_format, consolidated=False)
-    again, told = opened_with_warnings(xr.open_datatree, place / "s.zarr")
-    assert told == []
-    xr.testing.assert_equal(again, before)
-    assert again["data/lat"].attrs["grid_mapping"] == "EPSG_4326"
-
-
-def test_an_array_that_is_described_otherwise_stands_too() -> None:
-    radiance = swath().members["radiance"]
-    assert isinstance(radiance, Array)
-    named = Array(radiance.values, radiance.dims, {**radiance.attrs, "coordinates": "lat"})
-    own = Array(LAT.values, LAT.dims, {**LAT.attrs, "comment": "b"})
-    store = memory_store(build(Group({"geo": GEO, "data": Group({"radiance": named, "lat": own})})))
-    dataset, told = opened_with_warnings(xr.open_dataset, store, group="data")
-    assert dataset["lat"].attrs["comment"] == "b"
-    assert "geo_lat" not in dataset.variables
-    assert told == []
-
-
-def test_a_copy_is_that_of_one_array(place: Path) -> None:
-    other = Group({**GEO.members, "lat": Array(-np.asarray(LAT.values), LAT.dims, LAT.attrs)})
-    references = declaring("ref", up={"node": "/geo/lat"}, down={"node": "/other/lat"})
-    data = Group({"v": Array(np.ones((2, 3)), ("y", "x"), references)})
-    store = memory_store(build(Group({"geo": GEO, "other": other, "data": data})))
-    before, told = opened_with_warnings(xr.open_datatree, store)
-    assert [type(it) for it in told] == [XGroupNameWarning]
-    assert set(before["data"].coords) == {"lat", "other_lat"}
-    quietly(before.to_zarr, place / "s.zarr", consolidated=False)
-    again, told = opened_with_warnings(xr.open_datatree, place / "s.zarr")
-    assert told == []
-    xr.testing.assert_equal(again, before)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda it: it,
-        lambda it: it.isel(x=slice(1, 3)),
-        lambda it: it.isel(y=0),
-        lambda it: it.isel(x=slice(None, None, 2), y=[1]),
-        lambda it: it.chunk(x=1).drop_encoding(),
-    ],
-    ids=["unchanged", "slice", "row", "stride", "chunked"],
-)
-def test_a_part_of_what_another_store_has(change: Change, place: Path) -> None:
-    other = write_local(build(Group({"geo": GEO})), place / "other.zarr")
-    whole_swath = swath(other.as_uri())
-    store = write_local(build(Group({"data": whole_swath})), place / "whole.zarr")
-    dataset, told = opened_with_warnings(xr.open_dataset, store, group="data")
-    assert told == []
-    before = change(dataset)
-    check_again(before, written(before, place / "s.zarr", 3))
-
-
-def test_boundaries_with_the_sides_first_are_indexed_like_others() -> None:
-    edges = Array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]], ("side", "x"))
-    values = {"values": {"regular": [0.5, 1.0]}, "boundaries": {"external": {"node": "edges"}}}
-    axes = {"x": {"coordinates": [values]}}
-    field = Array([1.0, 2.0, 3.0], ("x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
-    store = memory_store(build(Group({"v": field, "edges": edges})))
-    dataset, _told = opened_with_warnings(xr.open_dataset, store)
-    bounds = dataset["x_bounds"].variable
-    assert bounds.dims == ("x", "bounds")
-    whole_bounds = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]])
-    for key in [(2, 1), (1,), (slice(1, None), 0), ([2, 0], slice(None)), ([2, 0], 1)]:
-        np.testing.assert_array_equal(bounds[key].values, whole_bounds[key])
-    np.testing.assert_array_equal(bounds[[2, 0], [1, 0]].values, whole_bounds[[2, 0]][:, [1, 0]])
-
-
-# CRS.
-
-WGS84 = pyproj.CRS(4326).to_wkt()
+    for attributes, named in (({}, ""), (cs, "standard_name=latitude ")):
+        nodes = {"": {}, "t": Array(np.ones(3), ("lat",), attributes), "lat": stored}
+        check(nodes, f"lat (lat) 0.0 1.0 2.0 | {named}units=degrees_north", only="lat")
 
 
 def test_spatial_ref_is_the_crs_of_all_that_name_none() -> None:
-    crs = Array(np.int64(0), (), {"grid_mapping_name": "latitude_longitude", "crs_wkt": WGS84})
-    other_crs = Array(np.int64(0), (), {"crs_wkt": pyproj.CRS(32633).to_wkt()})
-    named = Array(np.ones((2, 2)), ("y", "x"), declaring("proj", grid_mapping="m"))
-    bare = Array(np.ones((2, 2)), ("y", "x"), declaring("proj"))
-    other = Array(np.ones((2, 2)), ("y", "x"), declaring("proj", **{"proj:code": "EPSG:32632"}))
-    members = {"named": named, "bare": bare, "other": other, "spatial_ref": crs, "m": other_crs}
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group(members))))
-    assert told == []
-    found = {name: dataset[name].attrs["grid_mapping"] for name in dataset.data_vars}
-    assert found == {"named": "m", "bare": "spatial_ref", "other": "spatial_ref"}
-    assert set(dataset.coords) == {"spatial_ref", "m"}
+    def of(**attributes: Any) -> Array:
+        return Array(np.ones((2, 2)), ("y", "x"), declaring("proj", **attributes))
+
+    wkt, other = (pyproj.CRS(code).to_wkt() for code in (4326, 32633))
+    nodes: Any = {"": {}, "named": of(grid_mapping="m"), "bare": of()}
+    nodes |= {"other": of(**{"proj:code": "EPSG:32632"}), "m": Array(0, (), {"crs_wkt": other})}
+    nodes["spatial_ref"] = Array(0, (), {"crs_wkt": wkt})
+    expected = """
+        m () EPSG:32633
+        spatial_ref () EPSG:4326
+        bare (y x) @ m spatial_ref | grid_mapping=spatial_ref
+        named (y x) @ m spatial_ref | grid_mapping=m
+        other (y x) @ m spatial_ref | grid_mapping=spatial_ref
+    """
+    check(nodes, expected)
 
 
-# Trees, and writing into what there is.
+UTM_GRID = declaring(
+    "spatial", "proj",
+    **{"spatial:dimensions": ["y", "x"], "spatial:transform": [10, 0, 600000, 0, -10, 5100000]},
+    **{"proj:code": "EPSG:32632"},
+)  # fmt: skip
 
 
-@each_format
-def test_a_tree_with_coordinates_of_its_parents(zarr_format: ZarrFormat, place: Path) -> None:
-    child = Group({"v": Array(np.ones((2, 3, 4)), FIELD.dims, FIELD.attrs)})
-    root = Group({"t": FIELD, "child": Group({"deep": child, **child.members})})
-    before, told = opened_with_warnings(xr.open_datatree, memory_store(build(root, zarr_format)))
-    assert told == []
-    for inherited in (True, False):
-        path = place / f"{inherited}.zarr"
-        options = {"write_inherited_coords": inherited, "zarr_format": zarr_format}
-        quietly(before.to_zarr, path, consolidated=False, **options)
-        again, told = opened_with_warnings(xr.open_datatree, path)
-        assert told == []
-        xr.testing.assert_identical(again["child/deep"], before["child/deep"])
-        xr.testing.assert_equal(again, before)
-
-
-@each_format
-def test_what_is_read_part_by_part_is_written_into_a_region(
-    zarr_format: ZarrFormat, place: Path
-) -> None:
-    store = memory_store(build(Group({"t": FIELD}), zarr_format))
-    dataset, _told = opened_with_warnings(xr.open_dataset, store)
-    path = place / "s.zarr"
-    options = {"consolidated": False, "zarr_format": zarr_format}
-    chunked = dataset.chunk(time=1).drop_encoding()
-    quietly(chunked.to_zarr, path, compute=False, **options)
-    for time in range(2):
-        part = dataset.isel(time=slice(time, time + 1)).drop_vars(["lat", "lon"])
-        quietly(part.to_zarr, path, region={"time": slice(time, time + 1)}, **options)
-    check_again(dataset, path)
-
-
-@each_format
-def test_what_is_opened_is_appended(zarr_format: ZarrFormat, place: Path) -> None:
-    store = memory_store(build(Group({"t": FIELD}), zarr_format))
-    dataset, _told = opened_with_warnings(xr.open_dataset, store)
-    path = place / "s.zarr"
-    first, second = dataset.isel(time=[0]), dataset.isel(time=[1])
-    quietly(first.to_zarr, path, consolidated=False, zarr_format=zarr_format)
-    quietly(second.to_zarr, path, consolidated=False, append_dim="time")
-    check_again(dataset, path)
-
-
-@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
+@needs_writing
 @pytest.mark.parametrize("shape", [{}, {"spatial:shape": [4, 5]}], ids=["", "shape"])
 @pytest.mark.parametrize("described", [True, False])
 def test_a_coordinate_of_another_group_has_no_cells_of_the_group_it_is_written_with(
     shape: dict[str, Any], described: bool
 ) -> None:
-    values = {"regular": [0, 1]}
-    axes = {"y": {"abbreviation": "Y", "coordinates": [{"values": values}]}}
+    axes = {"y": {"abbreviation": "Y", "coordinates": [{"values": {"regular": [0, 1]}}]}}
     line = declaring("cs", cs={"crs": [{"axes": axes}]}) if described else declaring("CF")
     lat = Array(np.arange(20.0).reshape(4, 5), ("y", "x"))
-    group = declaring("spatial", "proj", **{"spatial:dimensions": ["y", "x"]}, **shape)
-    group |= {"spatial:transform": [10, 0, 600000, 0, -10, 5100000], "proj:code": "EPSG:32632"}
     members = {"line": Array(np.arange(4.0), ("y",), {**line, "coordinates": "/geo/lat"})}
-    root = Group({**members, "geo": Group({"lat": lat})}, group)
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    part, store = dataset.isel(y=slice(1, 2), x=slice(1, 3)), MemoryStore()
-    quietly(part.to_zarr, store, zarr_format=3, consolidated=False)
-    again, told = opened_with_warnings(xr.open_dataset, store)
-    assert told == []
+    root = Group({**members, "geo": Group({"lat": lat})}, {**UTM_GRID, **shape})
+    dataset, _told = opened_with_warnings(xr.open_dataset, store_of(root))
+    part = dataset.isel(y=slice(1, 2), x=slice(1, 3))
+    again = opened(xr.open_dataset, written(part))
     xr.testing.assert_equal(again, part)
     assert "grid_mapping" not in {**again["lat"].attrs, **again["lat"].encoding}
 
 
-def test_an_array_of_data_along_both_dimensions_has_the_cells_of_its_group() -> None:
-    group = declaring("spatial", "proj", **{"spatial:dimensions": ["y", "x"]})
-    group |= {"spatial:transform": [10, 0, 600000, 0, -10, 5100000], "proj:code": "EPSG:32632"}
+def test_a_coordinate_of_the_group_along_both_dimensions_has_its_cells() -> None:
     values = np.arange(6.0).reshape(2, 3)
     members = {"v": Array(values, ("y", "x"), {"coordinates": "lat"})}
-    members |= {"lat": Array(values, ("y", "x"))}
-    dataset = quietly(xr.open_dataset, memory_store(build(Group(members, group))), engine="xgroup")
+    store = store_of(Group({**members, "lat": Array(values, ("y", "x"))}, UTM_GRID))
+    dataset = quietly(xr.open_dataset, store, engine="xgroup")
     for array in (dataset["v"], dataset["lat"]):
         assert array["x"].values.tolist() == [600005.0, 600015.0, 600025.0]
         assert {**array.attrs, **array.encoding}["grid_mapping"] == "spatial_ref"
