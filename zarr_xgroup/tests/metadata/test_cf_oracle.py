@@ -11,160 +11,93 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup.metadata.cf import names_by_key
-from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened, quietly
+from zarr_xgroup.tests.builders import Array, opened, quietly
+from zarr_xgroup.tests.tables import store_of
 
 SIZES = {"time": 3, "s": 2, "eta": 2, "xi": 4, "nv": 2}
 
-
-class Variable:
-    """A variable of the hierarchy: its dimensions and attributes; values are made."""
-
-    def __init__(self, *dims: str, **attributes: Any) -> None:
-        self.dims = dims
-        self.attributes = attributes
-
-
-#: Groups by path: the dimensions that each defines, and its variables.
-HIERARCHY: Mapping[str, tuple[Mapping[str, int], Mapping[str, Variable]]] = {
-    "": (SIZES, {"reference": Variable(standard_name="altitude", units="m")}),
-    "grid": (
-        {},
-        {
-            "lon": Variable(
-                "eta", "xi", standard_name="longitude", units="degrees_east", bounds="lon_bnds"
-            ),
-            "lon_bnds": Variable("eta", "xi", "nv"),
-            "lat": Variable("eta", "xi", standard_name="latitude", units="degrees_north"),
-            "area": Variable("eta", "xi", standard_name="cell_area", units="m2"),
-            "crs": Variable(grid_mapping_name="latitude_longitude", earth_radius=6371007.0),
-            "s": Variable(
-                "s",
-                standard_name="ocean_s_coordinate_g2",
-                units="1",
-                formula_terms="s: s C: C_s eta: /ocean/zeta depth: h depth_c: hc",
-            ),
-            "C_s": Variable("s", long_name="stretching", units="1"),
-            "h": Variable("eta", "xi", standard_name="sea_floor_depth", units="m"),
-            "hc": Variable(long_name="critical depth", units="m"),
+#: Groups by path: the dimensions that each defines, and its variables: name and dimensions, and attributes.
+HIERARCHY: Mapping[str, tuple[Mapping[str, int], Mapping[str, Mapping[str, Any]]]] = {
+    "": (SIZES, {"reference": {"standard_name": "altitude", "units": "m"}}),
+    "grid": ({}, {
+        "lon eta xi": {"standard_name": "longitude", "units": "degrees_east", "bounds": "lon_bnds"},
+        "lon_bnds eta xi nv": {},
+        "lat eta xi": {"standard_name": "latitude", "units": "degrees_north"},
+        "area eta xi": {"standard_name": "cell_area", "units": "m2"},
+        "crs": {"grid_mapping_name": "latitude_longitude", "earth_radius": 6371007.0},
+        "s s": {"standard_name": "ocean_s_coordinate_g2", "units": "1", "formula_terms": "s: s C: C_s eta: /ocean/zeta depth: h depth_c: hc"},
+        "C_s s": {"long_name": "stretching", "units": "1"},
+        "h eta xi": {"standard_name": "sea_floor_depth", "units": "m"},
+        "hc": {"long_name": "critical depth", "units": "m"},
+    }),
+    "times": ({}, {
+        "time time": {"standard_name": "time", "units": "days since 2000-01-01", "bounds": "time_bnds"},
+        "time_bnds time nv": {},
+    }),
+    "ocean": ({}, {
+        "temp time s eta xi": {
+            "standard_name": "sea_water_temperature",
+            "units": "K",
+            "coordinates": "../grid/lon /grid/lat reference",
+            "grid_mapping": "/grid/crs",
+            "cell_measures": "area: ../grid/area",
+            "ancillary_variables": "quality ../flags/flag",
         },
-    ),
-    "times": (
-        {},
-        {
-            "time": Variable(
-                "time", standard_name="time", units="days since 2000-01-01", bounds="time_bnds"
-            ),
-            "time_bnds": Variable("time", "nv"),
+        "quality time": {"long_name": "quality"},
+        "zeta time eta xi": {"long_name": "free surface", "units": "m"},
+    }),
+    "flags": ({}, {"flag time s": {"long_name": "flag"}}),
+    "ocean/derived": ({"time": 2}, {
+        "mixed eta xi": {
+            "standard_name": "ocean_mixed_layer_thickness",
+            "units": "m",
+            "coordinates": "../../grid/lon",
+            "grid_mapping": "crs: /grid/lon",
         },
-    ),
-    "ocean": (
-        {},
-        {
-            "temp": Variable(
-                "time",
-                "s",
-                "eta",
-                "xi",
-                standard_name="sea_water_temperature",
-                units="K",
-                coordinates="../grid/lon /grid/lat reference",
-                grid_mapping="/grid/crs",
-                cell_measures="area: ../grid/area",
-                ancillary_variables="quality ../flags/flag",
-            ),
-            "quality": Variable("time", long_name="quality"),
-            "zeta": Variable("time", "eta", "xi", long_name="free surface", units="m"),
-        },
-    ),
-    "flags": ({}, {"flag": Variable("time", "s", long_name="flag")}),
-    "ocean/derived": (
-        {"time": 2},
-        {
-            "mixed": Variable(
-                "eta",
-                "xi",
-                standard_name="ocean_mixed_layer_thickness",
-                units="m",
-                coordinates="../../grid/lon",
-                grid_mapping="crs: /grid/lon",
-            ),
-            "crs": Variable(grid_mapping_name="latitude_longitude", earth_radius=6371000.0),
-            "volume": Variable("time", standard_name="sea_water_volume", units="m3"),
-            "below": Variable("s", long_name="below", units="1"),
-        },
-    ),
-    "stations": (
-        {"station": 2},
-        {
-            "height": Variable(standard_name="height", units="m"),
-            "deep/er/y": Variable("station", standard_name="latitude", units="degrees_north"),
-        },
-    ),
-    "stations/deep": (
-        {},
-        {
-            "station": Variable("station", long_name="station", units="1"),
-            "wind": Variable(
-                "station", standard_name="wind_speed", units="m s-1", coordinates="height er/y"
-            ),
-        },
-    ),
-}
-
+        "crs": {"grid_mapping_name": "latitude_longitude", "earth_radius": 6371000.0},
+        "volume time": {"standard_name": "sea_water_volume", "units": "m3"},
+        "below s": {"long_name": "below", "units": "1"},
+    }),
+    "stations": ({"station": 2}, {"height": {"standard_name": "height", "units": "m"}}),
+    "stations/deep": ({}, {
+        "station station": {"long_name": "station", "units": "1"},
+        "wind station": {"standard_name": "wind_speed", "units": "m s-1", "coordinates": "height er/y"},
+    }),
+    "stations/deep/er": ({}, {"y station": {"standard_name": "latitude", "units": "degrees_north"}}),
+}  # fmt: skip
 
 #: The paths of what belongs to each field, as cfdm 1.13.3.0 reads it. It needs the C library
 #: udunits2, which few have: where it can be imported, a test compares this with what it reads.
 FIELDS: Mapping[str, set[str]] = {
     "/ocean/temp": {
-        "/flags/flag",
-        "/grid/C_s",
-        "/grid/area",
-        "/grid/crs",
-        "/grid/h",
-        "/grid/hc",
-        "/grid/lat",
-        "/grid/lon",
-        "/grid/lon_bnds",
-        "/grid/s",
-        "/ocean/quality",
-        "/ocean/zeta",
-        "/reference",
-        "/times/time",
-        "/times/time_bnds",
+        *("/flags/flag", "/ocean/quality", "/ocean/zeta", "/reference", "/times/time", "/times/time_bnds"),
+        *("/grid/C_s", "/grid/area", "/grid/crs", "/grid/h", "/grid/hc", "/grid/lat", "/grid/lon", "/grid/lon_bnds", "/grid/s"),
     },
     "/ocean/derived/mixed": {"/grid/lon", "/grid/lon_bnds", "/ocean/derived/crs"},
     "/ocean/derived/volume": set(),
     "/ocean/derived/below": {"/grid/s"},
-    "/stations/deep/wind": {
-        "/stations/deep/er/y",
-        "/stations/deep/station",
-        "/stations/height",
-    },
-}
+    "/stations/deep/wind": {"/stations/deep/er/y", "/stations/deep/station", "/stations/height"},
+}  # fmt: skip
 
 #: What we attach and cfdm does not: of an array that does not span all terms of the formula of its
 #: vertical coordinate, cfdm leaves all terms out, and we those that it does not span.
 MORE: Mapping[str, set[str]] = {"/ocean/derived/below": {"/grid/C_s", "/grid/hc"}}
 
 
-def values(path: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    first = sum(map(ord, path))
-    return np.arange(first, first + int(np.prod(shape)), dtype="f8").reshape(shape)
-
-
-def variables() -> Iterator[tuple[str, str, Variable, tuple[int, ...], tuple[str, ...]]]:
-    """Yield group, name, variable, shape and the paths of the dimensions of all variables."""
+def variables() -> Iterator[tuple[str, str, tuple[str, ...], Any, Mapping[str, Any], list[str]]]:
+    """Yield group, name, dimensions, values, attributes and paths of the dimensions of all variables."""
     for group, (_dims, members) in HIERARCHY.items():
-        for written, variable in members.items():
-            holder, _slash, name = absolute(group, written).strip("/").rpartition("/")
-            places = [_place(holder, dim) for dim in variable.dims]
-            sizes = tuple(size for _path, size in places)
-            yield holder, name, variable, sizes, tuple(path for path, _size in places)
+        for written, attributes in members.items():
+            name, *dims = written.split()
+            places = [_place(group, dim) for dim in dims]
+            shape = [size for _path, size in places]
+            numbers = sum(map(ord, group + name)) + np.arange(float(np.prod(shape))).reshape(shape)
+            yield group, name, tuple(dims), numbers, attributes, [path for path, _size in places]
 
 
 def _place(group: str, dim: str) -> tuple[str, int]:
     """Return the path and the size of a dimension, defined where netCDF finds it."""
-    while dim not in HIERARCHY.get(group, ({}, {}))[0]:
+    while dim not in HIERARCHY[group][0]:
         group = group.rpartition("/")[0]
     return absolute(group, dim), HIERARCHY[group][0][dim]
 
@@ -176,33 +109,23 @@ def absolute(*parts: str) -> str:
 def as_netcdf(netcdf: ModuleType, path: Path) -> Path:
     with netcdf.Dataset(path, "w") as dataset:
         dataset.Conventions = "CF-1.11"
+        groups = {group: dataset.createGroup(group) if group else dataset for group in HIERARCHY}
         for group, (dims, _members) in HIERARCHY.items():
-            target = dataset.createGroup(group) if group else dataset
             for dim, size in dims.items():
-                target.createDimension(dim, size)
-        for group, name, variable, shape, _paths in variables():
-            target = dataset.createGroup(group) if group else dataset
-            made = target.createVariable(name, "f8", variable.dims)
-            made.setncatts(variable.attributes)
-            made[...] = values(f"{group}/{name}", shape)
+                groups[group].createDimension(dim, size)
+        for group, name, names, numbers, attributes, _paths in variables():
+            made = groups[group].createVariable(name, "f8", names)
+            made.setncatts(attributes)
+            made[...] = numbers
     return path
 
 
 def as_zarr(*, says_dimensions: bool) -> Any:
-    groups: dict[str, dict[str, Any]] = {"": {}}
-    for group, name, variable, shape, paths in variables():
-        attributes = dict(variable.attributes)
-        if says_dimensions:
-            attributes["_nczarr_array"] = {"dimension_references": list(paths)}
-        array = Array(values(f"{group}/{name}", shape), variable.dims, attributes)
-        groups.setdefault(group, {})[name] = array
-    for group in sorted(groups, reverse=True):
-        if group:
-            parent, _slash, name = group.rpartition("/")
-            while parent not in groups:
-                groups[parent] = {}
-            groups[parent][name] = Group(groups[group])
-    return memory_store(build(Group(groups[""])))
+    nodes: dict[str, Any] = {group: {} for group in sorted(HIERARCHY)}
+    for group, name, names, numbers, attributes, paths in variables():
+        said = {"_nczarr_array": {"dimension_references": paths}} if says_dimensions else {}
+        nodes[f"{group}/{name}".strip("/")] = Array(numbers, names, {**attributes, **said})
+    return store_of(nodes)
 
 
 def parts_of(field: Any) -> Iterator[str]:
