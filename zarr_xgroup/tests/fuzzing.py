@@ -6,47 +6,36 @@ import posixpath
 import re
 import sys
 import traceback
-from collections.abc import Hashable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
-from typing import Any
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import xarray as xr
 import zarr
 
+import zarr_xgroup
 from zarr_xgroup import XGroupError, XGroupNoPrincipalWarning, XGroupWarning
 from zarr_xgroup.metadata.documents import GROUP_KEYS
 from zarr_xgroup.metadata.paths import is_plain_name
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
-    OPENS_GROUPS,
-    Contents,
     Open,
     assert_same,
     memory_store,
     oracle_with_warnings,
     quietly,
 )
-from zarr_xgroup.tests.documents import array, group
-from zarr_xgroup.tests.fuzzing_reports import report_violations
-from zarr_xgroup.tests.outcomes import (
-    OF_DOCUMENTS,
-    Outcome,
-    Violation,
-    attempt,
-    place_of,
-    traceback_of,
-)
-from zarr_xgroup.tests.random_stores import (
-    ASSUMED,
-    DOCUMENT_NAMES,
-    Documents,
-    Json,
-    contents_of,
-    node_paths,
-)
+from zarr_xgroup.tests.random_stores import ASSUMED, Documents, Json, contents_of, node_paths
 from zarr_xgroup.tests.strategies import places
+
+T = TypeVar("T")
+
+PACKAGE = Path(zarr_xgroup.__file__).parent
 
 #: What declares conventions, as documents write it, in small letters.
 DECLARATIONS = ("zarr_conventions", "nz-1.0")
@@ -57,29 +46,68 @@ READABLE = 1_000_000
 #: Frames that engine zarr needs for no hierarchy met here, but for copies of groups in themselves.
 FRAMES = 500
 
+#: What numpy and xarray warn of what is written, in whichever engine; engine zarr may not get there.
+OF_DOCUMENTS = (
+    "overflow encountered in cast",
+    "Duplicate dimension names present",
+    "Found an empty list of filters in the array metadata document",
+    "NumPy will stop allowing conversion of out-of-bound Python integers",  # older xarray: fill values
+    "Conversion of an array with ndim > 0 to a scalar is deprecated",  # older zarr: the same
+)
 
-def violations(store: Documents, *, with_reports: bool = True) -> list[Violation]:
-    """Return the laws that are broken when a store is opened, each way to open it.
 
-    Parameters
-    ----------
-    store : dict
-        The store.
-    with_reports : bool
-        Whether it is explained and checked as well, which takes longer than all else.
-    """
-    examined = _Examined(store)
-    if examined.has_huge_index and not HAS_INDEX_OPTION:
+@dataclass(frozen=True)
+class Outcome(Generic[T]):
+    """What came of a call: a value or an error, and the warnings."""
+
+    value: T | None
+    error: Exception | None
+    warnings: tuple[Warning, ...] = ()
+
+
+def attempt(function: Callable[..., T], *args: Any, **options: Any) -> Outcome[T]:
+    """Call a function, whatever comes of it."""
+    value, error = None, None
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            value = function(*args, **options)
+        except Exception as caught:  # noqa: BLE001 - what is raised is what is asked for
+            error = caught
+    told = [item.message for item in given]
+    return Outcome(value, error, tuple(item for item in told if isinstance(item, Warning)))
+
+
+def described(error: BaseException) -> str:
+    """Return the class of an error, the last function of this package that it came through, and all of it."""
+    frames = [Path(it.filename) for it in traceback.extract_tb(error.__traceback__)]
+    names = [it.name for it in traceback.extract_tb(error.__traceback__)]
+    ours = [
+        f"{path.stem}.{name}"
+        for path, name in zip(frames, names, strict=True)
+        if path.is_relative_to(PACKAGE) and "tests" not in path.parts
+    ]
+    whole = "".join(traceback.format_exception(error)[-6:])[-3000:]
+    return f"{type(error).__name__} in {ours[-1] if ours else 'xarray'}\n{whole}"
+
+
+def unexpected_warnings(given: Iterable[Warning], *known: type[Warning]) -> Iterator[str]:
+    """Yield the warnings that are not of known classes, and not of what a document says."""
+    for warning in given:
+        if not (isinstance(warning, known) or str(warning).startswith(OF_DOCUMENTS)):
+            yield f"warns: {type(warning).__name__}: {warning}"
+
+
+def violations(store: Documents) -> list[str]:
+    """Return the laws that are broken when a store is opened, each way to open it."""
+    opened = Opened(store)
+    if opened.is_huge_index and not HAS_INDEX_OPTION:
         return []  # xarray could not be kept from reading it
-    groups = (it for path in examined.groups for it in examined.group(path))
-    found = [*examined.tree(), *(examined.reports() if with_reports else ()), *groups]
-    return list({violation.kind: violation for violation in found}.values())
+    return [*opened.faults_of_tree(), *(it for path in opened.paths for it in opened.faults(path))]
 
 
-class _Examined:
-    """A store, opened by both engines.
-
-    Engine zarr opens its groups at once where it can, and else each alone.
+class Opened:
+    """A store, opened by both engines: the tree by ours, and each group by either.
 
     Parameters
     ----------
@@ -88,22 +116,28 @@ class _Examined:
     """
 
     def __init__(self, store: Documents) -> None:
-        documents = {key: value for key, value in store.items() if key != ASSUMED}
-        self._documents = documents
-        self._assumed = store.get(ASSUMED)
-        self._store = memory_store(contents_of(documents))
-        self._has_oracle = not any(_is_huge(document) for document in _all_documents(documents))
-        self.has_huge_index = any(_is_huge_index(key, documents) for key in documents)
+        self._documents = {key: value for key, value in store.items() if key != ASSUMED}
+        self.contents = contents_of(self._documents)
+        self._store = memory_store(self.contents)
+        self.options = {key: store[key] for key in (ASSUMED,) if key in store}
+        self.is_huge_index = any(_is_huge_index(key, self._documents) for key in self._documents)
+        self.paths = [path for path in node_paths(self._documents) if self._is_group(path)]
         self._has_copies = any(
             posixpath.basename(key) == ".zmetadata" or "consolidated" in json.dumps(document)
-            for key, document in documents.items()
+            for key, document in self._documents.items()
         )
-        self.groups = [path for path in node_paths(documents) if self._is_group(path)]
-        self._theirs = self._by_engine_zarr(xr.open_groups)
+        # In groups of v2 that keep their format to themselves, engine zarr looks for nodes of v3.
+        is_odd = any(
+            posixpath.basename(key) == ".zgroup"
+            and not (isinstance(document, dict) and "zarr_format" in document)
+            for key, document in self._documents.items()
+        )
+        self._has_oracle = not is_odd and not any(map(_is_huge, _all_of(self._documents)))
+        self._ours = {path: self._by_us(xr.open_dataset, path) for path in self.paths}
+        self._theirs = {path: self._by_engine_zarr(path) for path in self.paths}
 
     @cached_property
-    def _ours(self) -> Outcome[Any]:
-        """What we make of the whole store."""
+    def tree(self) -> Outcome[Any]:
         return self._by_us(xr.open_datatree)
 
     def _is_group(self, path: str) -> bool:
@@ -113,210 +147,124 @@ class _Examined:
             return True
         return f"{prefix}.zgroup" in self._documents
 
-    def group(self, path: str) -> Iterator[Violation]:
-        """Yield what is wrong with one group, opened alone."""
-        ours = self._by_us(xr.open_dataset, group=path)
-        theirs = self._their_group(path)
-        yield from self._of_any(ours, theirs, path)
-        if ours.value is None:
-            return
-        is_known = self._is_known(path)
-        yield from _unreadable(ours.value, theirs.value if is_known else None)
-        if not is_known:
-            return
-        if theirs.value is not None:
-            comparable = _comparable(theirs.value, ours, f"/{path}".rstrip("/"))
-            yield from _lost(ours.value, comparable)
-            is_alike = len(comparable.variables) == len(theirs.value.variables)
-            if is_alike and not (self._declares(path) or _tells(ours)):
-                yield from differences(ours.value, theirs.value)
-        elif self._has_oracle and not self._has_copies:
-            yield from _missing(ours.value, ours.warnings, self._alone(path), path)
-
-    def tree(self) -> Iterator[Violation]:
-        """Yield what is wrong with the tree."""
-        ours, theirs = self._ours, self._theirs
-        yield from self._of_any(ours, theirs, "")
-        if ours.value is None or theirs.value is None:
-            return
-        known = {
-            path: _comparable(dataset, ours, path.rstrip("/"))
-            for path, dataset in theirs.value.items()
-            if self._is_known(path) and not _tells_of_shape(ours, path)
-        }
-        for path, dataset in known.items():
-            if path in ours.value.groups:
-                yield from _lost_in_tree(ours.value[path], dataset)
-            else:
-                yield Violation("loses a group", "", path)
-        added = set(ours.value.groups) - set(theirs.value)
-        if not self._has_copies:
-            yield from (
-                Violation("adds a group", "", path)
-                for path in added - {f"/{path}" for path in self.groups}
-            )
-        # Older versions of engine zarr leave out groups that they open alone.
-        is_alike = len(known) == len(theirs.value) == len(ours.value.groups) and all(
-            len(known[path].variables) == len(it.variables) for path, it in theirs.value.items()
-        )
-        is_declared = self._assumed is not None or _declares(self._documents.values())
-        if is_alike and not is_declared and not _tells(ours):
-            tree = attempt(xr.DataTree.from_dict, theirs.value)
-            if tree.value is not None:
-                yield from differences(ours.value, tree.value)
-
-    def reports(self) -> Iterator[Violation]:
-        """Yield what is wrong with what is told of the store."""
-        if not self.has_huge_index:  # of which another open was made than is told of
-            yield from report_violations(contents_of(self._documents), self._options, self._ours)
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        """The options of our own."""
-        return {} if self._assumed is None else {ASSUMED: self._assumed}
-
-    def _by_us(self, function: Open, **options: Any) -> Outcome[Any]:
-        if self.has_huge_index:  # engine zarr would read it as well
+    def _by_us(self, function: Open, group: str = "") -> Outcome[Any]:
+        options = {**self.options, "group": group}
+        if self.is_huge_index:  # engine zarr would read it as well
             options["create_default_indexes"] = False
-        return attempt(function, self._store, engine="xgroup", **self._options, **options)
+        return attempt(function, self._store, engine="xgroup", **options)
 
-    def _by_engine_zarr(self, function: Open, **options: Any) -> Outcome[Any]:
-        if not self._has_oracle:
-            return Outcome(None, None, ())
+    def _by_engine_zarr(self, group: str) -> Outcome[Any]:
+        """Return what engine zarr makes of a group, nothing where copies of documents say something else."""
+        nothing: Outcome[Any] = Outcome(None, None)
+        if not self._has_oracle or not all(map(_is_taken, filter(None, group.split("/")))):
+            return nothing
         with _few_frames():
-            found = attempt(oracle_with_warnings, function, self._store, **options)
-        if not isinstance(found.error, RecursionError):
-            return found
-        # What it left unfinished says so when it is deleted: now, and not while we open.
-        found = Outcome(None, RecursionError(), found.warnings)
-        quietly(gc.collect)
+            found, *others = (
+                attempt(oracle_with_warnings, xr.open_dataset, self._store, group=group, **options)
+                for options in ({}, *([{"consolidated": False}] if self._has_copies else []))
+            )
+        if isinstance(found.error, RecursionError):
+            quietly(gc.collect)  # what it left unfinished says so now, and not while we open
+            return nothing
+        for other in others:
+            if other.value is None or found.value is None:
+                return nothing
+            if list(differences(found.value, other.value)):
+                return nothing
         return found
 
-    def _their_group(self, path: str) -> Outcome[Any]:
-        """Return what engine zarr makes of a group; it is the same alone and among all."""
-        if OPENS_GROUPS and self._theirs.value is not None and f"/{path}" in self._theirs.value:
-            return Outcome(self._theirs.value[f"/{path}"], None, self._theirs.warnings)
-        return self._by_engine_zarr(xr.open_dataset, group=path)
+    def faults(self, path: str) -> Iterator[str]:
+        """Yield what is wrong with one group, opened alone."""
+        ours, theirs = self._ours[path], self._theirs[path]
+        yield from self._of_call(ours, path, *map(type, theirs.warnings))
+        if ours.value is None:
+            return
+        yield from _unreadable(ours.value, theirs.value)
+        told = {place for it in _told(ours) for place in it.paths}
+        if theirs.value is not None:
+            names = [it for it in theirs.value.variables if _is_taken(it)]
+            expected = [it for it in names if f"/{path}/{it}".replace("//", "/") not in told]
+            yield from _lost(ours.value, theirs.value[expected])
+            is_declared = bool(self.options) or self._declares(path)
+            if len(expected) == len(theirs.value.variables) and not (is_declared or told):
+                yield from differences(ours.value, theirs.value)
+        elif self._has_oracle and not self._has_copies:
+            texts = " ".join(map(str, ours.warnings))
+            for name in self._arrays_that_open_alone(path) - {*map(str, ours.value.variables)}:
+                if _is_taken(name) and f"/{path}/{name}".replace("//", "/") not in texts:
+                    yield f"loses a variable that engine zarr opens alone: {name!r}"
 
-    def _of_any(self, ours: Outcome[Any], theirs: Outcome[Any], path: str) -> Iterator[Violation]:
+    def faults_of_tree(self) -> Iterator[str]:
+        """Yield what is wrong with the tree, whose nodes are the groups."""
+        their_warnings = (it for outcome in self._theirs.values() for it in outcome.warnings)
+        yield from self._of_call(self.tree, "", *map(type, their_warnings))
+        if self.tree.value is None:
+            return
+        nodes = {node.path.strip("/"): node for node in self.tree.value.subtree}
+        alone = {path: it.value for path, it in self._ours.items() if path.split("/")[0] in nodes}
+        for path, dataset in alone.items():
+            names = path.split("/") if path else []
+            if dataset is None or not all(map(_is_taken, names)) or self._has_copies:
+                continue
+            if path not in nodes:
+                told = [it for warning in _told(self.tree) for it in warning.paths]
+                if not any(f"/{path}".startswith(it) for it in told):
+                    yield f"loses a group in the tree: {path}"
+            else:
+                yield from _lost_in_tree(nodes[path], dataset)
+        if not self._has_copies:
+            yield from (f"adds a group: {path}" for path in nodes.keys() - {*self.paths, ""})
+        theirs = {path: it.value for path, it in self._theirs.items()}
+        if bool(self.options) or _told(self.tree) or _declares(self._documents.values()):
+            return
+        if theirs.keys() == nodes.keys() and all(it is not None for it in theirs.values()):
+            tree = attempt(xr.DataTree.from_dict, {f"/{path}": it for path, it in theirs.items()})
+            if tree.value is not None:
+                yield from differences(self.tree.value, tree.value)
+
+    def _of_call(
+        self, ours: Outcome[Any], path: str, *their_warnings: type[Warning]
+    ) -> Iterator[str]:
         """Yield errors and warnings that are not to be."""
-        error = ours.error
-        is_right = isinstance(error, XGroupError) and self._is_broken(path)
-        if "is not aligned with its parents" in str(error) and not hides_indexes():
+        is_right = isinstance(ours.error, XGroupError) and self._is_broken(path)
+        if "is not aligned with its parents" in str(ours.error) and not hides_indexes():
             is_right = True
-        if error is not None and not is_right:
-            yield Violation(
-                "raises", f"{type(error).__name__} in {place_of(error)}", traceback_of(error)
-            )
-        known = (XGroupWarning, xr.SerializationWarning, *map(type, theirs.warnings))
-        for warning in ours.warnings:
-            if not (isinstance(warning, known) or str(warning).startswith(OF_DOCUMENTS)):
-                kind = f"{type(warning).__name__}: {re.sub('[0-9]+', 'N', str(warning))[:40]}"
-                yield Violation("warns", kind, str(warning))
+        if ours.error is not None and not is_right:
+            yield f"raises: {described(ours.error)}"
+        known = (XGroupWarning, xr.SerializationWarning, *their_warnings)
+        yield from unexpected_warnings(ours.warnings, *known)
 
     def _is_broken(self, path: str) -> bool:
-        """Return whether engine zarr cannot open a group itself, or is not to, whatever is in it."""
-        if not all(map(_is_taken, path.split("/") if path else ())):
-            return True
+        """Return whether engine zarr cannot open a group itself, or is not to, or copies may say otherwise."""
+        is_taken = all(map(_is_taken, filter(None, path.split("/"))))
         alone = attempt(zarr.open_group, self._store, path=path, mode="r")
-        # It asks the root for the group, where copies of documents may say something else.
-        root = attempt(zarr.open_group, self._store, mode="r").value
-        asked = attempt(lambda: root[path] if root is not None and path else root)
-        is_asked = root is None or root.metadata.consolidated_metadata is not None
-        is_lost = is_asked and not isinstance(asked.value, zarr.Group)
-        return alone.error is not None or (self._has_copies and is_lost)
-
-    def _is_known(self, path: str) -> bool:
-        """Return whether a group is taken, and engine zarr takes it for what it is."""
-        names = [name for name in path.split("/") if name]
-        if names and self._has_copies and not asks_root():
-            return False
-        normalized = "/".join(names)
-        return (
-            all(map(_is_taken, names))
-            and self._says_its_format(normalized)
-            and not (len(names) > 1 and self._is_bare_copy(normalized))
-            and not self._is_copied_as_v2(normalized)
-        )
-
-    def _is_bare_copy(self, path: str) -> bool:
-        """Return whether the root has a copy of a group, but of nothing that is in it.
-
-        Engine zarr lists such a group in the store, if it is not directly in the root.
-        """
-        keys = list(_copied_keys(self._documents))
-        is_there = {path, f"{path}/.zgroup"}.intersection(keys)
-        inside = (key for key in keys if posixpath.basename(key) not in DOCUMENT_NAMES[1:4])
-        of_v2 = (posixpath.dirname(key) for key in keys)
-        return bool(is_there) and not any(it.startswith(f"{path}/") for it in (*inside, *of_v2))
-
-    def _is_copied_as_v2(self, path: str) -> bool:
-        """Return whether the root has a copy in v2 of a group that is one of v3.
-
-        Alone it is opened as what it is, and engine zarr asks the root for it.
-        """
-        return f"{path}/zarr.json" in self._documents and f"{path}/.zgroup" in set(
-            _copied_keys(self._documents)
-        )
-
-    def _says_its_format(self, path: str) -> bool:
-        """Return whether no group of v2, of those that lead to a path, keeps its format to itself.
-
-        Engine zarr looks in such a group for nodes of v3.
-        """
-        names = path.split("/") if path else []
-        prefixes = ["/".join([*names[:depth], ""]) for depth in range(len(names) + 1)]
-        documents = [
-            self._documents.get(f"{prefix}.zgroup")
-            for prefix in prefixes
-            if f"{prefix}zarr.json" not in self._documents
-        ]
-        return not any(isinstance(it, dict) and "zarr_format" not in it for it in documents)
+        return not is_taken or self._has_copies or alone.error is not None
 
     def _declares(self, path: str) -> bool:
         """Return whether a group, what is in it or a group above declares a convention."""
         above = ["", *(path[: match.start()] for match in re.finditer("/", path)), path]
-        documents = [
+        return _declares(
             document
             for key, document in self._documents.items()
             if posixpath.dirname(key) in above
             or posixpath.dirname(posixpath.dirname(key)) == path
             or "consolidated" in json.dumps(document)
-        ]
-        takes_dimensions = any(map(_takes_dimensions, documents))
-        return self._assumed is not None or takes_dimensions or _declares(documents)
+        )
 
-    def _alone(self, path: str) -> set[str]:
+    def _arrays_that_open_alone(self, path: str) -> set[str]:
         """Return the names of the arrays of a group that engine zarr opens, each for itself."""
         prefix = f"{path}/" if path else ""
-        whole = contents_of(self._documents)
-        names = {
-            key.removeprefix(prefix).partition("/")[0]
-            for key in whole
-            if "/" in key[len(prefix) :] and key.startswith(prefix)
-        }
-        own = {key: value for key, value in whole.items() if posixpath.dirname(key) == path}
-        return {name for name in names if self._opens(own, whole, f"{prefix}{name}/", path, name)}
-
-    def _opens(self, own: Contents, whole: Contents, prefix: str, path: str, name: str) -> bool:
-        rest = {key: value for key, value in whole.items() if key.startswith(prefix)}
-        store: Any = memory_store({**own, **rest})
-        opened = attempt(xr.open_dataset, store, engine="zarr", group=path, consolidated=False)
-        return opened.value is not None and name in opened.value.variables
-
-
-@cache
-def asks_root() -> bool:
-    """Return whether engine zarr looks for groups in what is consolidated at the root.
-
-    By older versions of xarray it does so at the group.
-    """
-    copies = {"g": group(), "g/a": array([2], ["x"])}
-    inline = {"kind": "inline", "must_understand": False, "metadata": copies}
-    root = {**group(), "consolidated_metadata": inline}
-    store = memory_store(contents_of({"zarr.json": root, "g/zarr.json": group()}))
-    opened = attempt(xr.open_dataset, store, engine="zarr", group="g")
-    return opened.value is not None and "a" in opened.value
+        inside = [it.removeprefix(prefix) for it in self.contents if it.startswith(prefix)]
+        own = {it: self.contents[it] for it in self.contents if posixpath.dirname(it) == path}
+        found = set()
+        for name in {it.partition("/")[0] for it in inside if "/" in it}:
+            start = f"{prefix}{name}/"
+            rest = {it: value for it, value in self.contents.items() if it.startswith(start)}
+            store: Any = memory_store({**own, **rest})
+            opened = attempt(xr.open_dataset, store, engine="zarr", group=path, consolidated=False)
+            if opened.value is not None and name in opened.value.variables:
+                found.add(name)
+        return found
 
 
 @contextmanager
@@ -342,30 +290,23 @@ def hides_indexes() -> bool:
     return attempt(xr.DataTree.from_dict, nodes).error is None
 
 
-def _copied_keys(documents: Documents) -> Iterator[str]:
-    """Yield the keys of what is consolidated at the root."""
-    for key, outer in (("zarr.json", "consolidated_metadata"), (".zmetadata", None)):
-        document = documents.get(key)
-        holder = document.get(outer) if isinstance(document, dict) and outer else document
-        copies = holder.get("metadata") if isinstance(holder, dict) else None
-        if isinstance(copies, dict):
-            yield from copies
+# What documents say.
 
 
 def _declares(documents: Iterable[Json]) -> bool:
-    """Return whether any of documents declares a convention."""
-    texts = (json.dumps(document).lower() for document in documents)
-    return any(declaration in text for text in texts for declaration in DECLARATIONS)
+    """Return whether any of documents declares a convention, or takes dimensions of groups above it."""
+    for document in documents:
+        text = json.dumps(document).lower()
+        if any(declaration in text for declaration in DECLARATIONS):
+            return True
+        for key in ("dimension_names", "_ARRAY_DIMENSIONS"):
+            names = document.get(key) if isinstance(document, dict) else None
+            if isinstance(names, list) and any(str(dim).startswith("/") for dim in names):
+                return True
+    return False
 
 
-def _takes_dimensions(document: Json) -> bool:
-    """Return whether an array has dimensions of groups above it."""
-    keys = ("dimension_names", "_ARRAY_DIMENSIONS")
-    names = [document.get(key) for key in keys] if isinstance(document, dict) else []
-    return any(str(dim).startswith("/") for it in names if isinstance(it, list) for dim in it)
-
-
-def _all_documents(documents: Documents) -> Iterator[Json]:
+def _all_of(documents: Documents) -> Iterator[Json]:
     for document in documents.values():
         yield document
         for container, key in places(document):
@@ -378,43 +319,6 @@ def _is_taken(name: Hashable) -> bool:
     They lead elsewhere; in a group of v3, what is called as a document of v2 is taken for one.
     """
     return is_plain_name(str(name)) and name not in GROUP_KEYS[2]
-
-
-def _tells(outcome: Outcome[Any]) -> bool:
-    """Return whether anything was told but that arrays declare no principal convention."""
-    told = [item for item in outcome.warnings if isinstance(item, XGroupWarning)]
-    return any(type(item) is not XGroupNoPrincipalWarning for item in told)
-
-
-def _tells_of_shape(outcome: Outcome[Any], path: str) -> bool:
-    """Return whether a node was told to have no shape, or chunks of no length.
-
-    Engine zarr makes something of the former, and of the latter what raises when it is read.
-    """
-    reasons = ("'shape' must be", "its chunks [")
-    return any(_tells_left_out(outcome, path, reason) for reason in reasons)
-
-
-def _tells_left_out(outcome: Outcome[Any], path: str, reason: str) -> bool:
-    """Return whether a node was told to be left out, for a reason that begins so."""
-    told = [item for item in outcome.warnings if isinstance(item, XGroupWarning)]
-    return any(path in item.paths and f": left out: {reason}" in str(item) for item in told)
-
-
-def _comparable(theirs: xr.Dataset, ours: Outcome[Any], path: str) -> xr.Dataset:
-    """Return what engine zarr gives without what is rightly left out."""
-    return theirs.drop_vars(
-        name
-        for name, variable in theirs.variables.items()
-        if not _is_taken(name)
-        or _tells_of_shape(ours, f"{path}/{name}")
-        or (_tells_of_reading(ours, f"{path}/{name}") and _reading_error(variable))
-    )
-
-
-def _tells_of_reading(outcome: Outcome[Any], path: str) -> bool:
-    """Return whether an array was told not to be readable, which became a dimension's coordinate."""
-    return _tells_left_out(outcome, path, f"{path} cannot be read")
 
 
 def _is_huge(document: Json) -> bool:
@@ -443,65 +347,59 @@ def _is_huge_index(key: str, documents: Documents) -> bool:
     return names in (None, [None], [posixpath.basename(path)])
 
 
+# What was opened.
+
+
+def _told(outcome: Outcome[Any]) -> list[XGroupWarning]:
+    """Return our warnings but that arrays declare no principal convention."""
+    told = [item for item in outcome.warnings if isinstance(item, XGroupWarning)]
+    return [item for item in told if type(item) is not XGroupNoPrincipalWarning]
+
+
 def _opened_shape(dataset: xr.Dataset, name: Hashable) -> tuple[int, ...]:
     """Return the shape that a variable had when it was opened; zarr reads lengths above 2**53 as others."""
     return tuple(dataset.sizes[dim] for dim in dataset.variables[name].dims)
 
 
-def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[Violation]:
+def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[str]:
     """Yield the variables that only engine zarr gives, or gives in another shape."""
     for name in theirs.variables:
         if name not in ours.variables:
-            yield Violation("loses a variable", "", f"{name!r}")
+            yield f"loses a variable: {name!r}"
         elif _opened_shape(ours, name) != _opened_shape(theirs, name):
-            yield Violation("changes a shape", "", f"{name!r}")
+            yield f"changes a shape: {name!r}"
 
 
-def _lost_in_tree(ours: xr.DataTree, theirs: xr.Dataset) -> Iterator[Violation]:
-    """Yield the variables that only engine zarr gives, and those under another name.
+def _lost_in_tree(node: xr.DataTree, alone: xr.Dataset) -> Iterator[str]:
+    """Yield the variables that only the group alone has, and those under another name.
 
     A coordinate that a group above has as well is left there by xarray; what does not align
     with the groups above is called otherwise.
     """
-    there = [*ours.to_dataset(inherit=False).variables.items(), *ours.coords.variables.items()]
-    for name, variable in theirs.variables.items():
+    there = [*node.to_dataset(inherit=False).variables.items(), *node.coords.variables.items()]
+    for name, variable in alone.variables.items():
         shapes = [it.shape for other, it in there if f"{other}_".startswith(f"{name}_")]
         if variable.shape not in shapes:
-            yield Violation("loses a variable", "in a tree", f"{name!r}")
+            yield f"loses a variable in a tree: {name!r}"
 
 
-def _missing(
-    ours: xr.Dataset, given: Iterable[Warning], names: set[str], path: str
-) -> Iterator[Violation]:
-    """Yield the arrays that engine zarr opens alone, and that are left out without a word."""
-    told = " ".join(map(str, given))
-    for name in sorted(filter(_is_taken, names - set(map(str, ours.variables)))):
-        if f"/{path}/{name}".replace("//", "/") not in told:
-            yield Violation("loses a variable", "that engine zarr opens alone", f"{name!r}")
-
-
-def _datasets_of(opened: Any) -> list[xr.Dataset]:
-    """Return a Dataset, or those of the nodes of a tree with what these hide from it."""
-    if isinstance(opened, xr.Dataset):
-        return [opened]
-    return [node.to_dataset(inherit=False) for node in opened.subtree]
-
-
-def differences(ours: Any, theirs: Any) -> Iterator[Violation]:
+def differences(ours: Any, theirs: Any) -> Iterator[str]:
     """Yield how what was opened differs, values included where they can be read.
 
     What only engine zarr can read is found group by group.
     """
-    datasets = [dataset for opened in (ours, theirs) for dataset in _datasets_of(opened)]
+    datasets: list[xr.Dataset] = []
+    for opened in (ours, theirs):
+        nodes = [opened] if isinstance(opened, xr.Dataset) else opened.subtree
+        datasets += [it if it is opened else it.to_dataset(inherit=False) for it in nodes]
     readable = not any(attempt(dataset.copy().load).error for dataset in datasets)
     try:
         quietly(assert_same, ours, theirs, values=readable)
     except AssertionError as error:
-        line = traceback.extract_tb(error.__traceback__)[-1].line
-        yield Violation("differs", str(line), traceback_of(error))
+        yield f"differs: {described(error)}"
 
 
-def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violation]:
+def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[str]:
     """Yield the variables that cannot be read, but could by engine zarr or are read from no store.
 
     The others say in their encoding where they are read from.
@@ -511,11 +409,10 @@ def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[Violati
         if error is None:
             continue
         is_stored = "source" in variable.encoding or "preferred_chunks" in variable.encoding
-        is_stored |= place_of(error).startswith("stored.")  # what is worked out from an array
+        is_stored |= " in stored." in described(error)  # what is worked out from an array
         their = None if theirs is None else theirs.variables.get(name)
         if not is_stored or (their is not None and not _reading_error(their)):
-            kind = f"{type(error).__name__} in {place_of(error)}"
-            yield Violation("cannot be read", kind, traceback_of(error))
+            yield f"cannot be read: {described(error)}"
 
 
 def _reading_error(variable: Any) -> Exception | None:
