@@ -1,14 +1,16 @@
-"""Faults of the servers that stores are on: the rest opens, and one warning says what happened."""
+"""Stores that fail: requests that raise, documents that are no JSON, chunks that cannot be read."""
 
+import json
+import pickle
+import re
 import socket
 import sys
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from pathlib import Path
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -16,49 +18,52 @@ import xarray as xr
 from zarr.storage import MemoryStore
 
 from zarr_xgroup import (
+    XGroupMetadataError,
     XGroupMetadataWarning,
     XGroupReferenceError,
     XGroupResolutionWarning,
     XGroupStoreError,
-    XGroupWarning,
 )
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
+    Contents,
     Group,
-    Open,
+    Nodes,
     ZarrFormat,
+    assert_same,
     below,
     build,
-    coordinate,
+    compare,
+    consolidate,
     declaring,
     edit,
     memory_store,
+    opened,
     opened_with_warnings,
+    oracle,
+    recording_store,
     some_pairs,
+    stored,
+    to_json,
     update,
+    write_fsspec_memory,
     write_local,
+    write_store,
 )
 from zarr_xgroup.tests.servers import (
     LOOPBACK,
     Fault,
     FileServer,
-    GCSServer,
-    Request,
-    S3Server,
     Server,
     patiently,
     redirect,
     serve_http,
     stall,
 )
-
-pytestmark = pytest.mark.server
+from zarr_xgroup.tests.tables import rows, store_of, text_of
 
 T = TypeVar("T")
-
-#: Gives what a function opens of `referring` with a number of others, when nothing fails.
-Whole = Callable[..., Any]
 
 #: What no open may take, whatever the machine is busy with: a safeguard, not a measurement.
 SAFEGUARD = 60.0
@@ -67,94 +72,65 @@ BRIEF, LONG = 0.2, 30.0
 
 SECRET = "hunter2"
 
-#: The store that is referred to. Its times take four chunks, of which opening reads two.
-FOREIGN = Group(
-    {
-        "level": coordinate("level", [1000.0, 850.0], units="hPa"),
-        "month": Array(
-            np.arange(4) * 30 + 15, ("month",), {"units": "days since 2000-01-01"}, chunks=(1,)
-        ),
-        "lon": Array(np.arange(6.0).reshape(2, 3), ("y", "x"), {"units": "degrees_east"}),
-        "lat": Array(np.arange(6.0).reshape(2, 3) + 50, ("y", "x"), {"units": "degrees_north"}),
-        "label": Array(["a", "b", "c"], ("x",)),
-        "scanned": Array(
-            np.arange(3) + 1, ("x",), {"units": "hours since 2000-01-01"}, chunks=(1,)
-        ),
-    },
-    {"title": "elsewhere"},
-)
-#: The arrays that refer to it, and the coordinates that they have from there.
-REFERRING: Mapping[str, Collection[str]] = {
-    "/below/profile": {"level"},
-    "/labelled": {"label"},
-    "/profile": {"level"},
-    "/scanned_at": {"scanned"},
-    "/scene": {"lon", "lat"},
-    "/section": {"level"},
-    "/series": {"month"},
+HOURS = {"units": "hours since 2000-01-01"}
+#: The store that is referred to. Of its times opening reads the first chunk and the last.
+FOREIGN: Nodes = {
+    "": {"title": "elsewhere"},
+    "level": stored([1000.0, 850.0], "level", units="hPa"),
+    "lon": stored(np.arange(6.0).reshape(2, 3), "y x", units="degrees_east"),
+    "scanned": Array(np.arange(3) + 1, ("x",), HOURS, chunks=(1,)),
 }
-LOST = frozenset().union(*REFERRING.values())
 
 
-def along(values: Any, *dims: str, **attributes: Any) -> Array:
-    return Array(values, dims, attributes)
+def cs(name: str, uri: str, node: str) -> Any:
+    """Return an array along an axis whose coordinate is an array of another store."""
+    values = {"external": {"uri": uri, "node": node}}
+    axes = {name: {"coordinates": [{"values": values}]}}
+    return stored([1.0, 2.0], name, **declaring("cs", cs={"crs": [{"axes": axes}]}))
 
 
-def axes(**uris: str) -> Any:
-    """Return the `cs` attribute of an array whose axes are coordinates of other stores."""
-    return {
-        "crs": [
-            {
-                "axes": {
-                    name: {
-                        "coordinates": [{"values": {"external": {"uri": uri, "node": f"/{name}"}}}]
-                    }
-                    for name, uri in uris.items()
-                }
-            }
-        ]
-    }
-
-
-def referring(uri: str, *others: str) -> Group:
+def referring(uri: str, *others: str) -> Nodes:
     """Return a store that refers to the foreign one, to others like it, and to itself."""
-    profile = along([1.0, 2.0], "level", **declaring("cs", cs=axes(level=uri)))
-    geodetic = {"x": {"uri": uri, "node": "/lon"}, "y": {"uri": uri, "node": "/lat"}}
-    return Group(
-        {
-            "x": coordinate("x", [10.0, 20.0, 30.0], units="m"),
-            "own": along([1.0, 2.0, 3.0], "x", units="K"),
-            "profile": profile,
-            "section": profile,
-            "series": along(np.arange(4.0), "month", **declaring("cs", cs=axes(month=uri))),
-            "scene": along(
-                np.arange(6.0).reshape(2, 3),
-                "y",
-                "x",
-                **declaring("geolocation", geolocation={"geodetic": geodetic}),
-            ),
-            "labelled": along(
-                [1.0, 2.0, 3.0], "x", **declaring("ref", label={"uri": uri, "node": "/label"})
-            ),
-            "scanned_at": along(
-                [1.0, 2.0, 3.0], "x", **declaring("ref", scanned={"uri": uri, "node": "/scanned"})
-            ),
-            **{
-                f"other_{number}": along(
-                    [1.0, 2.0],
-                    f"level_{number}",
-                    **declaring("cs", cs=other_axis(f"level_{number}", other)),
-                )
-                for number, other in enumerate(others)
-            },
-            "below": Group({"profile": profile}),
-        }
-    )
+    return {
+        "": {},
+        "x": stored([10.0, 20.0, 30.0], "x", units="m"),
+        "own": stored([1.0, 2.0, 3.0], "x", units="K"),
+        "profile": cs("level", uri, "/level"),
+        "scanned_at": stored([1.0, 2.0, 3.0], "x", **declaring("ref", scanned={"uri": uri, "node": "/scanned"})),
+        "scene": stored(np.ones((2, 3)), "y x", **declaring("ref", lon={"uri": uri, "node": "/lon"})),
+        **{f"other_{n}": cs(f"level_{n}", it, "/level") for n, it in enumerate(others)},
+        "below": {},
+        "below/profile": cs("level", uri, "/level"),
+    }  # fmt: skip
 
 
-def other_axis(name: str, uri: str) -> Any:
-    values = {"external": {"uri": uri, "node": "/level"}}
-    return {"crs": [{"axes": {name: {"coordinates": [{"values": values}]}}}]}
+#: The arrays that refer to the foreign store, by the coordinate that they have from there.
+REFERRING: Mapping[str, Collection[str]] = {
+    "level": {"/profile", "/below/profile"},
+    "lon": {"/scene"},
+    "scanned": {"/scanned_at"},
+}
+#: What the store opens as; attributes that have the URI are left out.
+WHOLE = """
+    /:
+    level (level) 1000.0 850.0 | units=hPa
+    lon (y x) [[0.0 1.0 2.0] [3.0 4.0 5.0]] | standard_name=longitude units=degrees_east
+    scanned (x) 2000-01-01T01 2000-01-01T02 2000-01-01T03
+    x (x) 10.0 20.0 30.0 | units=m
+    own (x) @ scanned x | units=K
+    profile (level) @ level
+    /below:
+    profile (level)
+"""
+NAMES = ("level", "lon", "scanned", "x", "own", "profile", "level_0", "level_1")
+
+
+def whole(*lost: str) -> list[str]:
+    """Return what the store opens as without some coordinates."""
+    text = re.sub(rf"\n *({'|'.join(lost)}) \(.*", "", WHOLE) if lost else WHOLE
+    for name in lost:
+        text = re.sub(rf"( @.*) {name}\b", r"\1", text)
+    return [line.removesuffix(" @") for line in map(str.strip, text.strip().splitlines())]
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
@@ -172,231 +148,147 @@ def within(seconds: float, function: Callable[[], T]) -> T:
 
 
 def opened_in_time(
-    function: Open, store: Any, timeout: float = LONG, **options: Any
-) -> tuple[Any, list[XGroupWarning]]:
+    store: Any, timeout: float | None = LONG, function: Any = xr.open_datatree, **options: Any
+) -> tuple[Any, list[Any]]:
     """Open by engine xgroup, and return the warnings as well."""
-
-    def run() -> tuple[Any, list[XGroupWarning]]:
-        return opened_with_warnings(function, store, cross_store_timeout=timeout, **options)
-
-    return within(SAFEGUARD, run)
-
-
-def store_of(root: Group) -> Any:
-    return memory_store(build(root, consolidated=True))
+    if isinstance(store, Mapping):
+        store = store_of(store, consolidated=True)
+    return within(
+        SAFEGUARD,
+        lambda: opened_with_warnings(function, store, cross_store_timeout=timeout, **options),
+    )
 
 
-def plain(dataset: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset in memory without the attributes that say where things are."""
-    result = dataset.compute()
-    for variable in result.variables.values():
-        for key in ("cs", "geolocation", "label", "scanned"):
-            variable.attrs.pop(key, None)
-    return result
-
-
-def assert_rest(ours: Any, whole: Any, lost: Collection[str]) -> None:
-    """Assert that all is there but what was lost, with the same values."""
-    if isinstance(ours, xr.DataTree):
-        assert [node.path for node in ours.subtree] == [node.path for node in whole.subtree]
-        pairs = [
-            (node.to_dataset(inherit=False), whole[node.path].to_dataset(inherit=False))
-            for node in ours.subtree
-        ]
-    else:
-        pairs = [(ours, whole)]
-    for dataset, reference in pairs:
-        assert not set(lost) & set(dataset.variables)
-        expected = reference.drop_vars(set(lost) & set(reference.variables))
-        xr.testing.assert_identical(plain(dataset), plain(expected))
-
-
-def one(told: list[XGroupWarning]) -> XGroupResolutionWarning:
-    """Return the only warning there is, which tells no secret."""
-    (warning,) = told
+def check_lost(
+    uri: str,
+    text: str,
+    lost: Collection[str] = tuple(REFERRING),
+    timeout: float = LONG,
+    **options: Any,
+) -> XGroupResolutionWarning:
+    """Assert that of the store that refers to another one only some coordinates are missing, as is told once."""
+    tree, given = opened_in_time(referring(uri), timeout, **options)
+    assert text_of(tree, NAMES) == whole(*lost)
+    (warning,) = given
     assert type(warning) is XGroupResolutionWarning
-    assert SECRET not in str(warning)
-    assert SECRET not in repr(warning.error)
+    kind = XGroupReferenceError if text == "not found in store" else XGroupStoreError
+    assert type(warning.error) is kind
+    assert text in str(warning)
+    assert SECRET not in f"{warning} {warning.error!r}"
+    assert sorted(warning.paths) == sorted(path for name in lost for path in REFERRING[name])
     return warning
 
 
-def paths_of(lost: Collection[str], function: Open) -> set[str]:
-    """Return the arrays that need some coordinates, among those that a function opens."""
-    return {
-        path
-        for path, names in REFERRING.items()
-        if set(names) & set(lost) and (function is not xr.open_dataset or path.count("/") == 1)
-    }
+def check_whole(uri: str, **options: Any) -> None:
+    """Assert that nothing is missing of the store that refers to another one."""
+    tree, given = opened_in_time(referring(uri), **options)
+    assert given == []
+    assert text_of(tree, NAMES) == whole()
 
 
-FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_datatree)
-each_function = pytest.mark.parametrize("function", FUNCTIONS)
+# Requests that fail.
+
+ROOT_ARRAY = build({"": stored([1.0, 2.0], "r")})["zarr.json"]
+NO_STORE = "it is not a Zarr store: /zarr.json is not valid JSON"
+#: What is asked for, what happens then, and what is told of it.
+FAULTS: dict[str, tuple[str, Fault, str]] = {
+    "a root that is not found": ("zarr.json", Fault(404), "not found: it has neither a zarr.json nor a .zgroup"),
+    "a root that is forbidden": ("zarr.json", Fault(403), "no permission"),
+    "a root behind a password": ("zarr.json", Fault(401), "no permission"),
+    "a root that fails": ("zarr.json", Fault(500), "500"),
+    "a root that is not available": ("zarr.json", Fault(503), "503"),
+    "a root that is redirected for ever": ("zarr.json", redirect("/a/zarr.json"), "TooManyRedirects"),
+    "a root that breaks off": ("zarr.json", Fault(truncate=20), "cannot be read: "),
+    "a root whose connection is reset": ("zarr.json", Fault(reset=True), "cannot be read: "),
+    "a root that never answers": ("zarr.json", stall(), "timeout"),
+    "a root that is no JSON": ("zarr.json", Fault(body=b"{"), NO_STORE),
+    "a root that is nested too deep": ("zarr.json", Fault(body=b"[" * 100_000), NO_STORE),
+    "a root that is empty": ("zarr.json", Fault(body=b""), NO_STORE),
+    "a root that is no text": ("zarr.json", Fault(body=b"\xff\xfe"), NO_STORE),
+    "a root that is a page": ("zarr.json", Fault(body=b"<!DOCTYPE html><html></html>"), NO_STORE),
+    "a root that is a list": ("zarr.json", Fault(body=b"[1, 2]"), "it is not a Zarr store: "),
+    "a root of a format to come": ("zarr.json", Fault(body=b'{"zarr_format": 4, "node_type": "group"}'), "'zarr_format' is 4, neither 2 nor 3"),
+    "a root that is an array": ("zarr.json", Fault(body=ROOT_ARRAY), "it is an array: the URI must be that of a group"),
+    "a node that is not found": ("level/zarr.json", Fault(404), "not found in store"),
+    "a node that is forbidden": ("level/zarr.json", Fault(403), "no permission"),
+    "a node that fails": ("level/zarr.json", Fault(500), "500"),
+    "a node that breaks off": ("level/zarr.json", Fault(truncate=20), "/level/zarr.json cannot be read"),
+    "a node that never answers": ("level/zarr.json", stall(), "timeout"),
+    "a node that is no JSON": ("level/zarr.json", Fault(body=b"{"), "/level/zarr.json is not valid JSON"),
+    "a node that is a list": ("level/zarr.json", Fault(body=b"[]"), "'zarr.json' must be a JSON object, got list"),
+    "a chunk that is forbidden": ("level/c/0", Fault(403), "no permission"),
+    "a chunk that fails": ("level/c/0", Fault(500), "500"),
+    "a chunk that breaks off": ("level/c/0", Fault(truncate=3), "cannot be read"),
+    "a chunk that is short": ("level/c/0", Fault(body=b"abc"), "cannot be read"),
+    "a chunk that never answers": ("level/c/0", stall(), "timeout"),
+}  # fmt: skip
 
 
-needs_index_option = pytest.mark.skipif(
-    not HAS_INDEX_OPTION, reason="this xarray always builds indexes of dimension coordinates"
-)
+@rows(FAULTS, "key, fault, text")
+@patiently
+def test_a_request_that_fails_costs_what_it_asks_for(
+    http_server: FileServer, key: str, fault: Fault, text: str, timeout: float
+) -> None:
+    http_server.contents.update(below(build(FOREIGN), "a"))
+    http_server.faults[f"/a/{key}"], fault.shown = fault, 0
+    http_server.requests.clear()
+    lost = ["level"] if "level" in key else list(REFERRING)
+    host, limit = http_server.url.removeprefix("http://"), timeout if fault.delay else LONG
+    warning = check_lost(f"http://user:{SECRET}@{host}/a", text, lost, limit)
+    assert f"{http_server.url}/a" in str(warning) or text == "not found in store"
+    if not (fault.reset or fault.headers):  # aiohttp takes what is reset for an old connection
+        assert http_server.paths().count(f"/a/{key}") == 1  # not again for each array
 
 
-# Servers.
-
-
-@dataclass
-class Place:
-    """A foreign store: where it is, and what it takes to open it.
-
-    Attributes
-    ----------
-    server : Server
-    uri : str
-    prefix : str
-        What the paths of requests for its keys end with, before the key.
-    options : dict
-        `cross_store_storage_options`.
-    """
+class Kind(NamedTuple):
+    """A kind of server, with the store on it."""
 
     server: Server
     uri: str
+    #: Before the key, in the paths of requests.
     prefix: str
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def at(self, key: str = "") -> Callable[[Request], bool]:
-        """Return where a fault is shown: at keys that begin so."""
-        return lambda request: f"{self.prefix}/{key}" in request.path
-
-
-@pytest.fixture
-def http_place(http_server: FileServer) -> Place:
-    http_server.contents.update(below(build(FOREIGN, consolidated=True), "a"))
-    return Place(http_server, f"{http_server.url}/a", "/a")
-
-
-@pytest.fixture
-def s3_place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Place:
-    s3fs: Any = pytest.importorskip("s3fs")
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)  # what botocore has tried before
-    uri = s3_server.upload("bucket", below(build(FOREIGN, consolidated=True), "a"))
-    twice = {"retries": {"total_max_attempts": 2}}
-    options = {**s3_server.options, "secret": SECRET, "config_kwargs": twice}
-    return Place(s3_server, f"{uri}/a", "/bucket/a", {uri: options})
-
-
-@pytest.fixture
-def gcs_place(gcs_server: GCSServer) -> Place:
-    pytest.importorskip("gcsfs")
-    uri = gcs_server.upload("bucket", below(build(FOREIGN, consolidated=True), "a"))
-    return Place(gcs_server, f"{uri}/a", "/o/a", {uri: gcs_server.options})
+    options: dict[str, Any]
 
 
 @pytest.fixture(params=["http", "s3", "gcs"])
-def place(request: pytest.FixtureRequest) -> Place:
-    found: Place = request.getfixturevalue(f"{request.param}_place")
-    return found
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
+    contents = below(build(FOREIGN, consolidated=True), "a")
+    if request.param == "s3":
+        s3fs: Any = pytest.importorskip("s3fs")
+        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)  # what botocore has tried before
+    if request.param == "gcs":
+        pytest.importorskip("gcsfs")
+    server = request.getfixturevalue(f"{request.param}_server")
+    if request.param == "http":
+        server.contents.update(contents)
+        return Kind(server, f"{server.url}/a", "/a", {})
+    uri, options = server.upload("bucket", contents), dict(server.options)
+    if request.param == "s3":
+        options |= {"secret": SECRET, "config_kwargs": {"retries": {"total_max_attempts": 2}}}
+        return Kind(server, f"{uri}/a", "/bucket/a", {uri: options})
+    return Kind(server, f"{uri}/a", "/o/a", {uri: options})
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """Open what `referring` describes where nothing can fail, and all in memory."""
-    uri = write_local(build(FOREIGN), tmp_path_factory.mktemp("foreign")).as_uri()
+@pytest.mark.server
+def test_a_store_that_has_failed_can_be_opened_again(kind: Kind) -> None:
+    server, options = kind.server, {"cross_store_storage_options": kind.options}
 
-    @cache
-    def opened(function: Open, others: int = 0) -> Any:
-        result, told = opened_in_time(function, store_of(referring(uri, *[uri] * others)))
-        assert told == []
-        return result.load()
+    def at(key: str = "") -> Callable[[Any], bool]:
+        return lambda request: f"{kind.prefix}/{key}" in request.path
 
-    return opened
-
-
-# All is well.
-
-
-def test_without_a_limit_all_is_waited_for(http_place: Place, whole: Whole) -> None:
-    http_place.server.faults[http_place.at()] = Fault(delay=0.1)
-    store = store_of(referring(http_place.uri))
-    dataset, told = within(
-        SAFEGUARD, lambda: opened_with_warnings(xr.open_dataset, store, cross_store_timeout=None)
-    )
-    assert told == []
-    assert_rest(dataset, whole(xr.open_dataset), ())
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("consolidated", [True, False])
-def test_what_is_absent_may_be_forbidden(
-    http_server: FileServer, whole: Whole, zarr_format: ZarrFormat, consolidated: bool
-) -> None:
-    """As by S3 to those who must not list a bucket."""
-    contents = below(build(FOREIGN, zarr_format, consolidated=consolidated), "a")
-    http_server.contents.update(contents)
-    http_server.faults[lambda request: request.path.removeprefix("/") not in contents] = Fault(403)
-    tree, told = opened_in_time(xr.open_datatree, store_of(referring(f"{http_server.url}/a")))
-    assert told == []
-    assert_rest(tree, whole(xr.open_datatree), ())
-
-
-# Stores that cannot be opened.
-
-ROOT_ARRAY = build(Group({"r": Array([1.0, 2.0], ("r",))}))["r/zarr.json"]
-
-#: What the root of a store shows, and what the warning says of it.
-BROKEN: Mapping[str, tuple[Fault, str]] = {
-    "404": (Fault(404), "not found: it has neither a zarr.json nor a .zgroup"),
-    "403": (Fault(403), "no permission"),
-    "500": (Fault(500), "500"),
-    "503": (Fault(503), "503"),
-    "401": (Fault(401), "no permission"),
-    "redirected for ever": (redirect("/a/zarr.json"), "TooManyRedirects"),
-    "truncated": (Fault(truncate=20), "cannot be read: "),
-    "reset": (Fault(reset=True), "cannot be read: "),
-    "no JSON": (Fault(body=b"{"), "it is not a Zarr store: /zarr.json is not valid JSON"),
-    "too deep": (Fault(body=b"[" * 100_000), "/zarr.json is not valid JSON"),
-    "empty": (Fault(body=b""), "it is not a Zarr store: /zarr.json is not valid JSON"),
-    "no text": (Fault(body=b"\xff\xfe"), "it is not a Zarr store: /zarr.json is not valid JSON"),
-    "HTML": (Fault(body=b"<!DOCTYPE html><html></html>"), "it is not a Zarr store: /zarr.json"),
-    "a list": (Fault(body=b"[1, 2]"), "it is not a Zarr store: "),
-    "a format to come": (
-        Fault(body=b'{"zarr_format": 4, "node_type": "group"}'),
-        "'zarr_format' is 4, neither 2 nor 3",
-    ),
-    "an array": (Fault(body=ROOT_ARRAY), "it is an array: the URI must be that of a group"),
-}
-
-
-def check_broken(
-    place: Place, whole: Whole, function: Open, text: str, timeout: float = LONG
-) -> XGroupResolutionWarning:
-    """Assert that only what comes from a store is missing, and that it is told once."""
-    ours, told = opened_in_time(
-        function,
-        store_of(referring(place.uri)),
-        timeout,
-        cross_store_storage_options=place.options,
-    )
-    warning = one(told)
-    assert type(warning.error) is XGroupStoreError
-    assert text in str(warning)
-    assert place.uri in str(warning)
-    assert set(warning.paths) == paths_of(LOST, function)
-    assert len(warning.paths) == len(set(warning.paths))
-    assert_rest(ours, whole(function), LOST)
-    return warning
-
-
-@pytest.mark.parametrize(("function", "name"), some_pairs(FUNCTIONS, BROKEN, 2))
-def test_a_root_that_fails(http_place: Place, whole: Whole, function: Open, name: str) -> None:
-    fault, text = BROKEN[name]
-    http_place.server.faults[http_place.at()] = fault
-    check_broken(http_place, whole, function, text)
-    paths = http_place.server.paths()
-    # What is reset is taken for an old connection by aiohttp, and asked again.
-    if name not in ("reset", "redirected for ever"):
-        assert sorted(paths) == sorted(set(paths))  # not again for each array
-
-
-def test_a_store_that_never_answers(place: Place, whole: Whole) -> None:
-    place.server.faults["*"] = stall()
-    check_broken(place, whole, xr.open_datatree, "timeout", BRIEF)
+    for fault, text in ((stall(), "timeout"), (Fault(404), "not found"), (Fault(403), "no permission"), (Fault(body=b"{"), "is not valid JSON")):  # fmt: skip
+        server.faults[at()] = fault
+        limit = BRIEF if fault.delay else LONG
+        assert kind.uri in str(check_lost(kind.uri, text, timeout=limit, **options))
+        server.reset()
+    if kind.prefix == "/a":
+        server.faults["/a/zarr.json"] = Fault(500, times=1)  # not tried again by anybody
+        check_lost(kind.uri, "500")
+    else:
+        for key in ("zarr.json", "level/c/0", "scanned/c/0"):
+            server.faults[at(key)] = Fault(500, times=1)  # tried again by the storage layer
+    server.requests.clear()
+    check_whole(kind.uri, **options)
 
 
 def closed_port() -> int:
@@ -406,27 +298,41 @@ def closed_port() -> int:
         return port
 
 
-@each_function
-def test_a_connection_that_is_refused(whole: Whole, function: Open) -> None:
-    with serve_http({}) as server:
-        place = Place(server, f"http://{LOOPBACK}:{closed_port()}/a", "/a")
-        check_broken(place, whole, function, "connection refused")
-
-
-def test_object_stores_that_refuse_connections(
-    whole: Whole, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.server
+def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"http://{LOOPBACK}:{closed_port()}"
+    assert url in str(check_lost(f"{url}/a", "connection refused"))
     s3fs: Any = pytest.importorskip("s3fs")
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
-    client = {"endpoint_url": f"http://{LOOPBACK}:{closed_port()}", "region_name": "us-east-1"}
-    once = {"retries": {"total_max_attempts": 1}}
-    options = {"key": "key", "secret": SECRET, "client_kwargs": client, "config_kwargs": once}
-    with serve_http({}) as server:
-        place = Place(server, "s3://bucket/a", "", {"s3://bucket": options})
-        check_broken(place, whole, xr.open_dataset, "connection refused")
+    options = {
+        "key": "key",
+        "secret": SECRET,
+        "client_kwargs": {"endpoint_url": url, "region_name": "us-east-1"},
+        "config_kwargs": {"retries": {"total_max_attempts": 1}},
+    }
+    s3 = {"s3://bucket": options}
+    check_lost("s3://bucket/a", "connection refused", cross_store_storage_options=s3)
     with pytest.raises(XGroupStoreError, match="connection refused") as caught:
         xr.open_dataset("zip::s3://bucket/a.zip", engine="xgroup", storage_options={"s3": options})
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("user", ["", f"user:{SECRET}@"])
+def test_a_host_that_has_no_address(user: str) -> None:
+    warning = check_lost(f"http://{user}store.invalid/a", "unreachable")
+    assert "http://store.invalid/a" in str(warning)
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/a", "gs://bucket/a", "gcs://b"])
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, uri: str) -> None:
+    package, extra = ("s3fs", "s3") if uri.startswith("s3") else ("gcsfs", "gcs")
+    monkeypatch.setitem(sys.modules, package, None)
+    registry: Any = pytest.importorskip("fsspec.registry")
+    for scheme in ("s3", "s3a", "gs", "gcs"):
+        with suppress(KeyError):
+            monkeypatch.delitem(registry._registry, scheme)
+    warning = check_lost(uri, f"package {package} is missing")
+    assert f"install the extra `{extra}`" in str(warning)
 
 
 @pytest.mark.parametrize("error", [RuntimeError("odd"), TypeError("odd"), AttributeError("odd")])
@@ -443,427 +349,490 @@ def test_whatever_a_store_raises_is_an_error_of_it(error: Exception) -> None:
 
 @pytest.mark.parametrize("where", ["library.find_start", "foreign.place_of", "foreign.places_of"])
 def test_a_mistake_of_our_own_is_no_error_of_a_store(
-    http_place: Place, monkeypatch: pytest.MonkeyPatch, where: str
+    http_server: FileServer, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     def mistaken(*_arguments: Any) -> Any:
         message = "a mistake"
         raise LookupError(message)
 
-    http_place.server.contents.update(  # type: ignore[attr-defined]
-        below(build(referring(http_place.uri), consolidated=True), "opened")
-    )
-    store = f"{http_place.server.url}/opened"
-    assert opened_in_time(xr.open_dataset, store)[1] == []
+    http_server.contents.update(below(build(FOREIGN), "a"))
+    nodes = referring(f"{http_server.url}/a")
+    http_server.contents.update(below(build(nodes, consolidated=True), "opened"))
     monkeypatch.setattr(f"zarr_xgroup.storage.{where}", mistaken)
     with pytest.raises(LookupError, match="a mistake"):
-        xr.open_dataset(store, engine="xgroup")
+        xr.open_dataset(f"{http_server.url}/opened", engine="xgroup")
 
 
-@pytest.mark.parametrize("uri", ["http://store.invalid/a", "http://user:hunter2@store.invalid/a"])
-def test_a_host_that_has_no_address(whole: Whole, uri: str) -> None:
-    with serve_http({}) as server:
-        place = Place(server, "http://store.invalid/a", "")
-        ours, told = opened_in_time(xr.open_dataset, store_of(referring(uri)))
-        warning = one(told)
-        assert "unreachable" in str(warning)
-        assert place.uri in str(warning)
-        assert_rest(ours, whole(xr.open_dataset), LOST)
+# Requests that may fail.
 
 
-@pytest.mark.parametrize(
-    ("uri", "package", "extra"),
-    [
-        ("s3://bucket/a", "s3fs", "s3"),
-        ("gs://bucket/a", "gcsfs", "gcs"),
-        ("gcs://b", "gcsfs", "gcs"),
-    ],
-)
-def test_a_package_that_is_missing(
-    whole: Whole, monkeypatch: pytest.MonkeyPatch, uri: str, package: str, extra: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    registry: Any = pytest.importorskip("fsspec.registry")
-    for scheme in ("s3", "s3a", "gs", "gcs"):
-        with suppress(KeyError):
-            monkeypatch.delitem(registry._registry, scheme)
-    with serve_http({}) as server:
-        warning = check_broken(
-            Place(server, uri, ""), whole, xr.open_dataset, f"package {package} is missing"
-        )
-    assert f"install the extra `{extra}`" in str(warning)
-
-
-# Faults that clear.
-
-
-def test_a_store_that_has_failed_can_be_opened_again(place: Place, whole: Whole) -> None:
-    place.server.faults["*"] = stall()
-    check_broken(place, whole, xr.open_dataset, "timeout", BRIEF)
-    place.server.reset()
-    place.server.faults["*"] = Fault(404)
-    check_broken(place, whole, xr.open_dataset, "not found")
-    place.server.reset()
-    dataset, told = opened_in_time(
-        xr.open_dataset, store_of(referring(place.uri)), cross_store_storage_options=place.options
-    )
+def test_without_a_limit_all_is_waited_for(http_server: FileServer) -> None:
+    http_server.contents.update(below(build(FOREIGN, consolidated=True), "a"))
+    http_server.faults["*"] = Fault(delay=0.1)
+    tree, told = opened_in_time(referring(f"{http_server.url}/a"), None)
     assert told == []
-    assert_rest(dataset, whole(xr.open_dataset), ())
-
-
-@pytest.mark.parametrize("kind", ["s3", "gcs"])
-def test_what_the_storage_layer_retries(
-    request: pytest.FixtureRequest, whole: Whole, kind: str
-) -> None:
-    place: Place = request.getfixturevalue(f"{kind}_place")
-    for key in ("zarr.json", "level/c/0", "month/c/3", "scanned/c/0"):
-        place.server.faults[place.at(key)] = Fault(500, times=1)
-    place.server.requests.clear()
-    dataset, told = opened_in_time(
-        xr.open_datatree, store_of(referring(place.uri)), cross_store_storage_options=place.options
-    )
-    assert told == []
-    assert_rest(dataset, whole(xr.open_datatree), ())
-    first, second, *_rest = (
-        item.method for item in place.server.requests if item.path.endswith("a/level/c/0")
-    )
-    assert first == second
-
-
-def test_what_no_storage_layer_retries_is_not_retried_here(http_place: Place, whole: Whole) -> None:
-    http_place.server.faults["/a/zarr.json"] = Fault(500, times=1)
-    check_broken(http_place, whole, xr.open_datatree, "500")
-    assert http_place.server.paths().count("/a/zarr.json") == 1
-
-
-# Consolidated metadata.
-
-
-@pytest.mark.parametrize("status", [403, 404, 500])
-def test_consolidated_metadata_that_cannot_be_read(
-    http_server: FileServer, whole: Whole, status: int
-) -> None:
-    http_server.contents.update(below(build(FOREIGN, 2, consolidated=True), "a"))
-    http_server.faults["/a/.zmetadata"] = Fault(status)
-    tree, told = opened_in_time(xr.open_datatree, store_of(referring(f"{http_server.url}/a")))
-    assert told == []
-    assert_rest(tree, whole(xr.open_datatree), ())
-    assert "/a/level/.zarray" in http_server.paths()
+    assert text_of(tree, NAMES) == whole()
+    for name in REFERRING:
+        assert tree[name].encoding["source"] == f"{http_server.url}/a/{name}"
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_consolidated_metadata_that_makes_no_sense(
-    http_server: FileServer, whole: Whole, zarr_format: ZarrFormat
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_what_is_absent_may_be_forbidden(
+    http_server: FileServer, zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
-    contents = build(FOREIGN, zarr_format)
-    if zarr_format == 2:
-        contents[".zmetadata"] = b"<html></html>"
-    else:
-        contents = edit(contents, "zarr.json", update(consolidated_metadata={"metadata": 5}))
-    http_server.contents.update(below(contents, "a"))
-    tree, told = opened_in_time(xr.open_datatree, store_of(referring(f"{http_server.url}/a")))
-    assert [type(warning) for warning in told] == [XGroupMetadataWarning]
-    assert str(told[0]).startswith(f"{http_server.url}/a is read node by node: ")
-    assert_rest(tree, whole(xr.open_datatree), ())
-
-
-# Nodes.
-
-NODE_FAULTS: Mapping[str, tuple[Fault, type[Exception], str]] = {
-    "404": (Fault(404), XGroupReferenceError, "not found in store"),
-    "403": (Fault(403), XGroupStoreError, "no permission"),
-    "500": (Fault(500), XGroupStoreError, "500"),
-    "truncated": (Fault(truncate=20), XGroupStoreError, "/level/zarr.json cannot be read"),
-    "no JSON": (Fault(body=b"{"), XGroupStoreError, "/level/zarr.json is not valid JSON"),
-    "HTML": (Fault(body=b"<html>"), XGroupStoreError, "/level/zarr.json is not valid JSON"),
-    "a list": (Fault(body=b"[]"), XGroupStoreError, "level"),
-    "stalled": (stall(), XGroupStoreError, "timeout"),
-}
-
-
-@pytest.mark.parametrize(("function", "name"), some_pairs(FUNCTIONS, NODE_FAULTS, 2))
-@patiently
-def test_a_node_that_fails(
-    http_server: FileServer, whole: Whole, function: Open, name: str, timeout: float
-) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
-    fault, error, text = NODE_FAULTS[name]
-    http_server.faults["/a/level/zarr.json"] = fault
-    limit = timeout if text == "timeout" else LONG
-    ours, told = opened_in_time(function, store_of(referring(f"{http_server.url}/a")), limit)
-    fault.shown = 0
-    if error is XGroupReferenceError:
-        # A reference that leads nowhere is told for each place where it is written.
-        assert {type(item.error) for item in told} == {error}
-        assert all(text in str(item) for item in told)
-        named = [
-            path
-            for item in told
-            if isinstance(item, XGroupResolutionWarning)
-            for path in item.paths
-        ]
-        assert sorted(named) == sorted(paths_of({"level"}, function))
-    else:
-        warning = one(told)
-        assert type(warning.error) is error
-        assert text in str(warning)
-        assert set(warning.paths) == paths_of({"level"}, function)
-    assert_rest(ours, whole(function), {"level"})
-
-
-# What is found in one store leads to another.
+    """As by S3 to those who must not list a bucket."""
+    contents = below(build(FOREIGN, zarr_format, consolidated=consolidated), "a")
+    http_server.contents.update(contents)
+    http_server.faults[lambda request: request.path.removeprefix("/") not in contents] = Fault(403)
+    check_whole(f"{http_server.url}/a")
 
 
 @pytest.mark.parametrize(
-    ("key", "text"),
-    [
-        ("shared/zarr.json", "/shared/zarr.json"),
-        ("level/zarr.json", "/level/"),
-        ("level/c/0", "/level"),
-    ],
+    "fault", [*map(Fault, (403, 404, 500)), Fault(body=b"<html></html>")], ids=str
 )
-def test_a_shared_system_of_axes(http_place: Place, key: str, text: str) -> None:
-    system = {"axes": {"level": {"coordinates": [{"values": {"external": {"node": "/level"}}}]}}}
-    shared = Group(attrs={"system": system})
-    contents = build(Group({**FOREIGN.members, "shared": shared}))
-    server = http_place.server
-    assert isinstance(server, FileServer)
-    server.contents.update(below(contents, "b"))
-    uri = f"{server.url}/b"
-    reference = {"uri": uri, "node": "/shared", "attribute": "/attributes/system"}
-    profile = along([1.0, 2.0], "level", **declaring("cs", cs={"crs": [reference]}))
-    store = store_of(Group({"profile": profile, "again": profile, "below": Group({"p": profile})}))
-    reference_tree, told = opened_in_time(xr.open_datatree, store)
-    assert told == []
-    assert reference_tree["below/level"].values.tolist() == [1000.0, 850.0]
-    reference_tree.load()
-    server.faults[f"/b/{key}"] = Fault(500)
-    tree, told = opened_in_time(xr.open_datatree, store)
-    warning = one(told)
-    assert type(warning.error) is XGroupStoreError
-    assert text in str(warning)
-    assert uri in str(warning)
-    assert set(warning.paths) == {"/profile", "/again", "/below/p"}
-    assert_rest(tree, reference_tree, {"level"})
-
-
-@pytest.mark.parametrize("fault", [Fault(500), stall()], ids=["500", "stalled"])
-@patiently
-def test_a_store_that_another_one_refers_to(
-    http_place: Place, fault: Fault, timeout: float
+def test_consolidated_metadata_that_are_of_no_use_are_done_without(
+    http_server: FileServer, fault: Fault
 ) -> None:
-    http_place.server.reset()
-    with serve_http({}) as middle:
-        external = {"external": {"uri": http_place.uri, "node": "/level"}}
-        system = {"axes": {"level": {"coordinates": [{"values": external}]}}}
-        middle.contents.update(build(Group({"x": Array([1.0, 2.0], ("x",))}, {"system": system})))
-        shared = {"uri": middle.url, "node": "/", "attribute": "/attributes/system"}
-        near = {
-            "axes": {
-                "x": {"coordinates": [{"values": {"external": {"uri": middle.url, "node": "/x"}}}]}
-            }
-        }
-        profile = along(
-            [[1.0, 2.0]] * 2, "level", "x", **declaring("cs", cs={"crs": [shared, near]})
-        )
-        store = store_of(Group({"profile": profile, "below": Group({"profile": profile})}))
-        whole_tree, told = opened_in_time(xr.open_datatree, store)
-        assert told == []
-        whole_tree.load()
-        assert set(whole_tree["below"].coords) == {"level", "x"}
-        http_place.server.faults["*"] = fault
-        tree, told = opened_in_time(xr.open_datatree, store, timeout if fault.delay else LONG)
-        warning = one(told)
-        assert type(warning.error) is XGroupStoreError
-        assert http_place.uri in str(warning)
-        assert set(warning.paths) == {"/profile", "/below/profile"}
-        assert_rest(tree, whole_tree, {"level"})
+    http_server.contents.update(below(build(FOREIGN, 2, consolidated=True), "a"))
+    http_server.faults["/a/.zmetadata"] = fault
+    tree, told = opened_in_time(referring(f"{http_server.url}/a"))
+    assert text_of(tree, NAMES) == whole()
+    starts = [str(it).partition(" node by node: ")[0] for it in told]
+    assert starts == ([f"{http_server.url}/a is read"] if fault.body else [])
 
 
-# Chunks that are read when a store is opened.
-
-CHUNK_FAULTS: Mapping[str, tuple[Fault, str]] = {
-    "403": (Fault(403), "no permission"),
-    "500": (Fault(500), "500"),
-    "truncated": (Fault(truncate=3), "cannot be read"),
-    "short": (Fault(body=b"abc"), "cannot be read"),
-    "stalled": (stall(), "timeout"),
-}
-
-
-@pytest.mark.parametrize(("function", "name"), some_pairs(FUNCTIONS, CHUNK_FAULTS, 2))
-@patiently
-def test_a_chunk_of_a_dimension_coordinate_that_fails(
-    http_place: Place, whole: Whole, function: Open, name: str, timeout: float
-) -> None:
-    fault, text = CHUNK_FAULTS[name]
-    http_place.server.faults["/level/c/0"] = fault
-    ours, told = opened_in_time(
-        function, store_of(referring(http_place.uri)), timeout if text == "timeout" else LONG
-    )
-    warning = one(told)
-    assert type(warning.error) is XGroupStoreError
-    assert text in str(warning)
-    assert set(warning.paths) == paths_of({"level"}, function)
-    assert_rest(ours, whole(function), {"level"})
-
-
-def test_a_chunk_that_is_not_wanted(http_place: Place, whole: Whole) -> None:
-    http_place.server.faults["/level/c/0"] = stall()
-    store = store_of(referring(http_place.uri))
-    ours, told = opened_in_time(xr.open_dataset, store, drop_variables="level")
+def test_chunks_that_are_not_wanted_may_fail(http_server: FileServer) -> None:
+    http_server.contents.update(below(build(FOREIGN), "a"))
+    http_server.faults["/level/c/0"] = stall()
+    http_server.faults["/scanned/c/1"] = Fault(500)  # of times the first and the last are read
+    store = referring(f"{http_server.url}/a")
+    dataset, told = opened_in_time(store, function=xr.open_dataset, drop_variables="level")
     assert told == []
-    assert_rest(ours, whole(xr.open_dataset), {"level"})
-
-
-@needs_index_option
-def test_a_chunk_that_no_index_needs(http_place: Place) -> None:
-    http_place.server.faults["/level/c/0"] = Fault(500)
-    http_place.server.faults["/month/c/3"] = Fault(500)
-    store = store_of(referring(http_place.uri))
-    dataset, told = opened_in_time(xr.open_dataset, store, create_default_indexes=False)
-    http_place.server.reset()
-    assert one(told).paths == ("/series",)
-    assert dataset["level"].values.tolist() == [1000.0, 850.0]
-    assert dataset["month"].values.tolist() == [15, 45, 75, 105]
-    assert dataset["scanned"].dtype.kind == "M"
-
-
-def test_a_chunk_that_is_absent_has_the_fill_value(http_place: Place) -> None:
-    http_place.server.faults["/level/c/0"] = Fault(404)
-    dataset, told = opened_in_time(xr.open_dataset, store_of(referring(http_place.uri)))
+    assert dataset["scanned"][0].values == np.datetime64("2000-01-01T01")
+    http_server.reset()
+    http_server.faults["/level/c/0"] = Fault(404)  # it has the fill value
+    dataset, told = opened_in_time(store, function=xr.open_dataset)
     assert told == []
     assert dataset["level"].values.tolist() == [0.0, 0.0]
 
 
-@each_function
+@pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray always builds default indexes")
+def test_a_chunk_that_no_index_needs_may_fail(http_server: FileServer) -> None:
+    http_server.contents.update(below(build(FOREIGN), "a"))
+    http_server.faults["/level/c/0"] = http_server.faults["/scanned/c/2"] = Fault(500)
+    dataset, (warning,) = opened_in_time(
+        referring(f"{http_server.url}/a"), function=xr.open_dataset, create_default_indexes=False
+    )
+    http_server.reset()
+    assert warning.paths == ("/scanned_at",)
+    assert dataset["level"].values.tolist() == [1000.0, 850.0]
+
+
 @pytest.mark.parametrize("number", [0, 2])
-def test_a_chunk_of_times_that_fails(
-    http_place: Place, whole: Whole, function: Open, number: int
+def test_a_chunk_of_times_that_fails_leaves_them_undecoded(
+    http_server: FileServer, number: int
 ) -> None:
-    http_place.server.faults[f"/scanned/c/{number}"] = Fault(500)
-    ours, told = opened_in_time(function, store_of(referring(http_place.uri)))
-    http_place.server.reset()
-    warning = one(told)
+    http_server.contents.update(below(build(FOREIGN), "a"))
+    http_server.faults[f"/scanned/c/{number}"] = Fault(500)
+    tree, (warning,) = opened_in_time(referring(f"{http_server.url}/a"))
+    http_server.reset()
     assert type(warning.error) is XGroupStoreError
-    assert set(warning.paths) == paths_of({"scanned"}, function)
-    dataset = ours.to_dataset() if isinstance(ours, xr.DataTree) else ours
-    assert dataset["scanned"].attrs["units"] == "hours since 2000-01-01"
-    assert dataset["scanned"].values.tolist() == [1, 2, 3]
-    if isinstance(ours, xr.DataTree):
-        ours.dataset = dataset.drop_vars("scanned")
-    else:
-        ours = dataset.drop_vars("scanned")
-    assert_rest(ours, whole(function), {"scanned"})
-
-
-def test_a_chunk_of_times_that_opening_does_not_read(http_place: Place) -> None:
-    http_place.server.faults["/scanned/c/1"] = Fault(500)
-    dataset, told = opened_in_time(xr.open_dataset, store_of(referring(http_place.uri)))
-    assert told == []
-    assert dataset["scanned"][0].values == np.datetime64("2000-01-01T01")
+    assert warning.paths == ("/scanned_at",)
+    undecoded = "scanned (x) 1 2 3 | units=hours since 2000-01-01"
+    assert text_of(tree, NAMES) == [undecoded if it.startswith("scanned") else it for it in whole()]
 
 
 # Several stores.
 
 
+def test_what_another_store_says_that_a_third_one_fails(http_server: FileServer) -> None:
+    http_server.contents.update(below(build(FOREIGN), "a"))
+
+    def axis(name: str, uri: str) -> Any:
+        values = {"external": {"uri": uri, "node": f"/{name}"}}
+        return {"axes": {name: {"coordinates": [{"values": values}]}}}
+
+    system = axis("level", f"{http_server.url}/a")
+    with serve_http(build({"": {"system": system}, "x": stored([1.0, 2.0], "x")})) as middle:
+        shared = {"uri": middle.url, "node": "/", "attribute": "/attributes/system"}
+        near = axis("x", middle.url)
+        profile = stored(np.ones((2, 2)), "level x", **declaring("cs", cs={"crs": [shared, near]}))
+        store = store_of({"": {}, "profile": profile, "g": {}, "g/profile": profile})
+        tree, told = opened_in_time(store)
+        assert told == []
+        assert set(tree["g/profile"].coords) == {"level", "x"}
+        for server, key, lost in (
+            (http_server, "/a/zarr.json", {"level"}),
+            (http_server, "/a/level/c/0", {"level"}),
+            (middle, "/x/zarr.json", {"x"}),
+            (middle, "/zarr.json", {"level", "x"}),
+        ):
+            server.faults[key] = Fault(500)
+            tree, (warning,) = opened_in_time(store)
+            server.reset()
+            assert type(warning.error) is XGroupStoreError
+            assert server.url in str(warning)
+            assert warning.paths == ("/profile", "/g/profile")
+            assert set(tree["g/profile"].coords) == {"level", "x"} - lost
+
+
 @patiently
 def test_one_store_that_fails_leaves_the_others_alone(
-    http_place: Place, whole: Whole, timeout: float
+    http_server: FileServer, timeout: float
 ) -> None:
-    with serve_http(build(FOREIGN)) as other:
-        store = store_of(referring(http_place.uri, other.url))
-        http_place.server.faults[http_place.at()] = stall()
-        tree, told = opened_in_time(xr.open_datatree, store, timeout)
-        assert set(one(told).paths) == set(REFERRING)
-        assert_rest(tree, whole(xr.open_datatree, 1), LOST)
-        assert tree["level_0"].values.tolist() == [1000.0, 850.0]
-        http_place.server.reset()
-        other.faults["*"] = Fault(403)
-        tree, told = opened_in_time(xr.open_datatree, store)
-        assert one(told).paths == ("/other_0",)
-        assert_rest(tree, whole(xr.open_datatree, 1), {"level_0"})
-
-
-def test_stores_of_all_kinds_that_fail_in_all_ways(
-    http_place: Place, s3_place: Place, gcs_place: Place, whole: Whole
-) -> None:
-    places = [http_place, s3_place, gcs_place]
-    root = referring(*(place.uri for place in places))
-    http_place.server.contents.update(below(build(root, consolidated=True), "opened"))  # type: ignore[attr-defined]
-    store = f"{http_place.server.url}/opened"
-    options = {key: value for place in places for key, value in place.options.items()}
-    tree, told = opened_in_time(xr.open_datatree, store, cross_store_storage_options=options)
-    assert told == []
-    reference = whole(xr.open_datatree, 2)
-    assert_rest(tree, reference, ())
-    s3_place.server.faults[s3_place.at()] = Fault(403)
-    gcs_place.server.faults[gcs_place.at()] = Fault(body=b"{")
-    tree, told = opened_in_time(xr.open_datatree, store, cross_store_storage_options=options)
-    about = {warning.paths: str(warning) for warning in told}
-    assert set(about) == {("/other_0",), ("/other_1",)}
-    assert "no permission" in about["/other_0",]
-    assert "is not valid JSON" in about["/other_1",]
-    assert_rest(tree, reference, {"level_0", "level_1"})
-
-
-# Secrets.
-
-
-@pytest.mark.parametrize(
-    "key", ["level/zarr.json", "level/c/0", "scanned/c/0"], ids=["document", "chunk", "time"]
-)
-def test_no_secret_is_told_of_a_part(http_server: FileServer, key: str) -> None:
     http_server.contents.update(below(build(FOREIGN), "a"))
-    host = http_server.url.removeprefix("http://")
-    store = store_of(referring(f"http://user:{SECRET}@{host}/a"))
-    dataset, told = opened_in_time(xr.open_dataset, store)
-    assert told == []
-    for name in LOST:
-        assert dataset[name].encoding["source"] == f"{http_server.url}/a/{name}"
-    http_server.faults[f"/a/{key}"] = Fault(403)
-    _dataset, told = opened_in_time(xr.open_dataset, store)
-    assert f"store {http_server.url}/a: " in str(one(told))
+    with serve_http(build(FOREIGN)) as other:
+        store = referring(f"{http_server.url}/a", other.url)
+        http_server.faults["*"] = stall()
+        tree, (warning,) = opened_in_time(store, timeout)
+        assert set(warning.paths) == {"/profile", "/below/profile", "/scene", "/scanned_at"}
+        assert tree["level_0"].values.tolist() == [1000.0, 850.0]
+        http_server.reset()
+        other.faults["*"] = Fault(403)
+        tree, (warning,) = opened_in_time(store)
+        assert warning.paths == ("/other_0",)
+        assert text_of(tree, NAMES) == whole()
 
 
-# Faults of the store that is opened.
+# The store that is opened.
+
+OWN: Nodes = {
+    "": {},
+    "x": stored([10.0, 20.0, 30.0], "x"),
+    "when": Array(np.arange(3) + 1, ("x",), HOURS, chunks=(1,)),
+    "v": stored([1.0, 2.0, 3.0], "x"),
+    "w": stored([1.0, 2.0, 3.0], "x"),
+}
+#: A key that cannot be read -> what the store opens as.
+OF_THE_OPENED: dict[str, tuple[str, str]] = {
+    "a chunk of a dimension coordinate": ("x/c/0", "v (x) w (x) when (x) ! /x: left out: "),
+    "a document": ("w/zarr.json", "x (x) v (x) @ x when (x) @ x ! /w: left out: "),
+    "the last chunk of times": ("when/c/2", "x (x) v (x) @ x w (x) @ x when (x) @ x ! /when: opened with its times undecoded: "),
+    "a chunk of data": ("v/c/0", "x (x) v (x) @ x w (x) @ x when (x) @ x"),
+}  # fmt: skip
 
 
-OWN = Group(
-    {
-        "x": coordinate("x", [10.0, 20.0, 30.0], units="m"),
-        "when": Array(np.arange(3) + 1, ("x",), {"units": "hours since 2000-01-01"}, chunks=(1,)),
-        "v": Array([1.0, 2.0, 3.0], ("x",)),
-        "w": Array([1.0, 2.0, 3.0], ("x",)),
-    }
-)
+@rows(OF_THE_OPENED, "key, expected")
+def test_faults_of_the_opened_store_cost_what_was_asked_for(
+    http_server: FileServer, key: str, expected: str
+) -> None:
+    http_server.contents.update(build(OWN))
+    http_server.listing = True
+    http_server.faults[f"/{key}"] = Fault(500)
+    dataset, told = opened_in_time(http_server.url, function=xr.open_dataset)
+    http_server.reset()
+    found = [re.split(r" [\d|]", line)[0] for line in text_of(dataset)]
+    start = " ".join([*found, *(f"! {it}" for it in told)])
+    assert start.startswith(expected) if told else start == expected
+    assert all(type(it) is XGroupMetadataWarning and "500" in str(it) for it in told)
+    assert dataset["when"].dtype.kind == ("i" if key.startswith("when") else "M")
+
+
+# Documents of the opened store that cannot be used.
+
+SOUND: Nodes = {
+    "": {"title": "sound but for one node"},
+    "x": stored([1.0, 2.0], "x", units="m"),
+    "before": stored([1.0, 2.0], "x", units="K"),
+    "bad": stored([3.0, 4.0], "x", units="s"),
+    "sub": {},
+    "sub/bad": stored([7.0, 8.0], "x"),
+    "sub/v": stored([5.0, 6.0], "x"),
+    "zlast": stored([True, False], "x"),
+}
+
+
+def broken(
+    change: Any, path: str = "bad", zarr_format: ZarrFormat = 3, *, consolidated: bool = False
+) -> Contents:
+    """Return a store the document of one array of which is changed."""
+    key = f"{path}/{'zarr.json' if zarr_format == 3 else '.zarray'}"
+    contents = edit(build(SOUND, zarr_format), key, change)
+    return consolidate(contents, zarr_format=zarr_format) if consolidated else contents
+
+
+def check_left_out(
+    store: Any, text: str, path: str = "bad", zarr_format: ZarrFormat = 3
+) -> XGroupMetadataWarning:
+    """Assert that a node is missing and all else is as if nothing were wrong; return the warning that tells it."""
+    tree, (warning,) = opened_with_warnings(xr.open_datatree, store)
+    assert str(warning).startswith(f"/{path}: left out: {text}")
+    assert isinstance(warning, XGroupMetadataWarning)
+    intact = {key: node for key, node in SOUND.items() if not f"{key}/".startswith(f"{path}/")}
+    whole = opened(xr.open_datatree, store_of(intact, zarr_format))
+    assert_same(tree, whole)
+    group = path.rpartition("/")[0]
+    if group in intact:
+        dataset, (again,) = opened_with_warnings(xr.open_dataset, store, group=group)
+        assert str(again) == str(warning)
+        assert_same(dataset, whole[group or "/"].to_dataset(inherit=False), encoding=False)
+    return warning
+
+
+def without_key(key: str) -> Callable[[Any], Any]:
+    return lambda document: {name: value for name, value in document.items() if name != key}
+
+
+#: What zarr cannot use.
+BROKEN: dict[ZarrFormat, dict[str, Callable[[Any], Any]]] = {
+    3: {
+        "unknown codec": update(codecs=[{"name": "nosuchcodec"}]),
+        "codecs not a list": update(codecs="bytes"),
+        **{f"no {key}": without_key(key) for key in ("codecs", "data_type", "chunk_grid", "fill_value")},
+        "unknown data type": update(data_type="float1024"),
+        "data type a number": update(data_type=64),
+        "unknown chunk grid": update(chunk_grid={"name": "honeycomb", "configuration": {}}),
+        "chunk grid null": update(chunk_grid=None),
+        "unknown chunk keys": update(chunk_key_encoding={"name": "nosuchencoding"}),
+        "fill value of another type": update(fill_value={"a": 1}),
+        "storage transformers": update(storage_transformers=[{"name": "unknown"}]),
+    },
+    2: {
+        "unknown compressor": update(compressor={"id": "nosuchcodec"}),
+        "unknown filter": update(filters=[{"id": "nosuchcodec"}]),
+        **{f"no {key}": without_key(key) for key in ("chunks", "dtype")},
+        "unknown data type": update(dtype="<q99"),
+        "data type a number": update(dtype=8),
+        "unknown order": update(order="Z"),
+        "fill value of another type": update(fill_value={"a": 1}),
+    },
+}  # fmt: skip
+PLACES = [("bad", False), ("bad", True), ("sub/bad", True), ("sub/bad", False)]
 
 
 @pytest.mark.parametrize(
-    ("key", "lost", "text"),
-    [
-        ("x/c/0", {"x"}, "/x: left out: "),
-        ("w/zarr.json", {"w"}, "/w: left out: "),
-        ("when/c/2", set(), "/when: opened with its times undecoded: "),
-        ("v/c/0", set(), None),
-    ],
-)
-def test_faults_of_the_opened_store(
-    http_server: FileServer, key: str, lost: set[str], text: str | None
+    ("kind", "place"),
+    some_pairs([(zarr_format, name) for zarr_format in (3, 2) for name in BROKEN[zarr_format]], PLACES, 4),
+    ids=str,
+)  # fmt: skip
+def test_an_array_that_zarr_cannot_use_is_left_out_alone(
+    kind: tuple[ZarrFormat, str], place: tuple[str, bool]
 ) -> None:
-    contents = build(OWN)
-    http_server.contents.update(contents)
-    http_server.listing = True
-    reference, _told = opened_in_time(xr.open_dataset, http_server.url)
-    reference.load()
-    http_server.faults[f"/{key}"] = Fault(500)
-    dataset, told = opened_in_time(xr.open_dataset, http_server.url)
-    http_server.reset()
-    assert len(told) == (0 if text is None else 1)
-    if text is not None:
-        assert type(told[0]) is XGroupMetadataWarning
-        assert str(told[0]).startswith(text)
-        assert "500" in str(told[0])
-    if key.startswith("when"):
-        assert dataset["when"].values.tolist() == [1, 2, 3]
-        dataset, lost = dataset.drop_vars("when"), {"when"}
-    assert_rest(dataset, reference, lost)
+    (zarr_format, name), (path, consolidated) = kind, place
+    contents = broken(BROKEN[zarr_format][name], path, zarr_format, consolidated=consolidated)
+    warning = check_left_out(memory_store(contents), "", path, zarr_format)
+    assert isinstance(warning.error, XGroupMetadataError)
+    assert re.match(r"\w+: .", str(warning.error))  # of zarr, by version
+    assert warning.error.__cause__ is not None
+
+
+OF_SHAPE = "'shape' must be a list of lengths, got "
+#: What stands in the place of an array's document, or how that is changed -> what is told, `{key}` is its name.
+UNUSABLE: dict[str, tuple[Any, str]] = {
+    **{f"the shape {shape!r}": (update(shape=shape), f"{OF_SHAPE}{shape!r}") for shape in ("nonsense", None, -2, [-1], [1.5], ["2"], {"x": 2})},
+    **{f"the text {it!r}": (it, "/bad/{key} is not valid JSON: ") for it in (b"{", b"", b"\xff\xfe{}", b'{"a": 1}}', b"nonsense")},
+    **{f"the value {it!r}": (lambda _, it=it: it, "'{key}' must be a JSON object, got " + type(it).__name__) for it in ([], ["a"], "text", 5, True)},
+    "another format": (update(zarr_format=7), "'zarr_format' must be "),
+    "chunks without length": (lambda it: {**it, **({"chunks": [0]} if "chunks" in it else {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0]}}})}, "its chunks [0] have no length"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@rows(UNUSABLE, "change, text")
+def test_a_document_that_cannot_be_understood_costs_its_array(
+    change: Any, text: str, zarr_format: ZarrFormat
+) -> None:
+    text = text.replace("{key}", "zarr.json" if zarr_format == 3 else ".zarray")
+    for consolidated in (False, True)[: 1 if isinstance(change, bytes) else 2]:
+        contents = broken(change, zarr_format=zarr_format, consolidated=consolidated)
+        warning = check_left_out(memory_store(contents), text, zarr_format=zarr_format)
+        assert isinstance(warning.error, XGroupMetadataError)
+
+
+@pytest.mark.parametrize("node_type", ["table", None, 5])
+def test_a_node_that_is_neither_array_nor_group_is_left_out(node_type: Any) -> None:
+    text = f"'node_type' must be 'array' or 'group', got {node_type!r}"
+    check_left_out(memory_store(broken(update(node_type=node_type))), text)
+
+
+def test_a_dimension_coordinate_that_is_left_out_leaves_its_dimension() -> None:
+    check_left_out(memory_store(broken(update(chunk_key_encoding=5), "x")), "", "x")
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_group_that_cannot_be_understood_is_left_out(zarr_format: ZarrFormat) -> None:
+    key = "sub/zarr.json" if zarr_format == 3 else "sub/.zgroup"
+    contents = edit(build(SOUND, zarr_format), key, b"{")
+    text = f"/{key} is not valid JSON: "
+    check_left_out(memory_store(contents), text, "sub", zarr_format)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_document_that_cannot_be_read_costs_its_array(zarr_format: ZarrFormat) -> None:
+    store = recording_store(build(SOUND, zarr_format))
+    key = "bad/zarr.json" if zarr_format == 3 else "bad/.zarray"
+    store.failing[key] = PermissionError("https://user:secret@host/a?sig=secret denied")
+    reason = "no permission (PermissionError: https://host/a denied)"
+    warning = check_left_out(store, f"/{key} cannot be read: {reason}", zarr_format=zarr_format)
+    assert isinstance(warning.error, XGroupStoreError)
+    assert isinstance(warning.error.__cause__, PermissionError)
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("path", ["bad", "sub"])
+@pytest.mark.parametrize("attributes", [[], "text", 5, [{"units": "s"}]], ids=repr)
+def test_attributes_that_are_no_object_cost_themselves(
+    attributes: Any, path: str, zarr_format: ZarrFormat, consolidated: bool
+) -> None:
+    key = "attributes" if zarr_format == 3 else ".zattrs"
+    change = update(attributes=attributes) if zarr_format == 3 else lambda _: attributes
+    place = f"{path}/{'zarr.json' if zarr_format == 3 else key}"
+    contents = edit(build(SOUND, zarr_format), place, change)
+    if consolidated:
+        contents = consolidate(contents, zarr_format=zarr_format)
+    tree, (warning,) = opened_with_warnings(xr.open_datatree, memory_store(contents))
+    # Of a v2 array the names of dimensions are among them.
+    assert str(warning) == (
+        f"/{path} was opened without attributes: /{path}#/attributes: {key!r} must be a JSON object, "
+        f"got {type(attributes).__name__}"
+    )
+    whole = opened(xr.open_datatree, store_of(SOUND, zarr_format))
+    if path == "bad":
+        assert tree["bad"].attrs == {}
+        assert tree["bad"].dims == (("x",) if zarr_format == 3 else ("phony_dim_0",))
+        assert tree["bad"].values.tolist() == [3.0, 4.0]
+        tree, whole = (it.assign() for it in (tree, whole))
+        del tree["bad"], whole["bad"]
+    assert_same(tree, whole)
+
+
+def test_what_is_not_wanted_is_not_told_of() -> None:
+    for change in (update(codecs=[{"name": "nosuchcodec"}]), b"{", b"[]"):
+        opened(xr.open_dataset, memory_store(broken(change)), drop_variables=["bad"])
+        opened(xr.open_dataset, memory_store(broken(change, "sub/bad")))
+
+
+def test_values_that_cannot_be_read_fail_alone() -> None:
+    dataset = opened(xr.open_dataset, memory_store({**build(SOUND), "bad/c/0": b"\x00"}))
+    assert dataset["before"].values.tolist() == [1.0, 2.0]
+    with pytest.raises(Exception):  # noqa: B017, PT011 - of zarr, by version
+        dataset["bad"].load()
+
+
+def with_chunks(document: Any) -> Any:
+    """Return the document of an array without length, with chunks without length."""
+    chunks = [0, 1][: len(document["shape"])]
+    if "chunks" in document:
+        return {**document, "chunks": chunks}
+    return {**document, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}}}
+
+
+EMPTY: Nodes = {"": {}, "n": stored(np.zeros(0), "n"), "v": stored(np.zeros((0, 2)), "n x")}
+#: The contents of a store that zarr opens though something is missing or odd.
+LENIENT: dict[str, Contents] = {
+    "a group that does not say so": edit(build(SOUND), "zarr.json", without_key("node_type")),
+    "a group of type null": edit(build(SOUND), "zarr.json", update(node_type=None)),
+    **{
+        f"an array without {key}": broken(without_key(key), zarr_format=2)
+        for key in ("compressor", "filters", "dimension_separator")
+    },
+    "an array called as a key of v3": build({**SOUND, "zarr.json": stored([1.0, 2.0], "x")}, 2),
+    "a group called as a key of v3": build({**SOUND, "zarr.json": {}, "zarr.json/v": stored(1.0)}, 2),
+    "a shape that is a number": edit(build({"": {}, "v": stored([1.0, 2.0], "x")}), "v/zarr.json", update(shape=2)),
+    "a shape that is true": edit(build({"": {}, "v": stored([1.0], "x")}), "v/zarr.json", update(shape=True)),
+    "a shape that is true, of v2": edit(build({"": {}, "v": stored([1.0], "x")}, 2), "v/.zarray", update(shape=[True])),
+    "no chunks of no length": edit(edit(build(EMPTY), "n/zarr.json", with_chunks), "v/zarr.json", with_chunks),
+    "no chunks of no length, of v2": edit(edit(build(EMPTY, 2), "n/.zarray", with_chunks), "v/.zarray", with_chunks),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree], ids=["dataset", "tree"])
+@rows(LENIENT, "contents")
+def test_what_zarr_can_do_without_changes_nothing(function: Any, contents: Contents) -> None:
+    compare(function, memory_store(contents))
+
+
+def test_groups_that_zarr_does_not_take_for_some_are_groups() -> None:
+    ours = opened(xr.open_dataset, memory_store({**build(SOUND, 2), ".zgroup": b"{}"}))
+    assert_same(ours, oracle(xr.open_dataset, store_of(SOUND, 2)))
+    contents = edit(build(SOUND), "sub/zarr.json", without_key("node_type"))
+    tree = opened(xr.open_datatree, memory_store(contents))
+    assert_same(tree, opened(xr.open_datatree, store_of(SOUND)))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_consolidated_keys_that_are_no_paths_are_left_out(zarr_format: ZarrFormat) -> None:
+    contents = consolidate(build(SOUND, zarr_format), zarr_format=zarr_format)
+    place = "zarr.json" if zarr_format == 3 else ".zmetadata"
+    document = json.loads(contents[place])
+    nodes = (document["consolidated_metadata"] if zarr_format == 3 else document)["metadata"]
+    keys = ["/", "//", ".", "..", "../x", "a/../b", "a//b"]
+    for key in keys:
+        nodes[key if zarr_format == 3 else f"{key}/.zarray"] = {}
+    dataset, (told,) = opened_with_warnings(
+        xr.open_dataset, memory_store({**contents, place: to_json(document)})
+    )
+    assert_same(dataset, oracle(xr.open_dataset, store_of(SOUND, zarr_format)))
+    assert "has 7 keys that cannot be paths of nodes, which were left out: " in str(told)
+    assert "'//'" in str(told)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_no_more_is_asked_of_a_store_of_both_formats(zarr_format: ZarrFormat) -> None:
+    store = recording_store({**build(SOUND, 2), **build(SOUND, 3)})
+    opened(xr.open_datatree, store, zarr_format=zarr_format)
+    assert not [key for key in store.gets if key.startswith(".z") and "/" in key]
+
+
+def deeply(depth: int, function: Callable[[], Any]) -> Any:
+    return function() if depth == 0 else deeply(depth - 1, function)
+
+
+@pytest.mark.parametrize("place", ["bad", "x", "sub", ""])
+@pytest.mark.parametrize("frames", [0, 150, 400])
+def test_nesting_is_not_deeper_for_a_caller_that_is_deep(place: str, frames: int) -> None:
+    contents, key = build(SOUND), f"{place}/zarr.json".lstrip("/")
+    deep = b'"attributes": {"deep": %s, ' % (b"[" * 850 + b"]" * 850)
+    contents[key] = contents[key].replace(b'"attributes": {', deep, 1).replace(b", }", b"}")
+    group = place if place == "sub" else None
+    # Not as a tree: xarray before 2025.1 cannot copy such attributes.
+    dataset = deeply(frames, lambda: opened(xr.open_dataset, memory_store(contents), group=group))
+    assert "deep" in (dataset[place].attrs if place in ("bad", "x") else dataset.attrs)
+
+
+# Other stores.
+
+
+@pytest.mark.parametrize(
+    "uri", [f"file:///{'a' * 300}", f"file:///{'a/' * 3000}b", "file:///a\0b", "file:///%00"]
+)
+def test_a_uri_that_cannot_be_a_path_costs_the_reference(tmp_path: Path, uri: str) -> None:
+    nodes: Nodes = {**SOUND, "w": stored(1.0, **declaring("ref", it={"uri": uri, "node": "a"}))}
+    dataset, (told,) = opened_with_warnings(
+        xr.open_dataset, write_local(build(nodes), tmp_path / "s.zarr")
+    )
+    assert "cannot be opened" in str(told)
+    assert set(dataset.variables) == {"x", "before", "bad", "zlast", "w"}
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("cache", ["simplecache", "filecache"])
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_store_behind_a_cache(cache: str, is_remote: bool) -> None:
+    contents = consolidate(build(SOUND))
+    local = write_fsspec_memory(contents, f"faults_{cache}")
+    expected = oracle(xr.open_dataset, memory_store(contents))
+    with serve_http(contents) as server:
+        dataset = opened(xr.open_dataset, f"{cache}::{server.url if is_remote else local}")
+        assert_same(dataset, expected, encoding=False)
+        assert_same(pickle.loads(pickle.dumps(dataset)), expected, encoding=False)
+
+
+@pytest.mark.server
+def test_threads_lose_nothing_of_a_cache(tmp_path: Path) -> None:
+    """One takes what another has just got for absent, or fails with a TypeError."""
+    arrays = Group({f"v{number}": stored([1, 2], "x") for number in range(10)})
+    contents = build(Group({f"g{number}": arrays for number in range(5)}))
+    options = {"filecache": {"cache_storage": str(tmp_path)}}
+    with serve_http(contents, listing=True) as server:
+        address = f"filecache::{server.url}"
+        tree = opened(xr.open_datatree, address, storage_options=options)
+        assert [len(it.data_vars) for it in tree.subtree] == [0, *[10] * 5]
+        assert all((it == [1, 2]).all() for it in tree["g4"].load().data_vars.values())
+
+
+def test_a_reference_to_a_store_behind_a_cache(tmp_path: Path) -> None:
+    write_store(tmp_path / "a", FOREIGN)
+    check_whole(f"simplecache::file://{tmp_path}/a")
