@@ -44,15 +44,6 @@ LOCATED = """
 """
 
 GEOLOCATIONS = {
-    "of an array": (
-        {"data": grid(**refer(crs=WGS84)), **lonlat()},
-        """
-        EPSG_4326 () EPSG:4326
-        lat (y x) [[-1.0 -2.0]] | grid_mapping=EPSG_4326 standard_name=latitude
-        lon (y x) [[1.0 2.0]] | grid_mapping=EPSG_4326 standard_name=longitude
-        data (y x) @ EPSG_4326 lat lon
-        """,
-    ),
     "planar, with wrapped references": (
         {"data": grid(planar=WRAPPED), "lon": stored([[1.0, 2.0]], "y x", units="degrees_east"), "lat": stored([[3.0, 4.0]], "y x")},
         """
@@ -66,7 +57,6 @@ GEOLOCATIONS = {
         {"data": stored([[0, 0]], "y x", **declaring("cs", cs={"crs": [{"axes": {}, "geolocation": refer("../lon", "/lat")}]})), **lonlat()},
         LOCATED,
     ),
-    "of a group": ({"": declaring("geolocation", geolocation=refer()), "data": grid(), **lonlat()}, LOCATED),
     "of a group, for arrays of the shape": (
         {"": declaring("geolocation", geolocation=refer("g/lon", "g/lat")), "data": grid(3, 1, 2, dims="t j i"), "g": {}, **lonlat(at="g/")},
         """
@@ -126,14 +116,7 @@ GEOLOCATIONS = {
         lon (y x) @ lat2 lon2
         """,
     ),
-    "not declared": (
-        {"data": stored([[0.0, 0.0]], "y x", geolocation=refer()), **lonlat()},
-        """
-        data (y x)
-        lat (y x)
-        lon (y x)
-        """,
-    ),
+    "not declared": ({"data": stored([[0.0, 0.0]], "y x", geolocation=refer()), **lonlat()}, "data (y x)\nlat (y x)\nlon (y x)"),
     "declared by the name of the document": (
         {"": {"zarr_conventions": [{"name": "Geolocation"}]}, "data": stored([[0.0, 0.0]], "y x", geolocation=refer()), **lonlat()},
         LOCATED,
@@ -148,11 +131,7 @@ GEOLOCATIONS = {
     ),
     "that is stored turned": (
         {"data": grid(1, 2, **refer("g/lon", "g/lat")), "g": {}, **lonlat([1], [2], dims="x y", at="g/")},
-        """
-        lat (x y) [[-1] [-2]] | standard_name=latitude
-        lon (x y) [[1] [2]] | standard_name=longitude
-        data (y x) @ lat lon
-        """,
+        "lat (x y) [[-1] [-2]] | standard_name=latitude\nlon (x y) [[1] [2]] | standard_name=longitude\ndata (y x) @ lat lon",
     ),
 }  # fmt: skip
 

@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 import zarr_xgroup
-from zarr_xgroup import XGroupReferenceError
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -71,18 +70,9 @@ REFERENCES = {
             {"": {"external_variables": "far areacella"}, "s": {"external_variables": "area"}, "s/lat": field(coordinates="y x", cell_measures="area: area")},
             v=field(coordinates="y x /s/lat", cell_measures="area: areacella"),
         ),
-        """
-        lat (y x) [[0.0 0.0] [0.0 0.0]] | cell_measures=area: area
-        v (y x) @ lat | cell_measures=area: areacella
-        """,
+        "lat (y x) [[0.0 0.0] [0.0 0.0]] | cell_measures=area: area\nv (y x) @ lat | cell_measures=area: areacella",
     ),
-    "a term may have other dimensions": (
-        in_group({"p": field("z", 3)}, v=field(formula_terms="p: p")),
-        """
-        p (z) 0.0 0.0 0.0
-        v (y x) | formula_terms=p: p
-        """,
-    ),
+    "a term may have other dimensions": (in_group({"p": field("z", 3)}, v=field(formula_terms="p: p")), "p (z) 0.0 0.0 0.0\nv (y x) | formula_terms=p: p"),
     "two of one name": (
         in_group({"s": {}, "s/lon": stored(1), "t": {}, "t/lon": stored(2)}, v=field(coordinates="/s/lon /t/lon")),
         """
@@ -94,12 +84,7 @@ REFERENCES = {
     ),
     "references are followed three times": (
         in_group({"s": {}, **{f"s/{name}": stored(0, coordinates=f"{to} b") for name, to in ("bc", "cd", "de", "ef")}}, v=field(coordinates="/s/b")),
-        """
-        b () 0
-        c () 0
-        d () 0
-        v (y x) @ b c d
-        """,
+        "b () 0\nc () 0\nd () 0\nv (y x) @ b c d",
     ),
     "what belongs to an attached coordinate comes along": (
         in_group(
@@ -133,11 +118,7 @@ REFERENCES = {
     ),
     "a formula may name its own coordinate": (
         in_group({"s": {}, "s/C": stored([3, 4], "s")}, s=stored([0, 1], "s", formula_terms="s: /a/g/s C: /s/C"), v=field("s")),
-        """
-        C (s) 3 4
-        s (s) 0 1 | formula_terms=s: s C: C
-        v (s) @ C s
-        """,
+        "C (s) 3 4\ns (s) 0 1 | formula_terms=s: s C: C\nv (s) @ C s",
     ),
     "what leads nowhere is told with its place": (
         in_group({"s": {}, "s/lat": stored(1, bounds="none ../../lost")}, v=field(coordinates="/s/lat", ancillary_variables="../lost ../s /../up")),
@@ -188,11 +169,7 @@ REFERENCES = {
     ),
     "an attached array may have a dimension twice": (
         in_group({"s": {}, "s/twice": stored([[1, 2], [3, 4]], "z z", coordinates="b"), "s/b": stored([1, 2], "z")}, v=field(coordinates="/s/twice")),
-        """
-        b (y) 1 2
-        twice (y x) [[1 2] [3 4]]
-        v (y x) @ b twice
-        """,
+        "b (y) 1 2\ntwice (y x) [[1 2] [3 4]]\nv (y x) @ b twice",
     ),
 }  # fmt: skip
 
@@ -203,12 +180,14 @@ def test_references(nodes: Any, expected: str) -> None:
 
 
 AXES: Any = {"crs": [{"axes": {"y": {}, "x": {}}}]}
-BESIDE_CS = {
-    "paths are followed, and once": (
+LETTERS = Array(np.array([[b"a", b"b", b"c"], [b"d", b"e", b"f"]], "S1"), ("y", "letters"))
+OTHER_OPTIONS: dict[str, Any] = {
+    "beside another convention, paths are followed, and once": (
         in_group(
             {"s": {}, "s/lon": field(ancillary_variables="q"), "s/q": field(), "above": stored(0)},
             v=field(coordinates="/s/lon above", ancillary_variables="/s/none", **declaring("cs", cs=AXES)),
         ),
+        {},
         """
         lon (y x) [[0.0 0.0] [0.0 0.0]] | ancillary_variables=q
         x (x) 0 1
@@ -217,21 +196,27 @@ BESIDE_CS = {
         ! Resolution: /a/g/v was opened without '/s/none' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '/s/none' leads to no array, tried /s/none
         """,
     ),
-    "names, too, if CF is declared": (
+    "and names, if CF is declared": (
         in_group({"lon": stored(1), "x": stored([8, 9], "x")}, v=field(coordinates="lon", **declaring("cs", "CF", cs=AXES))),
-        """
-        lon () 1
-        x (x) 0 1
-        y (y) 0 1
-        v (y x) @ lon x y
-        """,
+        {},
+        "lon () 1\nx (x) 0 1\ny (y) 0 1\nv (y x) @ lon x y",
+    ),
+    "geozarr follows the grid mapping alone": (
+        in_group({"lon": field(), "crs": stored(0)}, v=field(coordinates="/lon", grid_mapping="/crs")),
+        {"assume_conventions": "geozarr"},
+        "crs () 0\nv (y x) @ crs | grid_mapping=crs",
+    ),
+    "letters of a text are no dimension that an array must have": (
+        in_group({"name": LETTERS}, v=field(coordinates="name")),
+        {**CF, "zarr_format": 2},
+        "name (y) |S3 b'abc' b'def'\nv (y x) @ name",
     ),
 }  # fmt: skip
 
 
-@rows(BESIDE_CS)
-def test_references_beside_another_convention(nodes: Any, expected: str) -> None:
-    check(in_groups(nodes), expected, group="a/g")
+@rows(OTHER_OPTIONS, "nodes, options, expected")
+def test_references_with_other_options(nodes: Any, options: Any, expected: str) -> None:
+    check(in_groups(nodes), expected, group="a/g", **options)
 
 
 def test_all_attributes_get_names_in_the_place_of_paths() -> None:
@@ -282,10 +267,7 @@ DIMENSIONS = {
     "that which the array names": ({"a/t": OTHER, "s": {}, "s/t": T, "a/g/v": field("t", coordinates="/s/t")}, "t (t) 5 7"),
     "beside a scalar of the name": (
         {"t": T, "s": {}, "s/t": stored(0), "a/g/v": field("t", coordinates="/s/t")},
-        """
-        t (t) 5 7
-        ! Name: /a/g/v: its coordinate 't' is called 's_t', because 't' is something else here or cannot be a name
-        """,
+        "t (t) 5 7\n! Name: /a/g/v: its coordinate 't' is called 's_t', because 't' is something else here or cannot be a name",
     ),
     "not beside an own array of the name": ({"t": T, "a/g/t": field("t z"), **V}, "t (t z) [[0.0 0.0] [0.0 0.0]]"),
     "called as a renamed dimension": (
@@ -307,9 +289,7 @@ DIMENSIONS = {
     "if one of both says it": ({"t": T, "a/g/v": nczarr(field("t"), "/t")}, "t (t) 5 7"),
     "the group's own, whatever it says": (
         {"t": T, "a/g/v": nczarr(field("t"), "/t"), "a/g/t": nczarr(OTHER, "/a/g/t")},
-        """
-        t (t) 6 8 | _nczarr_array={"dimension_references": ["/a/g/t"]}
-        """,
+        't (t) 6 8 | _nczarr_array={"dimension_references": ["/a/g/t"]}',
     ),
 }  # fmt: skip
 
@@ -337,19 +317,14 @@ def test_each_group_has_what_is_near_it_though_arrays_are_equal() -> None:
     assert [found[path]["t"].values.tolist() for path in ("/b/g", "/c/g")] == [[0, 9], [1, 9]]
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"shape": "broken"}, None),  # another one is found
-        ({"data_type": "float1024"}, "coordinate 't': /a/g/v#/dimension_names: /a/t cannot be opened"),
-    ],
-)  # fmt: skip
-def test_a_coordinate_that_cannot_be_opened_costs_itself(change: Any, text: str | None) -> None:
-    contents = build(in_groups({"t": T, "a/t": T, **V}))
-    store = memory_store(edit(contents, "a/t/zarr.json", update(**change)))
-    found, told = opened_with_warnings(xr.open_dataset, store, group="a/g", **CF)
-    assert ("t" in found.coords) is (text is None)
-    assert [text is not None and text in str(warning) for warning in told] == [True] * bool(text)
+def test_a_broken_candidate_costs_nothing_and_an_unreadable_coordinate_itself() -> None:
+    contents = build(in_groups({"t": T, "a/t": OTHER, **V}))
+    broken = edit(contents, "a/t/zarr.json", update(shape="broken"))
+    check(broken, "t (t) 5 7", only="t", group="a/g", **CF)
+    unreadable = memory_store(edit(contents, "a/t/zarr.json", update(data_type="float1024")))
+    found, (warning,) = opened_with_warnings(xr.open_dataset, unreadable, group="a/g", **CF)
+    assert "t" not in found.coords
+    assert "coordinate 't': /a/g/v#/dimension_names: /a/t cannot be opened: " in str(warning)
 
 
 # Where CF is followed.
@@ -372,45 +347,25 @@ def test_cf_is_declared_by_an_array_or_its_group(place: str | None) -> None:
 @pytest.mark.parametrize("decode_coords", [True, "all", False])
 def test_what_is_in_the_group_stays_as_engine_zarr_has_it(decode_coords: Any) -> None:
     names = {"coordinates": "lon", "grid_mapping": "crs", "cell_measures": "area: area"}
-    nodes = in_groups(
-        {
-            "a/g/x": stored([1, 2], "x", bounds="edges"),
-            "a/g/edges": stored([[0, 1], [1, 2]], "x nv"),
-            "a/g/crs": stored(0, grid_mapping_name="latitude_longitude"),
-            "a/g/v": field(**names, ancillary_variables="quality"),
-            **{f"a/g/{name}": field() for name in ("lon", "area", "quality")},
-        }
+    own = in_group(
+        x=stored([1, 2], "x", bounds="edges"),
+        edges=stored([[0, 1], [1, 2]], "x nv"),
+        crs=stored(0, grid_mapping_name="latitude_longitude"),
+        v=field(**names, ancillary_variables="quality"),
+        **{name: field() for name in ("lon", "area", "quality")},
     )
+    nodes = in_groups(own)
     options: Any = {"group": "a/g", "decode_coords": decode_coords}
     ours = opened(xr.open_dataset, store_of(nodes), **CF, **options)
     theirs = oracle(xr.open_dataset, store_of(nodes), **options, consolidated=False)
     xr.testing.assert_identical(ours, theirs)
 
 
-def test_geozarr_follows_the_grid_mapping_alone() -> None:
-    nodes = in_group({"lon": field(), "crs": stored(0)}, v=field(coordinates="/lon", grid_mapping="/crs"))  # fmt: skip
-    found = opened(
-        xr.open_dataset, store_of(in_groups(nodes)), group="a/g", assume_conventions="geozarr"
-    )
-    assert set(found.variables) == {"v", "crs"}
-
-
-def test_letters_of_a_text_are_no_dimension_that_an_array_must_have() -> None:
-    names = Array(np.array([[b"a", b"b", b"c"], [b"d", b"e", b"f"]], "S1"), ("y", "letters"))
-    nodes = in_groups({"name": names, "a/g/v": field(coordinates="name")})
-    found = opened(xr.open_dataset, store_of(nodes, 2), group="a/g", **CF)
-    assert found["name"].values.tolist() == [b"abc", b"def"]
-
-
-def test_a_reference_that_leads_nowhere_is_known_to_errors_and_explain() -> None:
-    store = store_of({"": {}, "v": field(coordinates="lost x")})
-    _found, (warning,) = opened_with_warnings(xr.open_dataset, store, **CF)
-    error = warning.error
-    assert isinstance(error, XGroupReferenceError)
-    assert (error.place, error.target) == ("/v#/attributes/coordinates", "lost")
-    assert error.reason == "leads to no array, tried /lost"
-    (reference,) = zarr_xgroup.explain(store, **CF).references
-    assert (reference.target, reference.leads_to, reference.text) == ("lost", None, "leads to no array")  # fmt: skip
+def test_what_leads_nowhere_is_explained() -> None:
+    (found,) = zarr_xgroup.explain(
+        store_of({"": {}, "v": field(coordinates="lost x")}), **CF
+    ).references
+    assert (found.target, found.leads_to, found.text) == ("lost", None, "leads to no array")
 
 
 # Hostile and expensive.
@@ -453,14 +408,12 @@ def test_nothing_outside_of_the_store_is_asked_for(name: str) -> None:
 def test_each_group_is_looked_through_once(consolidated: bool) -> None:
     groups: Any = {f"g{number}": Group({"v": field("t")}) for number in range(20)}
     nodes = in_groups({**groups, "s": {}, "s/u": {}, "s/u/t": T, **V})
-    store = recording_store(build(nodes, consolidated=consolidated))
-    assert "t" in opened(xr.open_dataset, store, group="a/g", **CF).coords
-    assert max(store.metadata_gets.values()) == 1
-    if consolidated:
-        assert {key.rpartition("/")[0] for key in store.metadata_gets} == {"", "a/g"}
-    store = recording_store(build(nodes, consolidated=consolidated))
-    opened(xr.open_datatree, store, **CF)
-    assert max(store.metadata_gets.values()) == 1
+    for function, group in ((xr.open_dataset, "a/g"), (xr.open_datatree, None)):
+        store = recording_store(build(nodes, consolidated=consolidated))
+        opened(function, store, group=group, **CF)
+        assert max(store.metadata_gets.values()) == 1
+        if consolidated and group:
+            assert {key.rpartition("/")[0] for key in store.metadata_gets} == {"", "a/g"}
 
 
 def test_all_places_of_a_name_are_asked_for_at_once() -> None:

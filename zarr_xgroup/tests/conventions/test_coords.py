@@ -91,14 +91,8 @@ DESCRIBED: dict[str, tuple[Array, str]] = {
         x (x) 10 20 30 40 | axis=X long_name=easting units=m
         """,
     ),
-    "by the name of the newer form alone": (
-        field("x", {"name": "dimensions:"}, **newer({"x": {"coords": X}})),
-        "x (x) 10 20 30 40",
-    ),
-    "by the uuid under the newer name": (
-        field("x", {"name": "dimensions", "uuid": UUIDS["coords"]}, **newer({"x": {"coords": X}})),
-        "x (x) 10 20 30 40",
-    ),
+    "by the name of the newer form alone": (field("x", {"name": "dimensions:"}, **newer({"x": {"coords": X}})), "x (x) 10 20 30 40"),
+    "by the uuid under the newer name": (field("x", {"name": "dimensions", "uuid": UUIDS["coords"]}, **newer({"x": {"coords": X}})), "x (x) 10 20 30 40"),
     "by the address of the newer form": (
         field("x", {"schema_url": "https://raw.githubusercontent.com/zarr-conventions/dimensions/refs/tags/v1/schema.json"}, **newer({"x": {"coords": X}})),
         "x (x) 10 20 30 40",
@@ -114,17 +108,11 @@ DESCRIBED: dict[str, tuple[Array, str]] = {
     ),
     "in part by another convention, in the older form": (
         field("y x", "coords", "spatial", **older(x=AFFINE, y=AFFINE), **GRID),
-        """
-        x (x) 5.0 15.0 25.0 35.0 | axis=X
-        y (y) 25.0 15.0 5.0 | axis=Y
-        """,
+        "x (x) 5.0 15.0 25.0 35.0 | axis=X\ny (y) 25.0 15.0 5.0 | axis=Y",
     ),
     "beside cs, which counts": (
         field("x", "coords", "cs", **older(x=X), cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [0, 1]}}]}}}]}),
-        """
-        x (x) 0 1 2 3
-        ! Resolution: /g/a: it declares the principal conventions cs, coords; cs was used
-        """,
+        "x (x) 0 1 2 3\n! Resolution: /g/a: it declares the principal conventions cs, coords; cs was used",
     ),
     "in part in a wrong way": (
         field("level x", **newer({"x": {"unit": 5, "coords": X}, "level": {"coords": "inline"}})),
@@ -186,11 +174,21 @@ INTERVALS: dict[str, Any] = {
     "weeks and days": ("2024-01-01", "P1W1D", "2024-01-25", "2024-01-01 2024-01-09 2024-01-17 2024-01-25"),
     "hours in UTC": ("2024-01-01T00:30Z", "PT1H", "2024-01-01T04:00Z", "2024-01-01T00:30 2024-01-01T01:30 2024-01-01T02:30 2024-01-01T03:30"),
     "hours and minutes": ("2024-01-01", "PT1H30M", "2024-01-01T04:30", "2024-01-01 2024-01-01T01:30 2024-01-01T03 2024-01-01T04:30"),
-    "half seconds in a zone": ("2024-01-01T01:00+01:00", "PT0.5S", "2024-01-01T00:00:01.5", "2024-01-01 2024-01-01T00:00:00.500000000 2024-01-01T00:00:01 2024-01-01T00:00:01.500000000"),
+    "half seconds in a zone": (
+        "2024-01-01T01:00+01:00",
+        "PT0.5S",
+        "2024-01-01T00:00:01.5",
+        "2024-01-01 2024-01-01T00:00:00.500000000 2024-01-01T00:00:01 2024-01-01T00:00:01.500000000",
+    ),
     "an end within the last month": ("2000-01-01", "P1M", "2000-04-30T23:59:59", "2000-01-01 2000-02-01 2000-03-01 2000-04-01"),
     "an end within the last day": ("2000-01-01", "P1D", "2000-01-04T23:59:59.999999", "2000-01-01 2000-01-02 2000-01-03 2000-01-04"),
     "an end within the last step": (0, 10000000, 39999999, "0 10000000 20000000 30000000"),
-    "integers that no float tells apart": (1600000000000000000, 10, 1600000000000000030, "1600000000000000000 1600000000000000010 1600000000000000020 1600000000000000030"),
+    "integers that no float tells apart": (
+        1600000000000000000,
+        10,
+        1600000000000000030,
+        "1600000000000000000 1600000000000000010 1600000000000000020 1600000000000000030",
+    ),
     "fractions": (0.1, 0.1, 0.4, "0.1 0.2 0.30000000000000004 0.4"),
     "numbers that go down": (40, -10, 5, "40 30 20 10"),
 }  # fmt: skip

@@ -53,6 +53,8 @@ def of_group(**grid: Any) -> Any:
     return declaring("dggs", dggs={**GRID, **grid})
 
 
+LEVEL_1 = "grid_name=healpix indexing_scheme=nested level=1"
+
 CELL_IDS = {
     "that are named, with all that xdggs reads": (
         {"a": on_cells(coordinate="cell_ids", ellipsoid=SPHERE), "cell_ids": IDS},
@@ -62,20 +64,14 @@ CELL_IDS = {
     ),
     "of another group, called as xdggs expects": (
         {"a": on_cells(coordinate="/grids/ids"), "grids": {}, "grids/ids": stored([5, 7, 8], "n")},
-        "cell_ids (cells) 5 7 8 | grid_name=healpix indexing_scheme=nested level=1",
+        f"cell_ids (cells) 5 7 8 | {LEVEL_1}",
     ),
-    "unpacked from ranges": (
-        {"a": on_cells(6, coordinate="p", compression="ranges"), "p": RANGES},
-        "cell_ids (cells) uint64 3 4 5 6 7 12 | grid_name=healpix indexing_scheme=nested level=1",
-    ),
+    "unpacked from ranges": ({"a": on_cells(6, coordinate="p", compression="ranges"), "p": RANGES}, f"cell_ids (cells) uint64 3 4 5 6 7 12 | {LEVEL_1}"),
     "unpacked from ranges of their name": (
         {"a": on_cells(6, coordinate="cell_ids", compression="ranges"), "cell_ids": RANGES},
-        "cell_ids (cells) uint64 3 4 5 6 7 12 | grid_name=healpix indexing_scheme=nested level=1",
+        f"cell_ids (cells) uint64 3 4 5 6 7 12 | {LEVEL_1}",
     ),
-    "unpacked from compacted ones": (
-        {"a": on_cells(6, coordinate="p", compression="compacted"), "p": COMPACTED},
-        "cell_ids (cells) uint64 3 4 5 6 7 12 | grid_name=healpix indexing_scheme=nested level=1",
-    ),
+    "unpacked from compacted ones": ({"a": on_cells(6, coordinate="p", compression="compacted"), "p": COMPACTED}, f"cell_ids (cells) uint64 3 4 5 6 7 12 | {LEVEL_1}"),
     "0, though that stands for missing data": (
         {
             "a": on_cells(4, refinement_level=29, coordinate="r", compression="ranges"),
@@ -84,20 +80,12 @@ CELL_IDS = {
         "cell_ids (cells) uint64 0 1 2305843009213693952 2305843009213693953 | grid_name=healpix indexing_scheme=nested level=29",
     ),
     "of all arrays of a group along the dimension": (
-        {
-            "": of_group(coordinate="cell_ids"),
-            "a": stored(np.zeros((2, 3)), "time cells"),
-            "b": stored(np.zeros(2), "time"),
-            "cell_ids": IDS,
-        },
-        """
-        cell_ids (cells) 5 7 8 | grid_name=healpix indexing_scheme=nested level=1
-        b (time)
-        """,
+        {"": of_group(coordinate="cell_ids"), "a": stored(np.zeros((2, 3)), "time cells"), "b": stored(np.zeros(2), "time"), "cell_ids": IDS},
+        f"cell_ids (cells) 5 7 8 | {LEVEL_1}\nb (time)",
     ),
     "that a group names by another name": (
         {"": of_group(coordinate="ids", compression="none"), "a": stored(np.zeros(3), "cells"), "ids": IDS},
-        "ids (cells) 5 7 8 | grid_name=healpix indexing_scheme=nested level=1",
+        f"ids (cells) 5 7 8 | {LEVEL_1}",
     ),
     "of the group's own, where what is named is lost": (
         {"": of_group(coordinate="cellids"), "a": stored(np.zeros(3), "cells"), "cell_ids": IDS},
@@ -115,9 +103,7 @@ CELL_IDS = {
     ),
     "with grid attributes of their own": (
         {"a": on_cells(coordinate="cell_ids", ellipsoid=SPHERE), "cell_ids": stored([5, 7, 8], "cells", grid_name="healpix")},
-        """
-        cell_ids (cells) 5 7 8 | ellipsoid={"name": "sphere", "radius": 6370997.0} grid_name=healpix
-        """,
+        'cell_ids (cells) 5 7 8 | ellipsoid={"name": "sphere", "radius": 6370997.0} grid_name=healpix',
     ),
     "with attributes of their own, where xdggs reads the group's": (
         {"": of_group(coordinate="cell_ids"), "a": stored(np.zeros(3), "cells"), "cell_ids": stored([5, 7, 8], "cells", long_name="ids")},
@@ -132,10 +118,7 @@ CELL_IDS = {
             "a": stored(np.zeros((1, 3)), "day cells", **declaring("coords", "dggs", dggs={**GRID, "coordinate": "cell_ids"}, **{"coords:coordinates": {"day": {"type": "inline", "values": [3]}}})),
             "cell_ids": IDS,
         },
-        """
-        cell_ids (cells) 5 7 8 | grid_name=healpix indexing_scheme=nested level=1
-        day (day) 3
-        """,
+        f"cell_ids (cells) 5 7 8 | {LEVEL_1}\nday (day) 3",
     ),
 }  # fmt: skip
 
@@ -172,19 +155,13 @@ READ: dict[str, tuple[Any, Any]] = {
     "h3": ({"name": "h3", "indexing_scheme": ""}, {"grid_name": "h3", "level": 1}),
     "several levels": ({"refinement_level": None}, {"level": None}),
     "a radius": ({"ellipsoid": {"radius": 6371000}}, {"ellipsoid": {"radius": 6371000.0}}),
-    "axes and flattening": (
-        {"ellipsoid": {"semi_major_axis": 6378137.0, "inverse_flattening": 298.25}},
-        {"ellipsoid": {"semimajor_axis": 6378137.0, "inverse_flattening": 298.25}},
-    ),
-    "equal axes": (
-        {"ellipsoid": {"semi_major_axis": 6371000.0, "semi_minor_axis": 6371000.0}},
-        {"ellipsoid": {"radius": 6371000.0}},
-    ),
+    "axis and flattening": ({"ellipsoid": WGS84}, {"ellipsoid": {"name": "WGS84", "semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563}}),
+    "equal axes": ({"ellipsoid": {"semi_major_axis": 6371000, "semi_minor_axis": 6371000}}, {"ellipsoid": {"radius": 6371000.0}}),
     "axes as spelt before summer 2026": (
         {"ellipsoid": {"semimajor_axis": 6378137, "semiminor_axis": 6356752}},
         {"ellipsoid": {"semimajor_axis": 6378137.0, "semiminor_axis": 6356752.0}},
     ),
-}
+}  # fmt: skip
 
 
 @rows(READ, "grid, read")

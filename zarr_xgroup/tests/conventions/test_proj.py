@@ -24,7 +24,7 @@ from zarr_xgroup.tests.builders import (
     oracle,
     stored,
 )
-from zarr_xgroup.tests.tables import check, rows, store_of
+from zarr_xgroup.tests.tables import rows, store_of
 
 # rioxarray and rasterix use affine in a way that affine is about to give up.
 pytestmark = pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")
@@ -38,8 +38,8 @@ def grid(*conventions: str, **attributes: Any) -> Array:
     return stored(np.ones((2, 2)), "y x", **declaring(*conventions, **attributes))
 
 
-def wkt(number: int) -> str:
-    text: str = pyproj.CRS(number).to_wkt()
+def wkt(number: int, version: Any = "WKT2_2019") -> str:
+    text: str = pyproj.CRS(number).to_wkt(version)
     return text
 
 
@@ -63,9 +63,7 @@ TRANSFORM = [10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0]
 ROTATED = [8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0]
 GDAL = {"_CRS": {"wkt": wkt(32631)}}
 OWN_AXES = {"x": stored([5.0, 15.0], "x"), "y": stored([15.0, 5.0], "y")}
-FEET = re.sub(
-    r'UNIT\["metre",1[^]]*\]\]', 'UNIT["foot",0.3048]', pyproj.CRS(32631).to_wkt("WKT1_GDAL")
-)
+FEET = re.sub(r'UNIT\["metre",1[^]]*\]\]', 'UNIT["foot",0.3048]', wkt(32631, "WKT1_GDAL"))
 GEODETIC = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": code(4326)}}
 LON_LAT = {"lon": stored(np.zeros((2, 2)), "y x"), "lat": stored(np.zeros((2, 2)), "y x")}
 ITEMS: Any = [
@@ -189,93 +187,53 @@ def test_the_crs_of_an_array_is(nodes: Any, expected: str) -> None:
     assert crss_of(nodes) == expected
 
 
-def test_geozarr_assumes_what_gdal_says_of_the_crs() -> None:
-    nodes = {"a": grid("proj", **code(32632), **GDAL), "b": grid(**GDAL)}
-    expected = "a=spatial_ref EPSG:32632, b=EPSG_32631 EPSG:32631"
+def test_geozarr_assumes_what_gdal_says_and_grid_mappings_of_groups_above() -> None:
+    nodes: Any = {"m": mapping(4326), "g": {}, "g/a": grid("proj", **code(32632), **GDAL)}
+    nodes |= {"g/b": grid(**GDAL), "g/c": placed(grid_mapping="m")}
+    expected = "g/a=spatial_ref EPSG:32632, g/b=EPSG_32631 EPSG:32631, g/c=m EPSG:4326"
     assert crss_of(nodes, assume_conventions="geozarr") == expected
+    for assumed, units in (("geozarr", "degrees_east"), (None, None)):
+        options: Any = {"group": "g", "assume_conventions": assumed}
+        found, _told = opened_with_warnings(xr.open_dataset, store_of({"": {}, **nodes}), **options)
+        assert found["x"].attrs.get("units") == units
 
 
-@pytest.mark.parametrize(("assumed", "units"), [("geozarr", "degrees_east"), (None, None)])
-def test_coordinates_are_of_the_crs_of_a_group_above_if_that_is_assumed(
-    assumed: str | None, units: str | None
-) -> None:
-    nodes: Any = {"": {}, "m": mapping(4326), "g": {}, "g/a": placed(grid_mapping="m")}
-    options: Any = {"group": "g", "assume_conventions": assumed}
-    found, _told = opened_with_warnings(xr.open_dataset, store_of(nodes), **options)
-    assert found["x"].attrs.get("units") == units
-
-
-GEOTRANSFORM = {
-    "of a turned grid": (
-        {"a": placed(*ROTATED, **code(32631))}, "spatial_ref",
-        "spatial_ref () EPSG:32631 | GeoTransform=500000.0 8.0 6.0 5000000.0 6.0 -8.0",
+#: Grids, each with the geotransform of its grid mapping, and values and units along x.
+GRIDS: dict[str, Any] = {
+    "turned, whose corner only a geotransform tells": ({"a": placed(*ROTATED, **code(32631))}, "500000.0 8.0 6.0 5000000.0 6.0 -8.0", None),
+    "whose grid mapping is completed": (
+        {"a": placed(*ROTATED), "spatial_ref": mapping(32631, mine=1)}, "500000.0 8.0 6.0 5000000.0 6.0 -8.0", None,
     ),
-    "added to the grid mapping": (
-        {"a": placed(*ROTATED), "spatial_ref": mapping(32631, mine=1)}, "spatial_ref",
-        "spatial_ref () EPSG:32631 | GeoTransform=500000.0 8.0 6.0 5000000.0 6.0 -8.0",
+    "of a single cell": ({"a": Array([[1.0]], ("y", "x"), placed(**code(32631)).attrs)}, "500000.0 10.0 0.0 5000000.0 0.0 -10.0", "[500005.0] m"),
+    "whose coordinates say the same": ({"a": placed(**code(32631))}, None, "[500005.0, 500015.0] m"),
+    "with a coordinate of its own": ({"a": placed(**code(32631)), "x": OWN_AXES["x"]}, None, "[5.0, 15.0] m"),
+    "whose grid mapping has a geotransform": (
+        {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="5 2 0 9 0 -2")}, "5 2 0 9 0 -2", "[6.0, 8.0] m",
     ),
-    "of a single cell": (
-        {"a": Array([[1.0]], ("y", "x"), placed(**code(32631)).attrs)}, "spatial_ref",
-        "spatial_ref () EPSG:32631 | GeoTransform=500000.0 10.0 0.0 5000000.0 0.0 -10.0",
+    "whose grid mapping has none that can be read": (
+        {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="x")}, "x", "[500005.0, 500015.0] m",
     ),
-    "not where coordinates say the same": ({"a": placed(**code(32631))}, "spatial_ref", "spatial_ref () EPSG:32631"),
-    "not of a grid with a coordinate of its own": (
-        {"a": placed(**code(32631)), "y": OWN_AXES["y"]}, "spatial_ref y",
-        """
-        spatial_ref () EPSG:32631
-        y (y) 15.0 5.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
-        """,
+    "whose grid mapping has another CRS than is declared": (
+        {"a": placed(1, 0, 0, 0, 1, 0, grid_mapping="m", **code(32631)), "m": mapping(4326)}, None, "[0.5, 1.5] degrees_east",
     ),
-    "of a grid mapping gives coordinates": (
-        {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="5 2 0 9 0 -2")},
-        "spatial_ref x",
-        """
-        spatial_ref () EPSG:32631 | GeoTransform=5 2 0 9 0 -2
-        x (x) 6.0 8.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
-        """,
-    ),
-    "that is none gives none": (
-        {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="x")},
-        "spatial_ref x",
-        """
-        spatial_ref () EPSG:32631 | GeoTransform=x
-        x (x) 500005.0 500015.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
-        """,
-    ),
-}  # fmt: skip
-
-#: Of which CRS coordinates are.
-COORDINATES = {
-    "the grid mapping, whatever is declared": (
-        {"a": placed(1, 0, 0, 0, 1, 0, grid_mapping="m", **code(32631)), "m": mapping(4326)},
-        "m x",
-        """
-        m () EPSG:4326
-        x (x) 0.5 1.5 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east
-        """,
-    ),
-    "the grid mapping, whichever others name": (
+    "whose grid mapping is not that which others name": (
         {"a": placed(1, 0, 0, 0, 1, 0, grid_mapping="m"), "b": grid(grid_mapping="spatial_ref"), "m": mapping(4326), "spatial_ref": mapping(32631)},
-        "m x",
-        """
-        m () EPSG:4326
-        x (x) 0.5 1.5 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east
-        """,
+        None,
+        "[0.5, 1.5] degrees_east",
     ),
-    "the grid mapping, also of what was reprojected": (
-        {"a": placed(grid_mapping="spatial_ref", **code(32631)), **OWN_AXES, "spatial_ref": mapping(4326)},
-        "spatial_ref x",
-        """
-        spatial_ref () EPSG:4326
-        x (x) 5.0 15.0 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east
-        """,
+    "that was reprojected": (
+        {"a": placed(grid_mapping="spatial_ref", **code(32631)), **OWN_AXES, "spatial_ref": mapping(4326)}, None, "[5.0, 15.0] degrees_east",
     ),
 }  # fmt: skip
 
 
-@rows({**GEOTRANSFORM, **COORDINATES}, "nodes, only, expected")
-def test_geotransforms_and_coordinates(nodes: Any, only: str, expected: str) -> None:
-    check({"": {}, **nodes}, expected, only=only)
+@rows(GRIDS, "nodes, geotransform, x")
+def test_a_grid(nodes: Any, geotransform: str | None, x: str | None) -> None:
+    found = opened(xr.open_dataset, store_of({"": {}, **nodes}))
+    mapping = found[found["a"].attrs["grid_mapping"]]
+    assert mapping.attrs.get("GeoTransform") == geotransform
+    if x is not None:
+        assert f"{found['x'].values.tolist()} {found['x'].attrs['units']}" == x
 
 
 EXTENDED: dict[str, Any] = {
