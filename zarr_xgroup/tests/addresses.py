@@ -27,99 +27,66 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.servers import serve_http, serve_s3
 
+#: Returns what names a group, given its path.
 Naming: TypeAlias = Callable[[str], Any]
+#: Puts a store somewhere, given its contents and a folder.
 Way: TypeAlias = Callable[[Contents, Path], AbstractContextManager[Naming]]
 
 
-@contextmanager
-def local(contents: Contents, folder: Path) -> Iterator[Naming]:
-    root = write_local(contents, folder / "p.zarr")
-    yield lambda group: root / group
+def _in_folder(name: Callable[[Path, str], Any]) -> Way:
+    @contextmanager
+    def way(contents: Contents, folder: Path) -> Iterator[Naming]:
+        root = write_local(contents, folder / "p.zarr")
+        yield lambda group: name(root, group)
+
+    return way
+
+
+def _on_server(name: Callable[[str, str], Any], *, listing: bool = True, at: str = "p.zarr") -> Way:
+    @contextmanager
+    def way(contents: Contents, _folder: Path) -> Iterator[Naming]:
+        with serve_http(below(contents, at), listing=listing) as server:
+            yield lambda group: name(f"{server.url}/{at.replace(' ', '%20')}", group)
+
+    return way
+
+
+def _in_archive(name: Callable[[Path, str], Any], *, at: str = "") -> Way:
+    @contextmanager
+    def way(contents: Contents, folder: Path) -> Iterator[Naming]:
+        path = write_zip(below(contents, at) if at else contents, folder / "p.zip")
+        yield lambda group: name(path, group)
+
+    return way
+
+
+def _object_folder(folder: Path) -> Any:
+    from obstore.store import LocalStore as ObjectFolder
+    from zarr.storage import ObjectStore
+
+    return ObjectStore(ObjectFolder(folder), read_only=True)
 
 
 @contextmanager
-def file_url(contents: Contents, folder: Path) -> Iterator[Naming]:
-    root = write_local(contents, folder / "p.zarr")
-    yield lambda group: f"file://{root}/{group}"
-
-
-@contextmanager
-def local_store(contents: Contents, folder: Path) -> Iterator[Naming]:
-    root = write_local(contents, folder / "p.zarr")
-    yield lambda group: LocalStore(root / group, read_only=True)
-
-
-@contextmanager
-def zarr_group(contents: Contents, folder: Path) -> Iterator[Naming]:
-    root = write_local(contents, folder / "p.zarr")
-    yield lambda group: zarr.open_group(root / group, mode="r")
-
-
-@contextmanager
-def path_in_store(contents: Contents, folder: Path) -> Iterator[Naming]:
+def _path_in_store(contents: Contents, _folder: Path) -> Iterator[Naming]:
     store = memory_store(contents)
     yield lambda group: zarr.open_group(store, path=group, mode="r")
 
 
 @contextmanager
-def http(contents: Contents, folder: Path) -> Iterator[Naming]:
-    with serve_http(below(contents, "some where/p.zarr")) as server:
-        yield lambda group: f"{server.url}/some%20where/p.zarr/{group}"
-
-
-@contextmanager
-def http_listed(contents: Contents, folder: Path) -> Iterator[Naming]:
-    with serve_http(below(contents, "p.zarr"), listing=True) as server:
-        yield lambda group: f"{server.url}/p.zarr/{group}"
-
-
-@contextmanager
-def mapper(contents: Contents, folder: Path) -> Iterator[Naming]:
-    with serve_http(below(contents, "p.zarr"), listing=True) as server:
-        yield lambda group: fsspec.get_mapper(f"{server.url}/p.zarr/{group}")
-
-
-@contextmanager
-def fsspec_memory(contents: Contents, folder: Path) -> Iterator[Naming]:
+def _fsspec_memory(contents: Contents, _folder: Path) -> Iterator[Naming]:
     url = write_fsspec_memory(contents, "addresses.zarr")
     yield lambda group: f"{url}/{group}"
 
 
 @contextmanager
-def zip_chain(contents: Contents, folder: Path) -> Iterator[Naming]:
-    path = write_zip(below(contents, "in/p.zarr"), folder / "p.zip")
-    yield lambda group: f"zip://in/p.zarr/{group}::file://{path}"
-
-
-@contextmanager
-def zip_folder(contents: Contents, folder: Path) -> Iterator[Naming]:
-    path = write_zip(contents, folder / "p.zip")
-    yield lambda group: path / group
-
-
-@contextmanager
-def cached(contents: Contents, folder: Path) -> Iterator[Naming]:
-    with serve_http(below(contents, "p.zarr"), listing=True) as server:
-        yield lambda group: f"simplecache::{server.url}/p.zarr/{group}"
-
-
-@contextmanager
-def icechunk(contents: Contents, folder: Path) -> Iterator[Naming]:
+def icechunk(contents: Contents, _folder: Path) -> Iterator[Naming]:
     session = icechunk_session(contents)
     yield lambda group: zarr.open_group(session.store, path=group, mode="r")
 
 
 @contextmanager
-def obstore_local(contents: Contents, folder: Path) -> Iterator[Naming]:
-    from obstore.store import LocalStore as ObjectFolder
-    from zarr.storage import ObjectStore
-
-    root = write_local(contents, folder / "p.zarr")
-    yield lambda group: ObjectStore(ObjectFolder(root / group), read_only=True)
-
-
-@contextmanager
-def bucket(contents: Contents, folder: Path) -> Iterator[Naming]:
+def _bucket(contents: Contents, _folder: Path) -> Iterator[Naming]:
     pytest.importorskip("moto.server")
     pytest.importorskip("boto3")
     with serve_s3() as server:
@@ -128,37 +95,53 @@ def bucket(contents: Contents, folder: Path) -> Iterator[Naming]:
         yield lambda group: FSMap(f"{url}/some/p.zarr/{group}".rstrip("/"), filesystem)
 
 
-def _needing(way: Way, has: bool, what: str, *marks: pytest.MarkDecorator) -> Any:
-    return pytest.param(way, marks=(*marks, pytest.mark.skipif(not has, reason=what)))
+local = _in_folder(lambda root, group: root / group)
+http = _on_server("{}/{}".format, listing=False, at="some where/p.zarr")
+_zip_chain = _in_archive(
+    lambda path, group: f"zip://in/p.zarr/{group}::file://{path}", at="in/p.zarr"
+)
+
+
+def _way(name: str, way: Way, *, has: bool = True, is_server: bool = False) -> Any:
+    marks = [pytest.mark.skipif(not has, reason="a package is missing, or too old")]
+    return pytest.param(way, id=name, marks=[*marks, pytest.mark.server] if is_server else marks)
 
 
 #: Whether zarr takes mappings of fsspec.
-KNOWS_MAPPINGS = Version("3.1") <= ZARR
-server_needed = pytest.mark.server
-with_fsspec = [
-    _needing(it, HAS_SYNC_FSSPEC, "fsspec is too old", *marks)
-    for it, marks in ((zip_chain, ()), (fsspec_memory, ()), (cached, (server_needed,)))
-]
-in_icechunk = _needing(icechunk, HAS_ICECHUNK, "icechunk is not installed")
-listed = pytest.param(http_listed, marks=server_needed)
+_KNOWS_MAPPINGS = Version("3.1") <= ZARR
+_LOCAL = _way("local", local)
+_LISTED = _way("listed", _on_server("{}/{}".format), is_server=True)
+_ZIP = _way("zip chain", _zip_chain, has=HAS_SYNC_FSSPEC)
+_ICECHUNK = _way("icechunk", icechunk, has=HAS_ICECHUNK)
 
-#: Ways to name a group by an address that leads into a store: each gives, for a group, what names it.
+#: Ways to name a group by an address that leads into a store.
 ADDRESSES = (
-    local,
-    file_url,
-    pytest.param(http, marks=server_needed),
-    listed,
-    *with_fsspec,
+    _LOCAL,
+    _way("file URL", _in_folder(lambda root, group: f"file://{root}/{group}")),
+    _way("http", http, is_server=True),
+    _LISTED,
+    _ZIP,
+    _way("memory", _fsspec_memory, has=HAS_SYNC_FSSPEC),
+    _way("cached", _on_server("simplecache::{}/{}".format), has=HAS_SYNC_FSSPEC, is_server=True),
 )
 #: Groups of a store that is open, or is opened as a whole.
-OPEN_GROUPS = (path_in_store, zip_folder, in_icechunk)
+OPEN_GROUPS = (
+    _way("path in store", _path_in_store),
+    _way("zip folder", _in_archive(lambda path, group: path / group)),
+    _ICECHUNK,
+)
 #: Stores that are open and begin at a group.
 OPEN_STORES = (
-    local_store,
-    zarr_group,
-    _needing(mapper, KNOWS_MAPPINGS, "zarr is too old", server_needed),
-    _needing(bucket, KNOWS_MAPPINGS, "zarr is too old", server_needed),
-    _needing(obstore_local, HAS_OBSTORE, "obstore is not installed"),
+    _way("store", _in_folder(lambda root, group: LocalStore(root / group, read_only=True))),
+    _way("group", _in_folder(lambda root, group: zarr.open_group(root / group, mode="r"))),
+    _way(
+        "mapper",
+        _on_server(lambda url, group: fsspec.get_mapper(f"{url}/{group}")),
+        has=_KNOWS_MAPPINGS,
+        is_server=True,
+    ),
+    _way("bucket", _bucket, has=_KNOWS_MAPPINGS, is_server=True),
+    _way("obstore", _in_folder(lambda root, group: _object_folder(root / group)), has=HAS_OBSTORE),
 )
 #: One way of each kind that opens a group as from the root of its store.
-KINDS = (pytest.param(local), listed, with_fsspec[0], in_icechunk)
+KINDS = (_LOCAL, _LISTED, _ZIP, _ICECHUNK)

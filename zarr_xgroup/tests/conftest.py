@@ -174,16 +174,14 @@ def dask_workers() -> Callable[[int], AbstractContextManager[Any]]:
 
     @contextmanager
     def started(number: int) -> Iterator[Any]:
+        options: dict[str, Any] = {
+            "threads_per_worker": 1,
+            "dashboard_address": None,
+            # Its server starts all the same, on a port that only one process can have.
+            "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"},
+        }
         with (
-            distributed.LocalCluster(
-                n_workers=number,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-                # Its server starts all the same, on a port that only one process can have.
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-                host="127.0.0.1",
-            ) as cluster,
+            distributed.LocalCluster(n_workers=number, host="127.0.0.1", **options) as cluster,
             distributed.Client(cluster) as client,
         ):
             yield client

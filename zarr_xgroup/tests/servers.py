@@ -15,8 +15,8 @@ import socket
 import struct
 import sys
 import threading
-import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -40,6 +40,7 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import WrapperStore
 
+from zarr_xgroup.metadata.documents import METADATA_KEYS
 from zarr_xgroup.tests.builders import Contents, to_json
 
 LOOPBACK = "127.0.0.1"
@@ -55,56 +56,28 @@ HOP_BY_HOP = frozenset(
 
 @dataclass(frozen=True)
 class Request:
-    """A request as a server got it.
-
-    Attributes
-    ----------
-    method : str
-    target : str
-        Path and query as they were sent.
-    headers : Message
-        Their names are case-insensitive.
-    body : bytes
-    start : float
-        When it was complete (`time.monotonic`).
-    """
+    """A request as a server got it; its target is path and query as they were sent."""
 
     method: str
     target: str
     headers: Message = field(default_factory=Message, repr=False)
     body: bytes = field(default=b"", repr=False)
-    start: float = field(default_factory=time.monotonic, repr=False)
 
     @property
     def path(self) -> str:
         """Its path without quoting."""
         return unquote(self.target.partition("?")[0])
 
-    @property
-    def query(self) -> str:
-        return self.target.partition("?")[2]
-
 
 @dataclass(frozen=True)
 class Response:
-    """What a server answers.
-
-    Attributes
-    ----------
-    status : int
-    body : bytes
-    headers : dict
-    length : int or None
-        What Content-Length says; None for the length of the body.
-    endless : bool
-        Whether the body is sent again and again until the client closes the connection.
-    """
+    """What a server answers."""
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    length: int | None = None
-    endless: bool = False
+    length: int | None = None  # what Content-Length says, if not the length of the body
+    endless: bool = False  # the body is sent again and again until the client closes the connection
 
     @property
     def content_length(self) -> int:
@@ -113,41 +86,20 @@ class Response:
 
 @dataclass
 class Fault:
-    """What happens to a request instead of, or to, its proper response.
+    """What happens to a request instead of, or to, its proper response."""
 
-    Attributes
-    ----------
-    status : int or None
-        The status that is answered instead.
-    body : bytes or None
-        The body that is answered instead; with status 200 if none is given.
-    headers : dict
-        Those of such an answer.
-    truncate : int
-        How many bytes are missing at the end of the body, whose Content-Length counts them.
-        The connection is closed then.
-    delay : float
-        Seconds before the answer begins; infinite for an answer that never comes, which holds
-        its connection until the server is reset or stopped.
-    reset : bool
-        Whether the connection is reset, and nothing answered.
-    times : int or None
-        How many requests this happens to, before the proper response comes; None for all.
-    shown : int
-        How many requests it has happened to.
-    endless : bool
-        Whether the body never ends: it is sent again and again.
-    """
-
+    # What is answered instead, with status 200 if only a body is given.
     status: int | None = None
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    truncate: int = 0
-    delay: float = 0
-    reset: bool = False
-    times: int | None = None
-    shown: int = field(default=0, init=False)
-    endless: bool = False
+    truncate: int = (
+        0  # how many bytes are missing at the end of the body: Content-Length counts them
+    )
+    delay: float = 0  # seconds before the answer begins; infinite for one that never comes
+    reset: bool = False  # the connection is reset, and nothing answered
+    times: int | None = None  # how many requests this happens to, None for all
+    shown: int = field(default=0, init=False)  # how many requests it has happened to
+    endless: bool = False  # the body is sent again and again
 
     @property
     def over(self) -> bool:
@@ -186,7 +138,7 @@ def redirect(location: str, *, status: int = 302) -> Fault:
 
 def is_listing(request: Request) -> bool:
     """Return whether a request lists a bucket, of S3 or Google Cloud Storage."""
-    fields = parse_qs(request.query, keep_blank_values=True)
+    fields = parse_qs(request.target.partition("?")[2], keep_blank_values=True)
     return request.method == "GET" and not {"list-type", "delimiter", "prefix"}.isdisjoint(fields)
 
 
@@ -310,25 +262,11 @@ class _Listener(ThreadingHTTPServer):
 
 
 class Server(ABC):
-    """A server on an ephemeral port; use it as a context manager.
-
-    Parameters
-    ----------
-    host : str
-        The address that it listens on.
-
-    Attributes
-    ----------
-    url : str
-        Without a slash at its end.
-    requests : list of Request
-        In the order they came.
-    faults : dict
-        Where -> `Fault`. Of those that apply the first one that is not over is shown.
-    """
+    """A server on an ephemeral port; use it as a context manager."""
 
     def __init__(self, host: str = LOOPBACK) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[Request] = []  # in the order they came
+        #: Of those that apply the first one that is not over is shown.
         self.faults: dict[Where, Fault] = {}
         self._lock = threading.Lock()
         self._released = threading.Event()
@@ -361,7 +299,7 @@ class Server(ABC):
         released.set()
 
     def paths(self, *methods: str) -> list[str]:
-        """Return the path of each request, or of those by some methods only."""
+        """Return the path of each request, or of those by some methods."""
         return [item.path for item in self.requests if not methods or item.method in methods]
 
     def _answer(self, request: Request) -> Response | None:
@@ -396,13 +334,7 @@ class Server(ABC):
 
 
 class Proxy(Server):
-    """A server in front of another one.
-
-    Parameters
-    ----------
-    upstream : str
-        The URL of the other server, without a path.
-    """
+    """A server in front of another one, `upstream`: its URL without a path."""
 
     def __init__(self, upstream: str) -> None:
         super().__init__()
@@ -448,16 +380,9 @@ def _forward(upstream: str, request: Request) -> Response:
 
 
 class FileServer(Server):
-    """A server of files, and of parts of them.
+    """A server of files, by their paths below the URL, and of parts of them.
 
-    Parameters
-    ----------
-    contents : dict of str to bytes
-        What is served, by the path below the URL; may be changed at any time.
-    listing : bool
-        Whether folders are listed, as HTML pages of links; else they are forbidden.
-    host : str
-        The address that it listens on.
+    Folders are listed as HTML pages of links with `listing`, else they are forbidden.
     """
 
     def __init__(self, contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> None:
@@ -557,26 +482,17 @@ class S3Server(Proxy):
             client.close()
         return f"s3://{bucket}"
 
-    def object_store(
-        self, bucket: str, prefix: str = "", *, anonymous: bool = False, **options: Any
-    ) -> Any:
-        """Return an obstore store of a bucket; options are those of `obstore.store.S3Store`."""
+    def object_store(self, bucket: str) -> Any:
+        """Return an obstore store of a bucket."""
         from obstore.store import S3Store
 
-        access = (
-            {"skip_signature": True}
-            if anonymous
-            else {"access_key_id": self.key, "secret_access_key": self.secret}
-        )
-        client_options: Any = {"allow_http": True, **options.pop("client_options", {})}
         return S3Store(
             bucket,
-            prefix=prefix or None,
             endpoint=self.url,
             region=self.region,
-            client_options=client_options,
-            **access,
-            **options,
+            access_key_id=self.key,
+            secret_access_key=self.secret,
+            client_options={"allow_http": True},
         )
 
 
@@ -656,17 +572,11 @@ def serve_gcs() -> Iterator[GCSServer]:
 class RequestLog:
     """What was asked of a store, and how many rounds of requests that took.
 
-    Attributes
-    ----------
-    requests : list of (str, str)
-        The operation and the key, or prefix, of each request in order.
-    rounds : int
-        The longest chain of requests each of which began after the one before it had ended.
-        Requests made at once are one round however many they are.
-    in_flight, most_in_flight : int
-        How many are, and at most were, waiting at once.
+    A round is however many requests made at once; the rounds are the longest chain of requests each of which
+    began after the one before it had ended.
     """
 
+    #: The operation and the key, or prefix, of each request in order.
     requests: list[tuple[str, str]] = field(default_factory=list)
     rounds: int = 0
     in_flight: int = 0
@@ -709,21 +619,18 @@ class RequestLog:
         self.rounds = self._ended = self.most_in_flight = 0
 
 
+def _kind(operation: str, key: str) -> str:
+    """Return what a request asks for: a document, a chunk, or else what it does."""
+    if not operation.startswith("get"):
+        return operation
+    return "document" if key.rpartition("/")[2] in METADATA_KEYS else "chunk"
+
+
 class DelayingStore(WrapperStore[Store]):
-    """A store each request to which takes a time, as over a network.
+    """A store each request to which takes some seconds, as over a network.
 
-    Parameters
-    ----------
-    store : Store
-        Where things are.
-    delay : float
-        Seconds that each request takes in addition, and as often as others begin in that time:
-        those made at once wait together, however slow the machine is.
-
-    Attributes
-    ----------
-    log : RequestLog
-        Its copies, as zarr makes read-only ones, share it.
+    It takes them as often as others begin in that time: those made at once wait together, however slow the
+    machine is. Its copies, as zarr makes read-only ones, share its log.
     """
 
     def __init__(self, store: Store, delay: float = 0) -> None:
@@ -738,6 +645,16 @@ class DelayingStore(WrapperStore[Store]):
     @property
     def rounds(self) -> int:
         return self.log.rounds
+
+    @property
+    def chunks(self) -> Counter[str]:
+        """How often each chunk was asked for."""
+        return Counter(key for operation, key in self.requests if _kind(operation, key) == "chunk")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many documents and chunks were asked for, and how many other requests there were."""
+        return dict(Counter(_kind(*request) for request in self.requests))
 
     def _with_store(self, store: Store) -> Self:
         copy = type(self)(store, self.delay)

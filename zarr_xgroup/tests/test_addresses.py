@@ -1,41 +1,36 @@
-"""An address that goes on behind the name of a store opens the group behind, with all that is declared above it."""
+"""Addresses and patterns: which groups of which store they name, and what is said if there are none."""
 
 import os
 import pickle
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from random import Random
+from typing import Any
 
-import fsspec
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from fsspec.asyn import AsyncFileSystem
 from hypothesis import given, settings
-from packaging.version import Version
 
 import zarr_xgroup
 from zarr_xgroup import (
     XGroupEmptyGroupWarning,
     XGroupGroupError,
-    XGroupPathError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
+from zarr_xgroup.tests import products
 from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http, icechunk
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
-    OPENS_GROUPS,
-    XARRAY,
     Array,
     Contents,
     Group,
-    Open,
+    Nodes,
     ZarrFormat,
     assert_same,
     below,
@@ -49,17 +44,13 @@ from zarr_xgroup.tests.builders import (
     quietly,
     recorded,
     recording_store,
+    stored,
     to_json,
     write_fsspec_memory,
     write_local,
 )
-from zarr_xgroup.tests.servers import (
-    Fault,
-    FileServer,
-    RequestLog,
-    S3Server,
-    serve_http,
-)
+from zarr_xgroup.tests.servers import Fault, FileServer, S3Server
+from zarr_xgroup.tests.tables import rows
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
 each_way = pytest.mark.parametrize("consolidated", [False, True], ids=["single", "consolidated"])
@@ -73,38 +64,23 @@ def external(name: str, node: str) -> dict[str, Any]:
 
 
 #: What every group of it needs stands in another one: an array at the root, a neighbour, attributes.
-PRODUCT = Group(
-    {
-        "time": Array(np.arange(3), ("time",), {"units": "days since 2020-01-01"}),
-        "images": Group(
-            {
-                "r60m": Group(
-                    {
-                        "b": Array(np.ones(3), ("time",), external("time", "/time")),
-                        "deep": Group(
-                            {"q": Array(np.ones(2), ("x",), external("x", "../../axes/x"))}
-                        ),
-                    },
-                    {"note": "of the level"},
-                ),
-                "axes": Group({"x": coordinate("x", [1.5, 2.5])}),
-            }
-        ),
-        "grid": Group(
-            {"v": Array(np.ones((2, 2)), ("y", "x"))},
-            declaring(
-                "proj",
-                "spatial",
-                **{
-                    "proj:code": "EPSG:32632",
-                    "spatial:dimensions": ["y", "x"],
-                    "spatial:transform": [10.0, 0.0, 0.0, 0.0, -10.0, 0.0],
-                },
-            ),
-        ),
-    },
-    {"title": "of the product"},
-)
+PRODUCT: Nodes = {
+    "": {"title": "of the product"},
+    "time": stored(np.arange(3), "time", units="days since 2020-01-01"),
+    "images": {},
+    "images/r60m": {"note": "of the level"},
+    "images/r60m/b": stored(np.ones(3), "time", **external("time", "/time")),
+    "images/r60m/deep": {},
+    "images/r60m/deep/q": stored(np.ones(2), "x", **external("x", "../../axes/x")),
+    "images/axes": {},
+    "images/axes/x": coordinate("x", [1.5, 2.5]),
+    "grid": declaring(
+        *("proj", "spatial"),
+        **{"proj:code": "EPSG:32632", "spatial:dimensions": ["y", "x"]},
+        **{"spatial:transform": [10.0, 0.0, 0.0, 0.0, -10.0, 0.0]},
+    ),
+    "grid/v": stored(np.ones((2, 2)), "y x"),
+}
 GROUPS = ("", "images", "images/r60m", "images/r60m/deep", "grid")
 
 
@@ -113,159 +89,109 @@ def product(zarr_format: ZarrFormat = 3, *, consolidated: bool = False) -> Conte
     return build(PRODUCT, zarr_format, consolidated=GROUPS if consolidated else False)
 
 
-@each_way
-@each_format
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_local(product(), tmp_path / "p.zarr")
+
+
+def found(store: Any, **options: Any) -> tuple[str, str]:
+    """Return which store an address leads into, and which group of it."""
+    explanation = quietly(zarr_xgroup.explain, store, **options)
+    return explanation.store, explanation.group
+
+
+@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False), (3, True)])
 @pytest.mark.parametrize("way", [*ADDRESSES, *OPEN_GROUPS])
 def test_an_address_opens_as_the_group_of_its_store(
-    way: Way,
-    zarr_format: ZarrFormat,
-    consolidated: bool,
-    tmp_path: Path,
+    way: Way, zarr_format: ZarrFormat, consolidated: bool, tmp_path: Path
 ) -> None:
-    if way is http and not consolidated:
-        pytest.skip("what cannot be listed has to be consolidated")
-    if way is icechunk and zarr_format == 2:
-        pytest.skip("icechunk has no Zarr v2")
+    if (way is http and not consolidated) or (way is icechunk and zarr_format == 2):
+        pytest.skip("what cannot be listed has to be consolidated, and icechunk has no Zarr v2")
     contents = product(zarr_format, consolidated=consolidated)
     with way(contents, tmp_path) as named:
         for group in GROUPS:
             whole = opened(xr.open_dataset, memory_store(contents), group=group)
             assert_same(opened(xr.open_dataset, named(group)), whole, encoding=False)
         tree = opened(xr.open_datatree, named("images"))
-        whole = opened(xr.open_datatree, memory_store(contents), group="images")
-        assert tree.identical(whole)
+        assert tree.identical(opened(xr.open_datatree, memory_store(contents), group="images"))
         assert {"/", "/r60m", "/r60m/deep", "/axes"} == {it.path for it in tree.subtree}
         assert "time" in pickle.loads(pickle.dumps(tree))["r60m"].compute().coords
-
-
-@server
-@each_format
-def test_an_address_in_a_bucket_opens_as_the_group_of_its_store(
-    s3_server: S3Server, zarr_format: ZarrFormat
-) -> None:
-    contents = product(zarr_format)
-    url = s3_server.upload("bucket", below(contents, "some/p.zarr"))
-    for group in GROUPS:
-        whole = opened(xr.open_dataset, memory_store(contents), group=group)
-        address = f"{url}/some/p.zarr/{group}"
-        ours = opened(xr.open_dataset, address, storage_options=s3_server.options)
-        assert_same(ours, whole, encoding=False)
 
 
 @pytest.mark.parametrize("way", OPEN_STORES)
 def test_a_store_that_is_open_is_all_there_is(way: Way, tmp_path: Path) -> None:
     contents = product()
-    inside = {
-        key.removeprefix("images/"): content
-        for key, content in contents.items()
-        if key.startswith("images/")
-    }
+    inside = {key[7:]: content for key, content in contents.items() if key.startswith("images/")}
     with way(contents, tmp_path) as named:
         ours = quietly(xr.open_datatree, named("images"), engine="xgroup")
         assert "time" not in ours["r60m"].coords
         assert ours.identical(quietly(xr.open_datatree, memory_store(inside), engine="xgroup"))
 
 
-def test_a_group_is_asked_for_below_what_is_named(tmp_path: Path) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
+def trees() -> st.SearchStrategy[Group]:
+    """Generate groups in groups, each with an array that refers to one of the root or of its own."""
+    names = st.sampled_from(["a", "b", "c", "A b", "ä", "x.zip", "1"])
+    references = ["/time", "time", "../time", "../../time", "/a/time", "../b/time", "/x.zip/time"]
+
+    def group(children: Any, reference: str | None, has_time: bool, note: Any) -> Group:
+        members = dict(children)
+        if reference is not None:
+            members["v"] = Array(np.ones(2), ("time",), external("time", reference))
+        if has_time:
+            members["time"] = coordinate("time", [1.0, 2.0], units="m")
+        return Group(members, {} if note is None else {"note": note})
+
+    parts = st.sampled_from([None, *references]), st.booleans(), st.none() | st.integers(0, 1)
+    leaves = st.builds(group, st.just({}), *parts)
+    return st.recursive(
+        leaves,
+        lambda below: st.builds(group, st.dictionaries(names, below, max_size=3), *parts),
+        max_leaves=8,
+    )
+
+
+def paths_in(group: Group, path: str = "") -> Iterator[str]:
+    yield path
+    for name, member in group.members.items():
+        if isinstance(member, Group):
+            yield from paths_in(member, f"{path}/{name}".strip("/"))
+
+
+@given(trees(), st.sampled_from([2, 3]), st.booleans(), st.data())
+@settings(derandomize=True, deadline=None, max_examples=12)
+def test_an_address_in_any_tree_opens_as_the_group(
+    tree: Group, zarr_format: ZarrFormat, consolidated: bool, data: st.DataObject
+) -> None:
+    group = data.draw(st.sampled_from(sorted(paths_in(tree))))
+    segments = group.split("/") if group else []
+    split = data.draw(st.integers(0, len(segments)))
+    named, asked = "/".join(segments[:split]), "/".join(segments[split:])
+    with tempfile.TemporaryDirectory() as folder:
+        contents = build(tree, zarr_format, consolidated=consolidated)
+        root = write_local(contents, Path(folder, "p.zarr"))
+        for function in (xr.open_dataset, xr.open_datatree):
+            whole, whole_told = opened_with_warnings(function, root, group=group or None)
+            ours, told = opened_with_warnings(function, root / named, group=asked or None)
+            assert ours.identical(whole)
+            assert [it.paths for it in told] == [it.paths for it in whole_told]
+
+
+# What an address means.
+
+
+def test_a_group_is_asked_for_below_what_is_named(root: Path) -> None:
     whole = opened(xr.open_dataset, root, group="images/r60m")
     for group in ("r60m", "/r60m", "r60m/"):
         assert opened(xr.open_dataset, root / "images", group=group).identical(whole)
-    named = opened(xr.open_groups, root / "images")
-    assert set(named) == {"/", "/r60m", "/r60m/deep", "/axes"}
-    asked = opened(xr.open_groups, root / "images", group="r60m")
-    assert set(asked) == {".", "deep"}
+    assert set(opened(xr.open_groups, root / "images", group="r60m")) == {".", "deep"}
 
 
-def test_a_relative_path_leads_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
+def test_a_relative_path_leads_upwards(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root / "images" / "axes")
     for path in ("../r60m", "../../images/r60m", Path("..", "r60m")):
         assert "time" in opened(xr.open_dataset, path).coords
     monkeypatch.chdir(root / "images" / "r60m")
     assert "time" in opened(xr.open_dataset, ".").coords
-
-
-def test_an_explanation_and_a_verdict_say_which_root_was_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
-    for function in (zarr_xgroup.explain, zarr_xgroup.check):
-        told: Any = function(root / "images" / "r60m")
-        assert (told.store, told.group) == (str(root), "/images/r60m")
-    assert str(root) in repr(zarr_xgroup.explain(root / "images" / "r60m")).splitlines()[0]
-    monkeypatch.chdir(tmp_path)
-    spelt = zarr_xgroup.explain("p.zarr/images/r60m")
-    assert (spelt.store, spelt.group) == ("p.zarr", "/images/r60m")
-
-
-def test_an_array_says_in_which_group_of_which_store_it_is(tmp_path: Path) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
-    with pytest.raises(XGroupGroupError) as caught:
-        xr.open_dataset(root / "images" / "r60m" / "b", engine="xgroup")
-    assert str(caught.value) == (
-        f"'/images/r60m/b' in {root} is an array, not a group: open the group '/images/r60m' and "
-        "take its variable 'b'"
-    )
-
-
-# What is above, and is no root or is not looked at.
-
-
-def document(zarr_format: ZarrFormat = 3, **members: Any) -> bytes:
-    group = {"zarr_format": 3, "node_type": "group"} if zarr_format == 3 else {"zarr_format": 2}
-    return to_json({**group, **members})
-
-
-@pytest.mark.parametrize(
-    "root",
-    [
-        {},
-        {"zarr.json": b"<html>"},
-        {"zarr.json": b"{}"},
-        {"zarr.json": b'{"message": "no such page"}'},
-        {"zarr.json": document(node_type="array", shape=[1])},
-        {"zarr.json": document(zarr_format=3, node_type="folder")},
-        {".zgroup": document(2), ".zattrs": b"{}"},
-    ],
-    ids=["nothing", "page", "empty", "answer", "array", "unknown", "v2"],
-)
-def test_where_no_group_is_at_the_root_the_address_is_the_store(
-    root: Contents, tmp_path: Path
-) -> None:
-    contents = product()
-    address = write_local({**below(contents, "in"), **root}, tmp_path / "p.zarr") / "in"
-    found = zarr_xgroup.explain(address, group="grid")
-    assert (found.store, found.group) == (str(address), "/grid")
-    for group in GROUPS:
-        whole = opened(xr.open_dataset, memory_store(contents), group=group)
-        assert opened(xr.open_dataset, address, group=group).identical(whole)
-
-
-@server
-@pytest.mark.parametrize("status", [401, 403, 404, 418, 500, 503])
-def test_a_root_that_a_server_refuses_is_none(status: int, http_server: FileServer) -> None:
-    http_server.contents = below(product(consolidated=True), "p.zarr/in")
-    http_server.faults[lambda request: not request.path.startswith("/p.zarr/in")] = Fault(
-        status=status
-    )
-    address = f"{http_server.url}/p.zarr/in"
-    assert zarr_xgroup.explain(address, group="images").store == address
-    http_server.requests.clear()
-    assert "time" in opened(xr.open_dataset, address, group="images/r60m").coords
-    assert len(http_server.paths()) == len(set(http_server.paths()))
-
-
-def test_what_is_of_both_formats_is_found_in_that_which_is_asked_for(tmp_path: Path) -> None:
-    root = write_local({**product(2), **product(3)}, tmp_path / "p.zarr")
-    for options in ({}, {"zarr_format": 2}, {"zarr_format": 3}):
-        ours: Any = options
-        assert "time" in opened(xr.open_dataset, root / "images" / "r60m", **ours).coords
-    (root / "zarr.json").unlink()
-    found = zarr_xgroup.explain(root / "images" / "r60m")
-    assert (found.store, found.zarr_format) == (str(root / "images" / "r60m"), 3)
-    found = zarr_xgroup.explain(root / "images" / "r60m", zarr_format=2)
-    assert (found.store, found.zarr_format) == (str(root), 2)
 
 
 @pytest.mark.parametrize(
@@ -282,52 +208,85 @@ def test_a_store_begins_where_its_name_says_so(
     address: str, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Products in an archive that is a group are stores of their own, with references from their roots."""
-    members = {"p.zarr": PRODUCT, "plain": Group()}
-    archives = {"a.zarr": Group(members), "B.ZARR": PRODUCT, "folder": PRODUCT}
-    write_local(build(Group(archives), consolidated=True), tmp_path)
+    paths = ("", "a.zarr", "a.zarr/p.zarr", "a.zarr/p.zarr/images", "a.zarr/plain")
+    others = ("B.ZARR", "B.ZARR/images", "folder", "folder/images")
+    write_local(build({path: {} for path in (*paths, *others)}, consolidated=True), tmp_path)
+    group = address.removeprefix(store).strip("/")
     for form in (str, Path, "{}/".format, "./{}".format):
         monkeypatch.chdir(tmp_path)
-        found = quietly(zarr_xgroup.explain, form(address))
-        assert Path(found.store) == Path(store)
-        assert found.group.strip("/") == address.removeprefix(store).strip("/")
-        monkeypatch.chdir(tmp_path / address)
-        assert quietly(zarr_xgroup.explain, ".").group == found.group
+        name, path = found(form(address))
+        assert (Path(name), path.strip("/")) == (Path(store), group)
+    monkeypatch.chdir(tmp_path / address)
+    assert found(".")[1].strip("/") == group
+
+
+def document(zarr_format: ZarrFormat = 3, **members: Any) -> bytes:
+    group = {"zarr_format": 3, "node_type": "group"} if zarr_format == 3 else {"zarr_format": 2}
+    return to_json({**group, **members})
+
+
+@rows(
+    {
+        "nothing": {},
+        "page": {"zarr.json": b"<html>"},
+        "empty": {"zarr.json": b"{}"},
+        "answer": {"zarr.json": b'{"message": "no such page"}'},
+        "array": {"zarr.json": document(node_type="array", shape=[1])},
+        "unknown": {"zarr.json": document(zarr_format=3, node_type="folder")},
+        "v2": {".zgroup": document(2), ".zattrs": b"{}"},
+    },
+    "above",
+)
+def test_where_no_group_is_at_the_root_the_address_is_the_store(
+    above: Contents, tmp_path: Path
+) -> None:
+    contents = product()
+    address = write_local({**below(contents, "in"), **above}, tmp_path / "p.zarr") / "in"
+    assert found(address, group="grid") == (str(address), "/grid")
+    for group in GROUPS:
+        whole = opened(xr.open_dataset, memory_store(contents), group=group)
+        assert opened(xr.open_dataset, address, group=group).identical(whole)
+
+
+@server
+@pytest.mark.parametrize("status", [401, 403, 404, 418, 503])
+def test_a_root_that_a_server_refuses_is_none(status: int, http_server: FileServer) -> None:
+    http_server.contents = below(product(consolidated=True), "p.zarr/in")
+    http_server.faults[lambda request: not request.path.startswith("/p.zarr/in")] = Fault(status)
+    address = f"{http_server.url}/p.zarr/in"
+    assert found(address, group="images")[0] == address
+    http_server.requests.clear()
+    assert "time" in opened(xr.open_dataset, address, group="images/r60m").coords
+    assert len(http_server.paths()) == len(set(http_server.paths()))
+
+
+def test_what_is_of_both_formats_is_found_in_that_which_is_asked_for(tmp_path: Path) -> None:
+    root = write_local({**product(2), **product(3)}, tmp_path / "p.zarr")
+    address = root / "images" / "r60m"
+    for options in ({}, {"zarr_format": 2}, {"zarr_format": 3}):
+        ours: Any = options
+        assert "time" in opened(xr.open_dataset, address, **ours).coords
+    (root / "zarr.json").unlink()
+    assert found(address)[0] == str(address)
+    assert found(address, zarr_format=2)[0] == str(root)
 
 
 @each_format
-@pytest.mark.parametrize("way", [*ADDRESSES, *OPEN_GROUPS])
+@pytest.mark.parametrize("way", ADDRESSES)
 def test_what_the_root_keeps_of_a_group_may_be_old(
     way: Way, zarr_format: ZarrFormat, tmp_path: Path
 ) -> None:
     """Somebody appends to a group, or adds one, and nobody consolidates the root again."""
-    if way is icechunk:
-        pytest.skip("icechunk keeps no consolidated metadata")
-    daily = Group({"time": coordinate("time", [0.0])})
     longer = Group({"time": coordinate("time", [0.0, 1.0, 2.0, 3.0]), "v": Array(1.0)})
-    old = build(Group({"daily": daily}, {"of": "all"}), zarr_format, consolidated=True)
+    daily = Group({"daily": Group({"time": coordinate("time", [0.0])})}, {"of": "all"})
+    old = build(daily, zarr_format, consolidated=True)
     groups = ("daily", "added") if way is http else ()
     new = build(Group({"daily": longer, "added": longer}), zarr_format, consolidated=groups)
     root = {key: content for key, content in old.items() if "/" not in key}
     expected = opened(xr.open_dataset, memory_store(build(longer, zarr_format)))
-    assert expected["time"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
     with way({**new, **root}, tmp_path) as named:
         for group in ("daily", "added"):
             assert_same(opened(xr.open_dataset, named(group)), expected, encoding=False)
-
-
-@pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
-@each_format
-def test_an_archive_to_which_days_are_added(zarr_format: ZarrFormat, tmp_path: Path) -> None:
-    archive, address = tmp_path / "archive.zarr", tmp_path / "archive.zarr" / "daily"
-    zarr.open_group(archive, mode="w", zarr_format=zarr_format)
-    days = xr.Dataset({"v": ("time", [1.0])}, {"time": [0.0]})
-    days.to_zarr(address, zarr_format=zarr_format, consolidated=False)
-    quietly(zarr.consolidate_metadata, archive)
-    later = xr.Dataset({"v": ("time", [2.0, 3.0, 4.0])}, {"time": [1.0, 2.0, 3.0]})
-    later.to_zarr(address, append_dim="time", consolidated=False)
-    ours = opened(xr.open_dataset, address)
-    assert ours["time"].values.tolist() == [0.0, 1.0, 2.0, 3.0]
-    assert_same(ours, oracle(xr.open_dataset, address))
 
 
 @server
@@ -371,77 +330,6 @@ def test_nothing_above_an_address_is_looked_at(
         assert ours.attrs["note" if "." in at else "title"].startswith("of the")
 
 
-def test_a_group_that_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
-    with pytest.raises(XGroupGroupError) as caught:
-        xr.open_dataset(root / "images" / "r10m", engine="xgroup")
-    assert str(caught.value) == (
-        f"There is no group '/images/r10m' in {root}; groups there are: /images, /images/axes, "
-        "/images/r60m"
-    )
-
-
-def test_an_open_group_is_told_by_its_own_store(tmp_path: Path) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
-    for group, told in (
-        (zarr.open_group(root, path="images", mode="r"), f"'/images/nope' in file://{root}"),
-        (zarr.open_group(root / "images", mode="r"), f"'/nope' in file://{root}/images"),
-    ):
-        with pytest.raises(XGroupGroupError, match=f"^There is no group {told}; groups there are"):
-            quietly(xr.open_dataset, group, engine="xgroup", group="nope")
-
-
-# What is named and cannot be opened as it is.
-
-
-@each_way
-@each_format
-def test_a_group_without_arrays_says_where_there_are_some(
-    zarr_format: ZarrFormat, consolidated: bool
-) -> None:
-    some = {"v": Array(np.ones(2), ("x",))}
-    many = Group({f"g{number}": Group(some) for number in range(9)})
-    root = Group({"a": Group({"deep": Group(some), "none": Group()}), "b": Group(some)})
-    store = memory_store(build(root, zarr_format, consolidated=consolidated))
-
-    def told(store: Any, **options: Any) -> list[Any]:
-        opened, given = recorded(xr.open_dataset, store, engine="xgroup", **options)
-        assert not opened.variables
-        return given
-
-    (warning,) = told(store)
-    assert isinstance(warning, XGroupEmptyGroupWarning)
-    assert warning.paths == ("/b", "/a/deep")
-    assert str(warning) == (
-        f"Group / of {store} holds no array. Groups below it do: /b, /a/deep. Open one of these, "
-        "or all with xarray.open_datatree"
-    )
-    (warning,) = told(store, group="a")
-    assert warning.paths == ("/a/deep",)
-    assert told(store, group="a/none") == []
-    (warning,) = told(memory_store(build(many, zarr_format, consolidated=consolidated)))
-    assert warning.paths == tuple(f"/g{number}" for number in range(8))
-    for function in (xr.open_datatree, xr.open_groups, zarr_xgroup.explain, zarr_xgroup.check):
-        options = {"engine": "xgroup"} if function in (xr.open_datatree, xr.open_groups) else {}
-        given = recorded(function, store, **options)[1]
-        assert not any(isinstance(it, XGroupEmptyGroupWarning) for it in given)
-
-
-def test_a_group_with_an_array_that_cannot_be_read_is_not_called_empty() -> None:
-    contents = build(Group({"v": Array(np.ones(2), ("x",)), "a": Group({"w": Array(1)})}))
-    store = memory_store({**contents, "v/zarr.json": b"{"})
-    given = recorded(xr.open_dataset, store, engine="xgroup")[1]
-    assert given
-    assert not any(isinstance(it, XGroupEmptyGroupWarning) for it in given)
-
-
-def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
-    wide = Group({f"g{number:04}": Group({"in": Group()}) for number in range(300)})
-    store = recording_store(build(wide))
-    assert recorded(xr.open_dataset, store, engine="xgroup")[1] == []
-    assert len(store.listed) <= 301
-
-
 @pytest.mark.skipif(not HAS_SYNC_FSSPEC, reason="zarr is too old")
 def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
     """As engine zarr has it; the URL that pathlib makes of a path says how to name it instead."""
@@ -451,68 +339,12 @@ def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
             ours, theirs = opened(xr.open_dataset, address), oracle(xr.open_dataset, address)
             assert ours.attrs == theirs.attrs == {"note": "of the level"}
         for path in (root, root / "images"):
-            with pytest.raises(FileNotFoundError):
-                oracle(xr.open_dataset, path.as_uri())
             with pytest.raises(XGroupStoreNotFoundError) as caught:
                 xr.open_dataset(path.as_uri(), engine="xgroup")
             assert str(caught.value) == (
                 f"There is no store {path.as_uri()}; its path is taken as it is written, not "
                 f"percent-decoded: name it {str(path)!r}"
             )
-
-
-@server
-def test_a_server_would_take_an_encoded_slash_for_a_slash(http_server: FileServer) -> None:
-    member = Group({"v": Array([1.0], ("x",))})
-    http_server.contents = build(Group({"a%2Fb": member}), consolidated=True)
-    if HAS_SYNC_FSSPEC:  # else engine zarr does not find the group
-        theirs: Any = oracle(xr.open_dataset, http_server.url, group="a%2Fb")
-        assert theirs["v"].values.tolist() == [0.0]  # its chunk is asked for in vain
-    with pytest.raises(XGroupPathError) as caught:
-        xr.open_dataset(http_server.url, engine="xgroup", group="a%2Fb")
-    assert str(caught.value) == (
-        "'a%2Fb' is not opened: a server may take it for the path of something else"
-    )
-
-
-FILES = {
-    "a.nc": (b"\x89HDF\r\n\x1a\n", "HDF5 (netCDF-4), which xarray opens with engine='h5netcdf'"),
-    "b.nc": (b"CDF\x01\0", "netCDF-3, which xarray opens with engine='netcdf4'"),
-    "c.tif": (b"II*\0", "TIFF (GeoTIFF), which xarray opens with engine='rasterio' of rioxarray"),
-    "d.tif": (b"MM\0+", "TIFF (GeoTIFF), which xarray opens with engine='rasterio' of rioxarray"),
-    "e.grib": (b"GRIB\0\0", "GRIB, which xarray opens with engine='cfgrib'"),
-    "f.txt": (b"x,y\n1,2\n", "text"),
-    "g.txt": (("ä" * 600).encode(), "text"),
-    "h.json": (b'{"version": 1, "refs": {}}', "references of kerchunk: name it reference::..."),
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("place", ["local", pytest.param("http", marks=server)])
-def test_a_file_that_is_no_zarr_says_what_it_is(
-    name: str, place: str, tmp_path: Path, http_server: FileServer
-) -> None:
-    content, told = FILES[name]
-    content += b"\0" * 2000 if told != "text" and name != "h.json" else b""
-    path: Any = tmp_path / name
-    path.write_bytes(content)
-    if place == "http":
-        http_server.contents = {name: content}
-        path = f"{http_server.url}/{name}"
-    with pytest.raises(XGroupStoreNotFoundError) as caught:
-        xr.open_dataset(path, engine="xgroup")
-    assert str(caught.value) == f"There is no Zarr group at {path}: it is a file of {told}"
-
-
-@server
-def test_what_a_server_says_of_nothing_is_no_file(http_server: FileServer) -> None:
-    for content in (b"<!doctype html>", b"\xff\xfe\0", b""):
-        http_server.contents = {"p": content}
-        with pytest.raises(XGroupStoreNotFoundError, match=r"has neither a zarr\.json nor"):
-            xr.open_dataset(f"{http_server.url}/p", engine="xgroup")
-    http_server.faults["*"] = Fault(status=403)
-    with pytest.raises(XGroupStoreError, match="no permission"):
-        xr.open_dataset(f"{http_server.url}/p", engine="xgroup")
 
 
 # What stands for a URL.
@@ -561,29 +393,25 @@ def test_a_path_or_an_asset_opens_by_its_url_with_its_options(s3_server: S3Serve
     ):
         given: Any = options
         assert_same(opened(xr.open_dataset, store, **given), whole, encoding=False)
-    assert zarr_xgroup.explain(Asset(f"{url}/images", access)).store == url
+    assert found(Asset(f"{url}/images", access)) == (url, "/images")
 
 
-def test_an_asset_does_not_say_which_other_stores_may_be_opened(tmp_path: Path) -> None:
-    root = write_local(product(), tmp_path / "p.zarr")
+def test_an_asset_does_not_say_which_other_stores_may_be_opened(root: Path) -> None:
     wrong = {"xarray:open_kwargs": {"cross_store_timeout": "none", "engine": "zarr", "chunks": {}}}
     assert "time" in opened(xr.open_dataset, Asset(f"{root}/images/r60m", wrong)).coords
     assert "images" in opened(xr.open_datatree, Asset(str(root), {})).children
 
 
+@pytest.mark.skipif(not HAS_SYNC_FSSPEC, reason="fsspec is too old")
 def test_paths_of_universal_pathlib_open(fsspec_memory: None) -> None:
     upath = pytest.importorskip("upath")
-    if not HAS_SYNC_FSSPEC:
-        pytest.skip("fsspec is too old")
     url = write_fsspec_memory(product(), "paths.zarr")
-    ours = opened(xr.open_dataset, upath.UPath(url) / "images" / "r60m")
-    assert "time" in ours.coords
+    assert "time" in opened(xr.open_dataset, upath.UPath(url) / "images" / "r60m").coords
 
 
-def test_assets_of_pystac_open_by_xpystac_and_without(tmp_path: Path) -> None:
+def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
     pystac = pytest.importorskip("pystac")
     xpystac = pytest.importorskip("xpystac.core")
-    root = write_local(product(), tmp_path / "p.zarr")
     asset = pystac.Asset(
         f"{root}/images/r60m",
         media_type="application/vnd+zarr",
@@ -596,153 +424,238 @@ def test_assets_of_pystac_open_by_xpystac_and_without(tmp_path: Path) -> None:
     assert_same(by_xpystac.compute(), whole.compute(), encoding=False)
 
 
-# How much is asked.
+# What is named and cannot be opened as it is.
 
 
-class LoggedFileSystem(AsyncFileSystem):  # type: ignore[misc]
-    """Buckets in memory that take down what is asked of them, and how often that had to wait."""
-
-    protocol = "logged"
-    cachable = False
-    async_impl = True
-    contents: ClassVar[Contents] = {}
-    log: ClassVar[RequestLog] = RequestLog()
-
-    async def _cat_file(
-        self, path: str, start: int | None = None, end: int | None = None, **options: Any
-    ) -> bytes:
-        with self.log.request("get", path):
-            await self.log.wait(0.01)
-            if path not in self.contents:
-                raise FileNotFoundError(path)
-            return self.contents[path][start:end]
-
-    async def _ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        path = path.rstrip("/")
-        with self.log.request("list", path):
-            await self.log.wait(0.01)
-            below = (key for key in self.contents if key.startswith(f"{path}/"))
-            names = {f"{path}/{key[len(path) + 1 :].partition('/')[0]}" for key in below}
-            return [{"name": name, "type": "file"} for name in names] if detail else list(names)
-
-
-@pytest.fixture
-def logged() -> Iterator[type[LoggedFileSystem]]:
-    fsspec.register_implementation("logged", LoggedFileSystem, clobber=True)
-    LoggedFileSystem.log.clear()
-    yield LoggedFileSystem
-    LoggedFileSystem.contents = {}
+def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
+    near = "; groups there are: /images, /images/axes, /images/r60m"
+    array = "is an array, not a group: open the group '/images/r60m' and take its variable 'b'"
+    for store, group, expected in (
+        (root / "images" / "r10m", "", f"There is no group '/images/r10m' in {root}{near}"),
+        (
+            zarr.open_group(root, path="images", mode="r"),
+            "r10m",
+            f"There is no group '/images/r10m' in file://{root}{near}",
+        ),
+        (
+            zarr.open_group(root / "images", mode="r"),
+            "no",
+            f"There is no group '/no' in file://{root}/images; groups there are: /, /axes, /r60m",
+        ),
+        (root / "images" / "r60m" / "b", "", f"'/images/r60m/b' in {root} {array}"),
+    ):
+        with pytest.raises(XGroupGroupError) as caught:
+            quietly(xr.open_dataset, store, engine="xgroup", group=group)
+        assert str(caught.value) == expected
 
 
 @each_way
 @each_format
-@pytest.mark.parametrize("group", ["", "g", "g/deep/down"])
-def test_the_root_is_asked_for_along_with_the_first_documents(
-    group: str, zarr_format: ZarrFormat, consolidated: bool, logged: type[LoggedFileSystem]
+def test_a_group_without_arrays_says_where_there_are_some(
+    zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
-    member = Group({"v": Array(np.ones(2), ("x",)), "w": Array(np.ones(2), ("x",))})
-    nodes = {"": member, "g": member, "g/deep": member, "g/deep/down": member}
-    contents = build(nodes, zarr_format, consolidated=[group] if consolidated else False)
-    place = "bucket/which/is/on/its/own/p.zarr"
-    logged.contents = below(contents, place)
-    opened(xr.open_dataset, f"logged://{place}/{group}")
-    asked = [key for _operation, key in logged.log.requests]
-    assert len(asked) == len(set(asked))
-    # Groups between an address and its root are read when the root is known to be one.
-    assert logged.log.rounds == (1 if consolidated and group.count("/") == 0 else 2)
-    assert all(key.startswith(place) for key in asked)
-    of_root = {f"{place}/{key}" for key in ("zarr.json", ".zgroup", ".zattrs")}
-    assert of_root <= {*asked}
-    assert group == "" or f"{place}/.zmetadata" not in asked
+    some = Group({"v": stored(np.ones(2), "x")})
+    root = Group({"a": Group({"deep": some, "none": Group()}), "b": some})
+    many = Group({f"g{number}": some for number in range(9)})
+
+    def told(root: Group, function: Any = xr.open_dataset, **options: Any) -> list[Any]:
+        store = memory_store(build(root, zarr_format, consolidated=consolidated))
+        options |= {"engine": "xgroup"} if function.__name__.startswith("open") else {}
+        given = recorded(function, store, **options)[1]
+        return [it for it in given if isinstance(it, XGroupEmptyGroupWarning)]
+
+    (warning,) = told(root)
+    assert warning.paths == ("/b", "/a/deep")
+    text = "holds no array. Groups below it do: /b, /a/deep. Open one of these, or all with"
+    assert f"{text} xarray.open_datatree" in str(warning)
+    assert told(root, group="a")[0].paths == ("/a/deep",)
+    assert told(root, group="a/none") == []
+    assert told(many)[0].paths == tuple(f"/g{number}" for number in range(8))
+    for function in (xr.open_datatree, xr.open_groups, zarr_xgroup.explain, zarr_xgroup.check):
+        assert told(root, function) == []
+
+
+def test_a_group_with_an_array_that_cannot_be_read_is_not_called_empty() -> None:
+    contents = build({"": {}, "v": Array(1), "a": {}, "a/w": Array(1)})
+    store = memory_store({**contents, "v/zarr.json": b"{"})
+    given = recorded(xr.open_dataset, store, engine="xgroup")[1]
+    assert given
+    assert not any(isinstance(it, XGroupEmptyGroupWarning) for it in given)
+
+
+def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
+    wide = Group({f"g{number:04}": Group({"in": Group()}) for number in range(300)})
+    store = recording_store(build(wide))
+    assert recorded(xr.open_dataset, store, engine="xgroup")[1] == []
+    assert len(store.listed) <= 301
+
+
+FILES = {
+    "a.nc": (b"\x89HDF\r\n\x1a\n\0", "HDF5 (netCDF-4), which xarray opens with engine='h5netcdf'"),
+    "b.nc": (b"CDF\x01\0", "netCDF-3, which xarray opens with engine='netcdf4'"),
+    "c.tif": (b"MM\0+\0", "TIFF (GeoTIFF), which xarray opens with engine='rasterio' of rioxarray"),
+    "d.grib": (b"GRIB\0\0", "GRIB, which xarray opens with engine='cfgrib'"),
+    "e.txt": (b"x,y\n1,2\n", "text"),
+    "f.txt": (("ä" * 600).encode(), "text"),
+    "g.json": (b'{"version": 1, "refs": {}}', "references of kerchunk: name it reference::..."),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("place", ["local", pytest.param("http", marks=server)])
+def test_a_file_that_is_no_zarr_says_what_it_is(
+    name: str, place: str, tmp_path: Path, http_server: FileServer
+) -> None:
+    content, told = FILES[name]
+    content += b"\0" * 2000 if content.endswith(b"\0") else b""
+    path: Any = tmp_path / name
+    path.write_bytes(content)
+    if place == "http":
+        http_server.contents, path = {name: content}, f"{http_server.url}/{name}"
+    with pytest.raises(XGroupStoreNotFoundError) as caught:
+        xr.open_dataset(path, engine="xgroup")
+    assert str(caught.value) == f"There is no Zarr group at {path}: it is a file of {told}"
 
 
 @server
-@each_way
+def test_what_a_server_says_of_nothing_is_no_file(http_server: FileServer) -> None:
+    for content in (b"<!doctype html>", b"\xff\xfe\0", b""):
+        http_server.contents = {"p": content}
+        with pytest.raises(XGroupStoreNotFoundError, match=r"has neither a zarr\.json nor"):
+            xr.open_dataset(f"{http_server.url}/p", engine="xgroup")
+    http_server.faults["*"] = Fault(status=403)
+    with pytest.raises(XGroupStoreError, match="no permission"):
+        xr.open_dataset(f"{http_server.url}/p", engine="xgroup")
+
+
+# Patterns in place of the path of a group.
+
+
+def open_part(store: Any, group: str, **options: Any) -> xr.DataTree:
+    return xr.open_datatree(store, engine="xgroup", group=group, **options)
+
+
+def assert_lawful(store: Any, pattern: str, whole: xr.DataTree) -> xr.DataTree:
+    """Assert that what a pattern opens is the whole tree with the other nodes left out."""
+    part, left = quietly(open_part, store, pattern), whole.match(pattern)
+    assert part.groups == left.groups
+    part.encoding = left.encoding = {}
+    assert_same(part, left, values=False)
+    groups = quietly(xr.open_groups, store, engine="xgroup", group=pattern)
+    assert sorted(groups) == sorted(part.groups)
+    return part
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "others"),
+    [
+        ("sentinel1_grd_eopf_v2", "*/gcp", ("*VV*", "/*VH*/conditions/*", "*/*/*")),
+        ("sentinel2_l1c_eopf_v2", "*/reflectance/r10m", ("*/r?0m", "/quality/*", "*geometry*")),
+        ("sentinel2_l1c_geozarr_v3", "*/reflectance/r10m", ("**/r10m", "*/mask/*", "[!m]*")),
+    ],
+)
+def test_part_of_a_product(name: str, wanted: str, others: tuple[str, ...], tmp_path: Path) -> None:
+    store = products.write(name, tmp_path / "product.zarr")
+    whole = quietly(xr.open_datatree, store, engine="xgroup")
+    for pattern in others:
+        assert_lawful(store, pattern, whole)
+    groups = [node for node in assert_lawful(store, wanted, whole).subtree if node.has_data]
+    assert groups
+    assert all(node.coords for node in groups)
+
+
+def random_group(random: Random, depth: int = 2) -> Group:
+    """Return a group with arrays along dimensions of its parents and others, some referring to a group elsewhere."""
+    size = random.choice((2, 2, 2, 3))
+    members: dict[str, Array | Group] = {"data": stored(np.zeros((size, 2)), "x y")}
+    if random.random() < 0.5:
+        members["x"] = coordinate("x", np.arange(float(size)) * random.choice((1, 1, 1, 10)))
+    if random.random() < 0.3:
+        members["profile"] = stored(np.zeros(4), "z", **external("z", "/far/z"))
+    for name in random.sample(("a", "b", "r10m", "r20m", "m?"), depth and random.randint(1, 3)):
+        members[name] = random_group(random, depth - 1)
+    return Group(members, {"title": str(random.random())})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_part_of_a_random_tree(seed: int) -> None:
+    random = Random(seed)
+    root = random_group(random)
+    members = {**root.members, "far": Group({"z": coordinate("z", np.arange(4.0))})}
+    store = memory_store(build(Group(members), 2 + seed % 2, consolidated=seed > 1))  # type: ignore[arg-type]
+    whole = quietly(xr.open_datatree, store, engine="xgroup")
+    for pattern in ("*", "/*", "*/*", "/*/*", "*m", "*/r10m", "[ab]/*", "/a/*", "zz*"):
+        assert_lawful(store, pattern, whole)
+
+
+def archive(groups: int = 200) -> Group:
+    """Return the years of an archive, of each an image that is wanted, and a level that is not."""
+    image = Group({"image": stored(np.zeros(2), "x", **external("x", "/axes/x"))})
+    years = {f"y{n:03}": Group({"r10m": image, "r20m": image}) for n in range(groups // 3)}
+    return Group({"axes": Group({"x": coordinate("x", [1.0, 2.0])}), **years})
+
+
 @each_format
-@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
-@pytest.mark.parametrize("place", ["p.zarr", "deep/in/a/folder", "a.zarr/p.zarr"])
-def test_a_web_server_is_asked_for_no_more_than_by_engine_zarr(
-    place: str,
-    function: Open,
-    zarr_format: ZarrFormat,
-    consolidated: bool,
-) -> None:
-    members = {name: Array(np.ones(2), ("x",)) for name in ("u", "v")}
-    root = Group({**members, "x": coordinate("x", [1.0, 2.0]), "g": Group(members)})
-    contents = below(build(root, zarr_format, consolidated=consolidated), place)
-    with serve_http(contents, listing=True) as server:
-        address = f"{server.url}/{place}"
-        oracle(function, address)
-        theirs = Counter(server.paths())
-        server.requests.clear()
-        opened(function, address)
-        ours = Counter(server.paths())
-    assert ours <= theirs
-    if consolidated and OPENS_GROUPS:  # else engine zarr opens group by group
-        assert ours == theirs
+def test_only_documents_of_groups_that_match_are_read(zarr_format: ZarrFormat) -> None:
+    store = recording_store(build(archive(), zarr_format, consolidated=True))
+    open_part(store, "*/r10m")
+    assert {key for key in store.metadata_gets if "/" in key} == set()
+    assert set(store.listed) <= {""}  # as whoever opens the whole store asks
+
+    store = recording_store(build(archive(), zarr_format))
+    open_part(store, "/y00?/r10m")
+    nodes = {key.rpartition("/")[0] for key in store.metadata_gets}
+    years = {f"y00{number}" for number in range(10)}
+    siblings = {f"y{number:03}" for number in range(66)} | {f"{year}/r20m" for year in years}
+    wanted = {f"{year}/r10m{name}" for year in years for name in ("", "/image")}
+    assert nodes == {"", "axes", "axes/x", *siblings, *wanted, "y00?/r10m"}
+    assert max(store.metadata_gets.values()) == 1
+    listed = {path.strip("/") for path in store.listed}
+    assert listed <= {"", *years, *(f"{year}/r10m" for year in years)}
 
 
-@server
-@pytest.mark.parametrize(("address", "count"), [("p/grid", 4), ("p.zarr", 4), ("p.zarr/grid", 7)])
-def test_how_many_requests_a_web_server_gets(
-    address: str, count: int, http_server: FileServer
-) -> None:
-    """Four for an address, and three for the root that it leads into."""
-    http_server.contents = below(product(consolidated=True), address.partition("/")[0])
-    opened(xr.open_dataset, f"{http_server.url}/{address}")
-    documents = [it for it in http_server.paths() if "/c/" not in it]
-    assert len(documents) == count
+def test_groups_are_named_that_are_near_where_nothing_matches() -> None:
+    store = memory_store(build(archive(9)))
+    tree, told = recorded(open_part, store, "/y00?/r1Om")
+    assert tree.groups == ("/",)
+    (warning,) = told
+    assert isinstance(warning, XGroupEmptyGroupWarning)
+    assert "/y00?/r1Om" in str(warning)
+    assert {"/y000", "/y001", "/y002"} <= set(warning.paths)
+    for function in (zarr_xgroup.explain, zarr_xgroup.check):
+        assert [type(it) for it in recorded(function, store, group="*/r1Om")[1]] == [type(warning)]
 
 
-# All there is.
+def test_a_group_that_is_called_as_a_pattern_is_meant() -> None:
+    t = stored(np.zeros(2), "x")
+    store = memory_store(build({"": {}, "a?": {}, "a?/b": {}, "a?/t": t, "ab": {}, "ab/t": t}))
+    assert quietly(open_part, store, "a?").groups == ("/", "/b")
+    assert "t" in quietly(xr.open_dataset, store, engine="xgroup", group="a?")
+    assert quietly(open_part, store, "a[b]").groups == ("/", "/ab")
 
 
-def names() -> st.SearchStrategy[str]:
-    return st.sampled_from(["a", "b", "c", "A b", "ä", "x.zip", "1"])
+def test_a_pattern_is_relative_to_what_is_named(root: Path) -> None:
+    assert quietly(open_part, root / "images", "/*/deep").groups == ("/", "/r60m", "/r60m/deep")
+    assert quietly(open_part, root / "images", "r*").groups == ("/", "/r60m")
 
 
-def trees() -> st.SearchStrategy[Group]:
-    """Generate groups in groups, each with an array that refers to one of the root or of its own."""
-    references = ["/time", "time", "../time", "../../time", "/a/time", "../b/time", "/x.zip/time"]
-
-    def group(children: Any, reference: str | None, has_time: bool, note: Any) -> Group:
-        members = dict(children)
-        if reference is not None:
-            members["v"] = Array(np.ones(2), ("time",), external("time", reference))
-        if has_time:
-            members["time"] = coordinate("time", [1.0, 2.0], units="m")
-        return Group(members, {} if note is None else {"note": note})
-
-    parts = st.sampled_from([None, *references]), st.booleans(), st.none() | st.integers(0, 1)
-    leaves = st.builds(group, st.just({}), *parts)
-    return st.recursive(
-        leaves,
-        lambda below: st.builds(group, st.dictionaries(names(), below, max_size=3), *parts),
-        max_leaves=8,
-    )
+def test_a_pattern_is_neither_for_one_dataset_nor_for_a_resolution() -> None:
+    store: Any = memory_store(build(archive(9)))
+    with pytest.raises(ValueError, match="r10m"):
+        open_part(store, "*/r10m", resolution=10)
+    with pytest.raises(XGroupGroupError, match="r10m"):
+        xr.open_dataset(store, engine="xgroup", group="*/r10m")
 
 
-def paths_in(group: Group, path: str = "") -> Iterator[str]:
-    yield path
-    for name, member in group.members.items():
-        if isinstance(member, Group):
-            yield from paths_in(member, f"{path}/{name}".strip("/"))
-
-
-@given(trees(), st.sampled_from([2, 3]), st.booleans(), st.data())
-@settings(derandomize=True, deadline=None, max_examples=40)
-def test_an_address_in_any_tree_opens_as_the_group(
-    tree: Group, zarr_format: ZarrFormat, consolidated: bool, data: st.DataObject
-) -> None:
-    group = data.draw(st.sampled_from(sorted(paths_in(tree))))
-    split = data.draw(st.integers(0, group.count("/") + 1)) if group else 0
-    segments = group.split("/") if group else []
-    named, asked = "/".join(segments[:split]), "/".join(segments[split:])
-    with tempfile.TemporaryDirectory() as folder:
-        contents = build(tree, zarr_format, consolidated=consolidated)
-        root = write_local(contents, Path(folder, "p.zarr"))
-        for function in (xr.open_dataset, xr.open_datatree):
-            whole, whole_told = opened_with_warnings(function, root, group=group or None)
-            ours, told = opened_with_warnings(function, root / named, group=asked or None)
-            assert ours.identical(whole)
-            assert list(map(str, told)) == list(map(str, whole_told))
+@each_way
+def test_reports_are_of_what_matches(consolidated: bool) -> None:
+    wrong = stored(np.zeros(2), "x", **declaring("spatial", **{"spatial:transform": "no"}))
+    nodes: Nodes = {"": {}, "t": wrong, "a": {}, "a/t": wrong, "a/r10m": {}, "a/r10m/t": wrong}
+    store = memory_store(build(nodes, consolidated=consolidated))
+    explanation = quietly(zarr_xgroup.explain, store, group="*/r10m")
+    assert [group.path for group in explanation.groups] == ["/", "/a", "/a/r10m"]
+    arrays = [array.path for group in explanation.groups for array in group.arrays]
+    mistakes = quietly(zarr_xgroup.check, store, group="*/r10m").mistakes
+    told = recorded(open_part, store, "*/r10m")[1]
+    warned = {path for it in told for path in getattr(it, "paths", ())}
+    assert {*arrays} == {it.place.node for it in mistakes} == warned == {"/a/r10m/t"}

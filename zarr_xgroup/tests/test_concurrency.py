@@ -23,18 +23,18 @@ import zarr
 
 from zarr_xgroup import check, explain
 from zarr_xgroup.tests.builders import (
-    Array,
     Contents,
-    Group,
     assert_same,
     build,
     coordinate,
     declaring,
     memory_store,
+    stored,
+    write_local,
 )
-from zarr_xgroup.tests.documents import STORES
 from zarr_xgroup.tests.servers import FileServer
 
+STORES = Path(__file__).parent / "stores"
 NAMES = ("geolocation_test", "roms_test")
 
 #: Seconds after which something counts as hanging.
@@ -45,25 +45,30 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::zarr_xgroup.XGroupWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
+# Python tells of what is raised while an object is freed, which nobody can catch.
+unraisable = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def small() -> Contents:
     """Return a store in which one group refers to another."""
     values = {"external": {"node": "/axes/x"}}
     cs = {"crs": [{"axes": {"x": {"coordinates": [{"values": values}]}}}]}
-    field = Array(np.arange(3.0), ("x",), declaring("cs", cs=cs))
-    axes = Group({"x": coordinate("x", [10.0, 20.0, 30.0], units="m")})
-    return build(Group({"axes": axes, "g": Group({"a": field})}), consolidated=True)
+    a, x = stored(np.arange(3.0), "x", **declaring("cs", cs=cs)), coordinate("x", [1.0, 2.0, 3.0])
+    return build({"": {}, "axes": {}, "axes/x": x, "g": {}, "g/a": a}, consolidated=True)
 
 
 def opened(store: Any) -> xr.DataTree:
     return xr.open_datatree(store, engine="xgroup")
 
 
-def same(ours: xr.DataTree, expected: xr.DataTree) -> bool:
-    """Return whether trees are the same, values included; else fail."""
-    assert_same(ours, expected)
-    return True
+@pytest.fixture(params=["local", pytest.param("http", marks=pytest.mark.server)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Return a small store, in a folder and behind a server."""
+    if request.param == "local":
+        return str(write_local(small(), tmp_path))
+    server = request.getfixturevalue("http_server")
+    server.contents = small()
+    return server.url
 
 
 # Threads and event loops.
@@ -71,21 +76,25 @@ def same(ours: xr.DataTree, expected: xr.DataTree) -> bool:
 
 def test_sixteen_threads_open_the_same_and_other_stores() -> None:
     expected = {name: opened(STORES / f"{name}.zarr").load() for name in NAMES}
+    names = [NAMES[number // 4 % 2] for number in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        trees = pool.map(lambda name: opened(STORES / f"{name}.zarr").load(), names, timeout=120)
+        for name, tree in zip(names, trees, strict=True):
+            assert_same(tree, expected[name])
 
-    def check(number: int) -> bool:
-        name = NAMES[number // 4 % 2]
-        return same(opened(STORES / f"{name}.zarr").load(), expected[name])
+
+def test_sixteen_threads_read_explain_and_check_what_one_has_opened() -> None:
+    store: Any = memory_store(small())
+    expected, reports = opened(store).load(), (explain(store), check(store))
+    tree = xr.open_datatree(store, engine="xgroup", cache=False)
+
+    def read(_number: int) -> tuple[xr.DataTree, Any]:
+        return tree.copy().compute(), (explain(store), check(store))
 
     with ThreadPoolExecutor(16) as pool:
-        assert list(pool.map(check, range(16), timeout=SAFEGUARD)) == [True] * 16
-
-
-def test_sixteen_threads_read_what_one_has_opened() -> None:
-    expected = opened(STORES / "geolocation_test.zarr").load()
-    tree = xr.open_datatree(STORES / "geolocation_test.zarr", engine="xgroup", cache=False)
-    with ThreadPoolExecutor(16) as pool:
-        trees = list(pool.map(lambda _n: tree.copy().compute(), range(16), timeout=SAFEGUARD))
-    assert all(same(each, expected) for each in trees)
+        for found, of_thread in pool.map(read, range(16), timeout=SAFEGUARD):
+            assert_same(found, expected)
+            assert of_thread == reports
 
 
 def test_opening_within_a_running_event_loop(http_server: FileServer) -> None:
@@ -97,75 +106,50 @@ def test_opening_within_a_running_event_loop(http_server: FileServer) -> None:
         threads = [asyncio.to_thread(lambda: opened(http_server.url).load()) for _n in range(8)]
         return [here, *await asyncio.gather(*threads)]
 
-    trees = asyncio.run(main())
-    assert len(trees) == 9
-    assert all(same(tree, expected) for tree in trees)
+    for tree in asyncio.run(main()):
+        assert_same(tree, expected)
 
 
 # Processes.
 
 
-def _read(tree: xr.DataTree, store: Any, engine: str, connection: Any) -> None:
+def _read(tree: xr.DataTree, store: Any, connection: Any) -> None:
     """Send what is read of a tree that another process opened, and of the store opened here."""
     warnings.simplefilter("ignore")
-    here = xr.open_datatree(store, engine=engine)
-    connection.send([it["g"].to_dataset()["a"].values.tolist() for it in (tree, here)])
+    connection.send([it["g"].to_dataset()["a"].values.tolist() for it in (tree, opened(store))])
 
 
-def values_in_another_process(method: str, store: Any, engine: str) -> Any:
-    """Return what `_read` sends from a new process, None if it sends nothing."""
+# Python says since 3.12 that a process with threads, as zarr starts one, should not fork.
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize(
+    "method", [it for it in ("fork", "spawn") if it in multiprocessing.get_all_start_methods()]
+)
+def test_another_process_reads_and_opens(method: str, tmp_path: Path) -> None:
+    if method == "fork" and not hasattr(zarr.core.sync, "reset_resources_after_fork"):
+        pytest.skip("this zarr waits forever in a process that was forked")
+    store = write_local(small(), tmp_path)
     context: Any = multiprocessing.get_context(method)
     ours, theirs = context.Pipe(duplex=False)
-    arguments = (xr.open_datatree(store, engine=engine), store, engine, theirs)
-    process = context.Process(target=_read, args=arguments, daemon=True)
+    process = context.Process(target=_read, args=(opened(store), store, theirs), daemon=True)
     process.start()
     theirs.close()
     try:
-        return ours.recv() if ours.poll(SAFEGUARD) else None
-    except EOFError:
-        return None
+        assert ours.poll(SAFEGUARD)
+        assert ours.recv() == [[0.0, 1.0, 2.0]] * 2
     finally:
         process.kill()
         process.join()
         ours.close()
 
 
-each_method = pytest.mark.parametrize(
-    "method", [it for it in ("fork", "spawn") if it in multiprocessing.get_all_start_methods()]
-)
-# Python says since 3.12 that a process with threads, as zarr starts one, should not fork.
-forking = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-
-
-def skip_what_zarr_cannot(method: str) -> None:
-    if method == "fork" and not hasattr(zarr.core.sync, "reset_resources_after_fork"):
-        pytest.skip("this zarr waits forever in a process that was forked")
-
-
-@forking
-@each_method
-def test_another_process_reads_and_opens(method: str, tmp_path: Path) -> None:
-    skip_what_zarr_cannot(method)
-    for key, content in small().items():
-        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / key).write_bytes(content)
-    expected = [[0.0, 1.0, 2.0]] * 2
-    assert values_in_another_process(method, tmp_path, "xgroup") == expected
-
-
 # Interruption.
 
 
 class Interruption:
-    """Raises KeyboardInterrupt in this thread at some call of a Python function.
+    """Raises KeyboardInterrupt in this thread when a number of Python functions were called.
 
-    Not of one of `threading`: to be interrupted where it begins to release a lock leaves any Python
-    program with a lock that nobody releases.
-
-    Parameters
-    ----------
-    moment : int
-        How many calls go well.
+    Not at a call of one of `threading`: to be interrupted where it begins to release a lock leaves any
+    Python program with a lock that nobody releases.
     """
 
     def __init__(self, moment: float) -> None:
@@ -201,29 +185,12 @@ def interrupted_at_any_call(work: Callable[[], Any], times: int) -> Iterator[Non
     assert interrupted > times * 3 // 4
 
 
-@pytest.fixture(params=["local", pytest.param("http", marks=pytest.mark.server)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Return a small store, in a folder and behind a server."""
-    if request.param == "http":
-        server = request.getfixturevalue("http_server")
-        server.contents = small()
-        return server.url
-    for key, content in small().items():
-        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / key).write_bytes(content)
-    return str(tmp_path)
-
-
-# Python tells of what is raised while an object is freed, which nobody can catch.
-unraisable = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
 @unraisable
 @pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
 def test_an_open_that_was_interrupted_at_any_call(place: Any) -> None:
     expected = opened(place).load()
-    for _time in interrupted_at_any_call(lambda: opened(place), 40):
-        assert same(opened(place).load(), expected)
+    for _time in interrupted_at_any_call(lambda: opened(place), 20):
+        assert_same(opened(place).load(), expected)
 
 
 @unraisable
@@ -233,7 +200,7 @@ def test_an_open_that_was_interrupted_by_a_signal(place: Any) -> None:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     random = Random(0)
     try:
-        for _time in range(40):
+        for _time in range(20):
             try:
                 signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.05))
                 try:
@@ -242,17 +209,15 @@ def test_an_open_that_was_interrupted_by_a_signal(place: Any) -> None:
                     signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 pass
-            assert same(opened(place).load(), expected)
+            assert_same(opened(place).load(), expected)
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
 # Hundreds of times.
 
-
 #: Types of a timer and its context: an event loop keeps those that were cancelled, up to a hundred.
 TIMERS = frozenset({"TimerHandle", "Context", "hamt", "hamt_bitmap_node", "hamt_array_node"})
-
 #: Parts of the names of threads that are bounded in number, but started as they are needed: of the
 #: pool of zarr's event loop, and of the test's server, one a connection.
 BOUNDED = ("asyncio_", "process_request_thread")
@@ -275,6 +240,19 @@ def resources() -> dict[str, int]:
     }
 
 
+def assert_nothing_is_left(server: FileServer, work: Callable[[], Any], objects: float) -> None:
+    """Assert that after some work there are few more objects, threads and descriptors, and little more memory."""
+    server.reset()
+    before = resources()
+    work()
+    server.reset()
+    after = resources()
+    assert after["objects"] - before["objects"] < objects
+    assert after["threads"] <= before["threads"] + 1
+    assert after["descriptors"] <= before["descriptors"] + 2
+    assert after["memory"] - before["memory"] < 2**25
+
+
 @pytest.fixture
 def only_new_objects() -> None:
     """Keep what there is already from the collector: it walks and counts what is made from now on."""
@@ -284,7 +262,7 @@ def only_new_objects() -> None:
 
 def use(store: Any, times: int) -> None:
     """Open a store as a tree, which is closed, and three times a group of it, which is forgotten."""
-    for _time in range(times // 4):
+    for _time in range(times):
         with opened(store) as tree:
             tree["g"]["a"].load()
         for _each in range(3):
@@ -293,19 +271,9 @@ def use(store: Any, times: int) -> None:
 
 @pytest.mark.usefixtures("only_new_objects")
 def test_hundreds_of_opens_leave_nothing_behind(place: Any, http_server: FileServer) -> None:
-    use(place, 40)  # what is made once
-    http_server.reset()
-    before = resources()
-    use(place, 200)
-    http_server.reset()
-    after = resources()
-    assert after["objects"] - before["objects"] < 100
-    assert after["threads"] <= before["threads"] + 1
-    assert after["descriptors"] <= before["descriptors"] + 2
-    assert after["memory"] - before["memory"] < 2**25
+    use(place, 10)  # what is made once
+    assert_nothing_is_left(http_server, lambda: use(place, 30), 60)
 
-
-# Explanations and checks.
 
 each_report = pytest.mark.parametrize(
     ("place", "report"),
@@ -315,47 +283,24 @@ each_report = pytest.mark.parametrize(
 )
 
 
-def test_threads_explain_check_and_open_a_store_object_at_once() -> None:
-    store: Any = memory_store(small())
-    tree, reports = opened(store), (explain(store), check(store))
-
-    def is_same(_number: int) -> bool:
-        return same(opened(store), tree) and (explain(store), check(store)) == reports
-
-    with ThreadPoolExecutor(16) as pool:
-        assert all(pool.map(is_same, range(16), timeout=SAFEGUARD))
+@pytest.mark.usefixtures("only_new_objects")
+@each_report
+def test_reports_leave_nothing_behind(place: Any, http_server: FileServer, report: Any) -> None:
+    for _time in range(10):  # what is made once
+        report(place)
+    assert_nothing_is_left(http_server, lambda: [report(place) for _time in range(30)], 60)
 
 
 @unraisable
 @pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
 @each_report
-def test_a_report_that_was_interrupted_at_any_call(
+def test_a_report_that_was_interrupted_at_any_call_leaves_nothing_open(
     place: Any, http_server: FileServer, report: Any
 ) -> None:
     expected = report(place)
-    http_server.reset()
-    before = resources()
-    for _time in interrupted_at_any_call(lambda: report(place), 12):
-        assert report(place) == expected
-    http_server.reset()
-    after = resources()
-    assert after["threads"] <= before["threads"] + 1
-    assert after["descriptors"] <= before["descriptors"] + 2
 
+    def work() -> None:
+        for _time in interrupted_at_any_call(lambda: report(place), 10):
+            assert report(place) == expected
 
-@pytest.mark.usefixtures("only_new_objects")
-@each_report
-def test_thirty_reports_leave_nothing_behind(
-    place: Any, http_server: FileServer, report: Any
-) -> None:
-    for _time in range(10):  # what is made once
-        report(place)
-    http_server.reset()
-    before = resources()
-    for _time in range(30):
-        report(place)
-    http_server.reset()
-    after = resources()
-    assert after["objects"] - before["objects"] < 30
-    assert after["threads"] <= before["threads"] + 1
-    assert after["descriptors"] <= before["descriptors"] + 2
+    assert_nothing_is_left(http_server, work, float("inf"))

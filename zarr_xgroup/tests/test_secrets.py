@@ -6,42 +6,40 @@ import json
 import pickle
 import re
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, Phase, assume, example, given, settings
+from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning, check, explain
 from zarr_xgroup.cli import workflow_commands
-from zarr_xgroup.findings import Place, Topic, group_findings, report
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import RedactedError, redact, redact_causes, redact_location, redact_uri
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
+    below,
     build,
     declaring,
     memory_store,
     opened_with_warnings,
-    oracle,
     quietly,
     write_local,
 )
-from zarr_xgroup.tests.report.test_terminal import drawn
 from zarr_xgroup.tests.servers import Fault, FileServer
 
 SECRET = "S3CRET"
-
-#: To make an example smaller takes longer than to read it.
-BRIEF = (Phase.explicit, Phase.generate)
 #: A port at which nobody answers.
 HOST = "127.0.0.1:9"
+
+#: To make an example smaller takes longer than to read it.
+few = settings(max_examples=5, deadline=None, phases=(Phase.explicit, Phase.generate))
 
 odd = st.text("a1 :@/?#%[]|+&=é'\"\\.", max_size=4)
 #: Where a password that is not percent-encoded has a port or a host in it, and then a path, or a
@@ -51,33 +49,19 @@ secrets = st.builds("{}{}{}".format, odd, st.just(SECRET), odd).filter(
 )
 schemes = st.sampled_from(["http", "https", "HTTP", "ftp", "nosuch"])
 users = st.sampled_from(["alice", "", "a.b", "é"])
-
-
-def _with_password(scheme: str, user: str, password: str) -> str:
-    return f"{scheme}://{user}:{password}@{HOST}/store.zarr"
-
-
-def _encoded(uri: str, password: str) -> str:
-    return uri.replace(password, quote(password, safe=""))
-
-
-passwords = st.builds(_with_password, schemes, users, secrets)
+passwords = st.builds(f"{{}}://{{}}:{{}}@{HOST}/store.zarr".format, schemes, users, secrets)
 encoded = st.builds(
-    lambda scheme, user, password: _encoded(_with_password(scheme, user, password), password),
+    f"{{}}://{{}}:{{}}@{HOST}/store.zarr".format,
     schemes,
     users,
-    secrets,
+    secrets.map(lambda secret: quote(secret, safe="")),
 )
-signed = st.builds(
-    "{}://{}/store.zarr{}sig={}".format, schemes, st.just(HOST), st.sampled_from("?#"), secrets
-)
+signs = st.sampled_from("?#")
+signed = st.builds(f"{{}}://{HOST}/store.zarr{{}}sig={{}}".format, schemes, signs, secrets)
 tokens = st.just(f"http://{SECRET}@{HOST}/store.zarr")
 simple = st.one_of(passwords, encoded, signed, tokens)
-chained = st.builds(
-    "{}::{}".format,
-    st.sampled_from(["simplecache", "zip://in/side", "zip", "reference", f"http://x:{SECRET}@h"]),
-    simple,
-)
+links = ["simplecache", "zip://in/side", "zip", "reference", f"http://x:{SECRET}@h"]
+chained = st.builds("{}::{}".format, st.sampled_from(links), simple)
 #: URIs that are none, or another one in disguise.
 bare = st.sampled_from(
     [
@@ -93,48 +77,40 @@ bare = st.sampled_from(
 )
 uris = st.one_of(simple, chained, bare)
 #: What has no scheme cannot be opened, but may be meant as a URL.
+relative = st.sampled_from(["bucket/x.zarr", "../x.zarr", "x", "zip::a/x.zip", "http:/h/x", "%2F"])
 schemeless = st.one_of(
-    st.builds(
-        "{}{}sig={}".format,
-        st.sampled_from(["bucket/x.zarr", "../x.zarr", "x", "zip::a/x.zip", "http:/h/x", "%2F"]),
-        st.sampled_from("?#"),
-        secrets,
-    ),
+    st.builds("{}{}sig={}".format, relative, signs, secrets),
     st.builds("{}:{}@h/x".format, st.sampled_from(["u", "", "alice", "a/b", "C"]), secrets),
 )
 
 
+# What is told of a text.
+
+
 @given(st.one_of(uris, schemeless))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_uri_is_told_with_a_secret(uri: str) -> None:
     assert SECRET not in redact_uri(uri)
     assert redact_uri(redact_uri(uri)) == redact_uri(uri)
-    assert SECRET not in str(Reference("/a", uri))
-    assert SECRET not in repr(Reference("/a", uri))
+    assert SECRET not in f"{Reference('/a', uri)} {Reference('/a', uri)!r}"
 
 
 @given(uris)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
     # Where a URI ends within a text, spaces tell, and bars behind a query.
     assume("//" in uri or "%2F" in uri)
     assume(not re.search(r"[?#].*([ |]|::)|@.* .*@", uri))
     for text in (uri, f"reading '{uri}/zarr.json' failed", f"{uri}: me@home, {uri}"):
         assert SECRET not in redact(text)
-        assert SECRET not in str(XGroupError(text))
+        assert SECRET not in f"{XGroupError(text)} {XGroupWarning(text)}"
         assert SECRET not in repr(vars(XGroupStoreError(store=text, place=text, target=text)))
-        assert SECRET not in repr(vars(XGroupError(reason=text)))
-        assert SECRET not in str(XGroupWarning(text))
-        assert SECRET not in repr(group_findings([report(Topic.CHOICE, Place("/a"), text)], by=id))
 
 
 @pytest.mark.parametrize(
     ("uri", "expected"),
     [
-        (
-            "s3://arn:aws:s3:eu-west-1:1234:accesspoint/a",
-            "s3://arn:aws:s3:eu-west-1:1234:accesspoint/a",
-        ),
+        (arn := "s3://arn:aws:s3:eu-west-1:1234:accesspoint/a", arn),
         ("http://alice:a b@host:80/c d", "http://host:80/c d"),
         ("http://alice:a::b@host/c", "http://host/c"),
         ("http://alice:a/b?c#d@host/e", "http://host/e"),
@@ -167,12 +143,6 @@ def test_what_is_told_of_a_place_that_a_user_names(place: str, expected: str) ->
     assert redact_location(place) == expected
 
 
-def test_a_local_store_keeps_the_letters_of_its_path(tmp_path: Path) -> None:
-    path = str(write_local(build(Group({"x": Array([1.0], ("x",))})), tmp_path / "a#b?c.zarr"))
-    assert explain(path).store == check(path).store == path
-    assert quietly(xr.open_dataset, path, engine="xgroup").encoding["source"] == path
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -186,6 +156,12 @@ def test_texts_without_secrets_are_kept(text: str) -> None:
     assert redact(text) == text
 
 
+def test_a_local_store_keeps_the_letters_of_its_path(tmp_path: Path) -> None:
+    path = str(write_local(build(Group({"x": Array([1.0], ("x",))})), tmp_path / "a#b?c.zarr"))
+    assert explain(path).store == check(path).store == path
+    assert quietly(xr.open_dataset, path, engine="xgroup").encoding["source"] == path
+
+
 @pytest.mark.parametrize(
     "part",
     [
@@ -194,11 +170,10 @@ def test_texts_without_secrets_are_kept(text: str) -> None:
     ],
 )
 def test_long_texts_are_read_at_once(part: str) -> None:
-    text = part * 20_000  # compared from each place on: minutes
-    for uri in (text, f"http://{text}", f"@{text}", f"{text}@"):
-        assert len(redact(uri)) <= len(uri)
-        assert len(redact_uri(uri)) <= len(uri)
-        assert len(redact_location(uri)) <= len(uri)
+    text = part * 10_000  # compared from each place on: minutes
+    for uri in (f"http://{text}", f"@{text}", f"{text}@"):
+        for function in (redact, redact_uri, redact_location):
+            assert len(function(uri)) <= len(uri)
 
 
 # All that is handed out.
@@ -212,8 +187,7 @@ def chain_of(error: BaseException | None) -> Iterator[BaseException]:
         if link is not None and id(link) not in seen:
             seen.add(id(link))
             yield link
-            pending += [link.__cause__, link.__context__]
-            pending += getattr(link, "exceptions", ())
+            pending += [link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
 
 
 def shown_by(error: BaseException) -> Iterator[str]:
@@ -230,29 +204,36 @@ def shown_by(error: BaseException) -> Iterator[str]:
 
 def shown_by_dataset(dataset: xr.Dataset, own: Mapping[str, Any]) -> Iterator[str]:
     """Yield all that a Dataset shows but what stands in the store's own attributes."""
-    yield repr(dataset.encoding)
-    for variable in dataset.variables.values():
-        for mapping in (variable.encoding, variable.attrs):
-            yield repr({key: value for key, value in mapping.items() if key not in own})
     bare = dataset.copy()
     bare.attrs = {}
     for variable in bare.variables.values():
-        variable.attrs = {}
+        variable.attrs = {key: it for key, it in variable.attrs.items() if key not in own}
         variable.encoding = {key: it for key, it in variable.encoding.items() if key not in own}
-    yield repr(bare)
-    yield bare._repr_html_()
-    yield repr([variable._data for variable in bare.variables.values()])
+        yield repr([variable.attrs, variable.encoding, variable._data])
+    yield f"{dataset.encoding} {bare!r} {bare._repr_html_()}"
     yield str(pickle.dumps(quietly(bare.load)))
 
 
-def assert_untold(texts: Iterator[str]) -> None:
+def assert_untold(texts: Iterable[str]) -> None:
     for text in texts:
-        assert SECRET not in text
         assert SECRET not in text.replace("%20", " ")
 
 
-#: Conventions that all fields below declare.
-DECLARED = [{"name": it} for it in ("cs", "ref", "geolocation", "proj", "spatial", "uom")]
+def assert_untold_of(attributes: Mapping[str, Any]) -> None:
+    """Open, explain and check a store with an array of such attributes."""
+    names = ("cs", "ref", "geolocation", "proj", "spatial", "uom")
+    declared = {"zarr_conventions": [{"name": name} for name in names], **attributes}
+    arrays = {"v": Array([[1.0, 2.0]], ("y", "x"), declared), "x": Array([1.0, 2.0], ("x",))}
+    store: Any = memory_store(build(Group(arrays)))
+    explanation, verdict = explain(store), check(store)
+    for value in (explanation, verdict):
+        assert_untold((repr(value), json.dumps(value.to_dict()), str(pickle.dumps(value))))
+    assert_untold((explanation._repr_html_(), page(explanation)))
+    assert_untold(workflow_commands(verdict.store, verdict.mistakes))
+    tree, warnings = opened_with_warnings(xr.open_datatree, store)
+    assert_untold(shown_by_dataset(tree.to_dataset(), attributes))
+    for warning in warnings:
+        assert_untold(shown_by(warning))
 
 
 def referring(uri: str) -> Iterator[dict[str, Any]]:
@@ -261,18 +242,12 @@ def referring(uri: str) -> Iterator[dict[str, Any]]:
     axis = {"coordinates": [{"values": {"external": reference}}]}
     yield {"cs": {"crs": [{"axes": {"x": axis}, "id": reference}]}}
     yield {"cs": reference, "ref": reference, "other": {"ref": {**reference, "attribute": "/a"}}}
-    yield {"geolocation": {"geodetic": {"x": reference, "y": reference}}}
+    places = {"geodetic": {"x": reference, "y": reference}}
+    declared = {"proj:code": reference, "zarr_conventions": [{"uri": uri}]}
+    yield {"geolocation": places, "spatial:transform": reference, **declared}
     # What is shown as it is written.
-    yield {
-        "cs": {
-            "crs": [{"axes": {"x": {"coordinates": [{"values": {"uri": uri}}]}}, "id": [reference]}]
-        }
-    }
-    yield {
-        "spatial:transform": reference,
-        "proj:code": reference,
-        "zarr_conventions": [{"uri": uri}],
-    }
+    written = {"x": {"coordinates": [{"values": {"uri": uri}}]}}
+    yield {"cs": {"crs": [{"axes": written, "id": [reference]}]}}
 
 
 def mistaken(uri: str) -> Iterator[dict[str, Any]]:
@@ -286,37 +261,11 @@ def mistaken(uri: str) -> Iterator[dict[str, Any]]:
     yield {"uom": uri, "zarr_conventions": [{"name": "cs", "schema_url": uri}, uri]}
 
 
-def reported(store: Any) -> Iterator[str]:
-    """Yield all that is reported of a store."""
-    explanation, verdict = explain(store), check(store)
-    for value in (explanation, verdict):
-        yield from (repr(value), json.dumps(value.to_dict()), str(pickle.dumps(value)))
-        yield drawn(value, is_whole=True)
-    yield from (
-        explanation._repr_html_(),
-        page(explanation),
-        *workflow_commands(verdict.store, verdict.mistakes),
-    )
-
-
-def assert_untold_of(attributes: Mapping[str, Any]) -> None:
-    """Open, explain and check a store with an array of such attributes."""
-    field = Array([[1.0, 2.0]], ("y", "x"), {"zarr_conventions": DECLARED, **attributes})
-    store = memory_store(build(Group({"v": field, "x": Array([1.0, 2.0], ("x",))})))
-    assert_untold(reported(store))
-    for function in (xr.open_dataset, xr.open_datatree):
-        opened, given_warnings = opened_with_warnings(function, store)
-        dataset = opened if isinstance(opened, xr.Dataset) else opened.to_dataset()
-        assert_untold(shown_by_dataset(dataset, attributes))
-        for warning in given_warnings:
-            assert_untold(shown_by(warning))
-
-
 @given(st.one_of(uris, schemeless))
 @example(f"bucket/x.zarr?sig={SECRET}")
 @example(f"../x.zarr#{SECRET}")
 @example(f"u:{SECRET}@h/x")
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF)
+@few
 def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
     for attributes in referring(uri):
         assert_untold_of(attributes)
@@ -324,7 +273,7 @@ def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
 
 @given(st.one_of(encoded, tokens, st.just(f"http://{HOST}/a?sig={SECRET}")))
 @example(f"ftp://a.b:%7C%3A%3D%40{SECRET}%5C%26%5B%5B@{HOST}/store.zarr")  # cut where it is long
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF)
+@few
 def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> None:
     for attributes in mistaken(uri):
         assert_untold_of(attributes)
@@ -332,9 +281,7 @@ def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> No
 
 @given(uris)
 @example(f"ftp://alice:[{SECRET}|]. @{HOST}/store.zarr")
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=BRIEF
-)
+@settings(few, max_examples=20)
 def test_no_error_tells_a_secret_of_the_url_of_the_store(uri: str) -> None:
     assume("//" in uri)  # else it is a local path
     assume(not re.search(r"[?#].* ", uri))  # in texts of libraries, a space ends a query
@@ -344,15 +291,24 @@ def test_no_error_tells_a_secret_of_the_url_of_the_store(uri: str) -> None:
         assert_untold(shown_by(caught.value))
 
 
+def test_no_storage_options_are_told(tmp_path: Path) -> None:
+    path = write_local(build(Group()), tmp_path / "s.zarr")
+    for place in (path, "nosuch://host/a", f"http://{HOST}/a"):
+        options: Any = {"storage_options": {"headers": {"a": SECRET}}}
+        with pytest.raises(XGroupStoreError) as caught:
+            xr.open_dataset(place, engine="xgroup", **options)
+        assert SECRET not in str(caught.value)
+
+
 @pytest.mark.parametrize("user", [f"AKIA:{SECRET}", f"AKIA:{SECRET}/a", SECRET, f"a:b::{SECRET}"])
 @pytest.mark.parametrize("form", ["s3://{}/x", "zip::s3://{}/x.zip", "simplecache::gs://{}/x"])
 def test_a_bucket_has_no_credentials_in_its_url(form: str, user: str) -> None:
     """Libraries would take them for a part of its name, and tell that."""
+    uri = form.format(f"{user}@bucket")
     with pytest.raises(XGroupStoreError) as caught:
-        xr.open_dataset(form.format(f"{user}@bucket"), engine="xgroup")
+        xr.open_dataset(uri, engine="xgroup")
     assert str(caught.value).endswith("Credentials for a bucket are given by storage_options")
     assert_untold(shown_by(caught.value))
-    uri = form.format(f"{user}@bucket")
     own = declaring("ref", it={"uri": uri, "node": "a"})
     store = memory_store(build(Group({"v": Array([3.0, 4.0], ("x",), own)})))
     _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
@@ -370,22 +326,23 @@ FAULTS = {
 }
 
 
+def serve_behind_password(server: FileServer, fault: Fault | None) -> str:
+    """Serve a store, and return its URL with a password."""
+    root = Group({"x": Array([1.0, 2.0], ("x",))})
+    server.contents.update(below(build(root, consolidated=True), "a"))
+    if fault is not None:
+        server.faults["*"] = fault
+    return server.url.replace("http://", f"http://alice:{SECRET}@") + "/a"
+
+
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_store_behind_a_password(http_server: FileServer, fault: Fault | None) -> None:
-    served = build(Group({"x": Array([1.0, 2.0], ("x",))}), consolidated=True)
-    http_server.contents.update({f"a/{key}": content for key, content in served.items()})
-    url = http_server.url.replace("http://", f"http://alice:{SECRET}@") + "/a"
-    plain = f"{http_server.url}/a"
+    url, plain = serve_behind_password(http_server, fault), f"{http_server.url}/a"
     if fault is None:
-        for function in (xr.open_dataset, xr.open_datatree):
-            opened, _told = opened_with_warnings(function, url)
-            assert opened.encoding == {**oracle(function, url).encoding, "source": plain}
-            assert opened.encoding == opened_with_warnings(function, plain)[0].encoding
         groups = quietly(xr.open_groups, url, engine="xgroup")
-        assert {dataset.encoding["source"] for dataset in groups.values()} == {plain}
+        assert groups["/"].encoding["source"] == plain
         assert_untold(shown_by_dataset(groups["/"], {}))
         return
-    http_server.faults["*"] = fault
     with pytest.raises(XGroupError) as caught:
         quietly(xr.open_dataset, url, engine="xgroup")
     assert plain in str(caught.value)
@@ -394,11 +351,7 @@ def test_a_store_behind_a_password(http_server: FileServer, fault: Fault | None)
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_another_store_behind_a_password(http_server: FileServer, fault: Fault | None) -> None:
-    served = build(Group({"x": Array([1.0, 2.0], ("x",))}))
-    http_server.contents.update({f"a/{key}": content for key, content in served.items()})
-    if fault is not None:
-        http_server.faults["*"] = fault
-    url = http_server.url.replace("http://", f"http://alice:{SECRET}@") + "/a"
+    url = serve_behind_password(http_server, fault)
     for node in ("/x", "/absent", "/"):
         axis = {"coordinates": [{"values": {"external": {"uri": url, "node": node}}}]}
         own = declaring("cs", cs={"crs": [{"axes": {"x": axis}}]})
@@ -418,29 +371,21 @@ def test_causes_that_show_secrets_are_replaced() -> None:
     class LibraryError(Exception):
         pass
 
+    class ResponseError(Exception):
+        def __repr__(self) -> str:
+            return f"ResponseError(headers={{'Authorization': 'Basic {SECRET}'}})"
+
     url = f"http://alice:{SECRET}@host/a"
-    innermost = LibraryError(url)
     inner = PermissionError(13, f"{url} denied", f"{url}/zarr.json")
-    inner.__cause__ = innermost
+    inner.__cause__, inner.__context__ = LibraryError(url), ResponseError()
     kept = ValueError("no")
     kept.__cause__ = inner
     error = XGroupError("failed")
-    error.__cause__ = kept
-    error.__context__ = ExceptionGroup("several", [inner])
+    error.__cause__, error.__context__ = kept, ExceptionGroup("several", [inner])
     redact_causes(error)
     assert_untold(shown_by(error))
     assert error.__cause__ is kept
     assert isinstance(kept.__cause__, PermissionError)
     assert kept.__cause__.errno == 13
-    (stand_in,) = (link for link in chain_of(kept) if isinstance(link, RedactedError))
-    assert str(stand_in) == "LibraryError: http://host/a"
-
-
-def test_headers_of_requests_are_secret() -> None:
-    class ResponseError(Exception):
-        def __repr__(self) -> str:
-            return f"ResponseError(headers={{'Authorization': 'Basic {SECRET}'}})"
-
-    error = XGroupError("failed")
-    error.__cause__ = ResponseError()
-    assert_untold(shown_by(redact_causes(error)))
+    stand_ins = [str(link) for link in chain_of(kept) if isinstance(link, RedactedError)]
+    assert "LibraryError: http://host/a" in stand_ins

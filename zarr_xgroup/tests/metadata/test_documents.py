@@ -1,15 +1,25 @@
-"""Zarr metadata documents of both formats, brought into one shape."""
+"""Metadata documents of both formats, single and consolidated: what of a store is known, and what is said of the rest."""
 
 import json
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from zarr.storage import LocalStore, StorePath
 
-from zarr_xgroup import XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup import (
+    XGroupGroupError,
+    XGroupMetadataError,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+)
+from zarr_xgroup.metadata import nodes as node_module
+from zarr_xgroup.metadata import paths
 from zarr_xgroup.metadata.documents import (
     Found,
     JsonObject,
@@ -18,167 +28,72 @@ from zarr_xgroup.metadata.documents import (
     consolidated_nodes,
     node_document,
 )
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import join_path
+from zarr_xgroup.metadata.tree import KnownStore, Tree
+from zarr_xgroup.storage.library import Library
+from zarr_xgroup.storage.opening import describe_store
+from zarr_xgroup.tests.builders import (
+    Group,
+    Nodes,
+    Open,
+    RecordingStore,
+    assert_same,
+    below,
+    build,
+    compare,
+    consolidate,
+    edit,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    oracle,
+    recorded,
+    recording_store,
+    stored,
+    to_json,
+    update,
+    without,
+)
+from zarr_xgroup.tests.tables import check, rows
 
-ERROR = XGroupStoreError("/a/zarr.json cannot be read: PermissionError: no")
+each_format = pytest.mark.parametrize("zarr_format", [2, 3])
+FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
+
+SMALL: Nodes = {
+    "": {"level": 0},
+    "v": stored([1.0, 2.0], "x", units="m"),
+    "a": {"level": 1},
+    "a/w": stored([3.0], "y"),
+    "a/b": {"level": 2},
+    "c": {},
+}
+#: How it opens as a tree.
+WHOLE = """
+    /:
+    v (x) | units=m
+    /a:
+    w (y)
+    /c:
+    /a/b:
+"""
+#: The keys that may hold a document of a group.
+KEYS = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
+
+REMEDY = "open it with consolidated=False, and consolidate it anew"
+UNLISTED = (
+    "The members of group '/a' cannot be found: recording store cannot be listed and has "
+    "no consolidated metadata. Who writes the store can add it by zarr.consolidate_metadata(store)."
+)
+
+
+# JSON.
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=20,
 )
-
-
-# JSON.
-
-
-@given(json_values)
-@settings(deadline=None, derandomize=True, max_examples=50)
-def test_json_is_parsed(value: Any) -> None:
-    assert Pool().value(json.dumps(value).encode(), "/a/zarr.json") == value
-
-
-def test_json_with_what_python_writers_leave_in_it() -> None:
-    value = Pool().value(b'{"a": NaN, "b": -Infinity, "c": Infinity}', "/zarr.json")
-    assert value["a"] != value["a"]
-    assert (value["b"], value["c"]) == (float("-inf"), float("inf"))
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\x00", b"\xff", b"{'a': 1}", b"[1,]", b"1 2"])
-def test_what_is_no_json(content: bytes) -> None:
-    with pytest.raises(XGroupMetadataError) as error:
-        Pool().value(content, "/a/zarr.json")
-    assert str(error.value) == f"/a/zarr.json is not valid JSON: {error.value.__cause__}"
-    assert isinstance(error.value.__cause__, ValueError)
-
-
-def read_node(found: Found, zarr_format: ZarrFormat, place: str) -> tuple[Any, Any]:
-    """Return a node's document, which is equal to a plain object, and what is wrong with it."""
-    return node_document(found, zarr_format, place)
-
-
-# Objects that are decoded as far as they are asked for.
-
-
-def raw(text: bytes) -> msgspec.Raw:
-    return msgspec.Raw(text)
-
-
-def undecoded(value: dict[str, Any]) -> JsonObject:
-    return JsonObject({key: json.dumps(item).encode() for key, item in value.items()}, "/a")
-
-
-# Single nodes.
-
-#: What turns a JSON value into what a reader finds.
-Way: TypeAlias = Callable[[Any], Any]
-
-
-def as_text(value: Any) -> Any:
-    return value if isinstance(value, XGroupError) else json.dumps(value).encode()
-
-
-def as_raw(value: Any) -> Any:
-    return value if isinstance(value, XGroupError) else raw(json.dumps(value).encode())
-
-
-each_way = pytest.mark.parametrize("way", [as_text, as_raw], ids=["text", "undecoded"])
-
-
-def given_as(way: Way, found: Found) -> Found:
-    return {key: way(value) for key, value in found.items()}
-
-
-V3_ARRAY = {"zarr_format": 3, "node_type": "array", "shape": [2], "attributes": {"units": "m"}}
-
-
-@each_way
-def test_attributes_that_are_null_are_none(way: Way) -> None:
-    found = {"zarr.json": way({**V3_ARRAY, "attributes": None})}
-    assert read_node(found, 3, "/a") == ({**V3_ARRAY, "attributes": {}}, None)
-
-
-#: What no decoder of whole documents accepts, though a reader of their members may overlook it.
-OVERLOOKED = {
-    "no text": b'"\xff"',
-    "digits": b"9" * 5000,
-    "depth": b"[" * 100_000 + b"]" * 100_000,
-}
-
-
-@pytest.mark.parametrize("kind", OVERLOOKED)
-@pytest.mark.parametrize("node_type", ["array", "group"])
-def test_attributes_that_cannot_be_decoded_are_told_of_at_once(kind: str, node_type: str) -> None:
-    content = (
-        b'{"node_type": "%s", "attributes": {"a": %s, "units": "m"}, "consolidated_metadata": '
-        b'{"kind": "inline", "metadata": {}}}'
-    ) % (node_type.encode(), OVERLOOKED[kind])
-    document, problem = read_node({"zarr.json": content}, 3, "/a")
-    assert document is None
-    assert str(problem).startswith("/a/zarr.json is not valid JSON: ")
-    document, problem = read_node({"zarr.json": raw(content)}, 3, "/a")
-    assert document is None
-    assert str(problem).startswith("/a is not valid JSON: ")
-    attributes = b'{"a": %s}' % OVERLOOKED[kind]
-    found = {".zgroup": b'{"zarr_format": 2}', ".zattrs": attributes}
-    document, problem = read_node(found, 2, "/a")
-    assert document == {"zarr_format": 2, "node_type": "group", "attributes": {}}
-    assert str(problem).startswith("/a/.zattrs is not valid JSON: ")
-
-
-def test_what_only_looks_as_if_it_could_not_be_decoded() -> None:
-    attributes = {"number": 10**1000, "text": "9" * 5000, "letters": "\u00e9\ud800", "pi": 3.14}
-    content = json.dumps({"node_type": "group", "attributes": attributes}, ensure_ascii=False)
-    found = {"zarr.json": content.encode("utf-8", "surrogatepass")}
-    document, problem = read_node(found, 3, "/a")
-    assert document == {"node_type": "group", "attributes": attributes}
-    assert problem is None
-
-
-# Consolidated metadata.
-
-
-@pytest.mark.parametrize(
-    ("zarr_format", "found"),
-    [
-        (3, {}),
-        (3, {"zarr.json": {"node_type": "group"}}),
-        (3, {"zarr.json": {"node_type": "group", "consolidated_metadata": None}}),
-        (3, {"zarr.json": []}),
-        (3, {"zarr.json": ERROR}),
-        (3, {".zmetadata": {"metadata": {}}}),
-        (2, {}),
-        (2, {".zmetadata": None}),
-        (2, {"zarr.json": {"consolidated_metadata": {"metadata": {}}}}),
-    ],
-    ids=str,
-)
-@each_way
-def test_no_consolidated_metadata(zarr_format: ZarrFormat, found: Found, way: Way) -> None:
-    assert consolidated_nodes(given_as(way, found), zarr_format, "/") is None
-
-
-@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"a":' * 100_000, b"[" * 9**5 + b"]" * 9**5])
-def test_what_is_nested_too_deep_for_the_parser(content: bytes) -> None:
-    with pytest.raises(XGroupMetadataError, match=r"^/a/zarr\.json is not valid JSON: "):
-        Pool().value(content, "/a/zarr.json")
-
-
-def test_a_number_too_long_for_the_parser() -> None:
-    with pytest.raises(XGroupMetadataError, match=r"^/a is not valid JSON: Exceeds the limit"):
-        Pool().value(b"9" * 5000, "/a")
-
-
-@pytest.mark.parametrize("value", [{}, {"a": [1, None, True, "\u00e9"]}, [], "text", 5, None])
-def test_json_in_any_of_its_encodings(value: Any) -> None:
-    assert Pool().value(json.dumps(value, ensure_ascii=False).encode("utf-16"), "/a") == value
-
-
-@pytest.mark.parametrize("content", [b'"\\ud800"', b"1e400", b'["\\udc00", 1e999]', b"NaN"])
-def test_json_that_only_python_decodes(content: bytes) -> None:
-    """Msgspec, which decodes most texts, refuses it."""
-    with pytest.raises(msgspec.MsgspecError):
-        msgspec.json.decode(content)
-    assert repr(Pool().value(content, "/a/zarr.json")) == repr(json.loads(content))
 
 
 def mutable_parts(value: Any) -> list[Any]:
@@ -192,9 +107,10 @@ def mutable_parts(value: Any) -> list[Any]:
 
 
 @given(st.dictionaries(st.text(), json_values, max_size=4))
-@settings(deadline=None, derandomize=True, max_examples=50)
-def test_a_fresh_dict_is_equal_and_shares_nothing_mutable(value: dict[str, Any]) -> None:
-    members = undecoded(value)
+@settings(deadline=None, derandomize=True, max_examples=40)
+def test_json_is_decoded_and_a_fresh_copy_shares_nothing_mutable(value: dict[str, Any]) -> None:
+    assert Pool().value(json.dumps(value).encode(), "/a") == value
+    members = JsonObject({key: json.dumps(item).encode() for key, item in value.items()}, "/a")
     for _time in range(2):  # before its members were decoded, and after
         fresh, other = members.fresh(), members.fresh()
         assert fresh == other == value
@@ -203,3 +119,508 @@ def test_a_fresh_dict_is_equal_and_shares_nothing_mutable(value: dict[str, Any])
         # Members may share among themselves: what is the same text is decoded once.
         kept = {id(part) for value in members.values() for part in mutable_parts(value)}
         assert not kept & set(parts)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b'"\\ud800"', b"1e400", b'["\\udc00", 1e999]', b"NaN", b'{"a": NaN, "b": [-Infinity]}'),
+        *(json.dumps({"a": [1, None, "\u00e9"]}).encode(it) for it in ("utf-16", "utf-8-sig")),
+    ],
+)
+def test_json_that_only_python_decodes(content: bytes) -> None:
+    with pytest.raises(msgspec.MsgspecError):
+        msgspec.json.decode(content)
+    assert repr(Pool().value(content, "/a")) == repr(json.loads(content))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        *((it, "") for it in (b"", b"{", b"\x00", b"\xff", b"{'a': 1}", b"[1,]", b"1 2")),
+        *((it, "") for it in (b"[" * 100_000, b'{"a":' * 100_000, b"[" * 9**5 + b"]" * 9**5)),
+        (b"9" * 5000, "Exceeds the limit"),
+    ],
+    ids=lambda it: str(it)[:20],
+)
+def test_what_is_no_json(content: bytes, reason: str) -> None:
+    with pytest.raises(XGroupMetadataError, match=f"^/a is not valid JSON: {reason}") as caught:
+        Pool().value(content, "/a")
+    assert isinstance(caught.value.__cause__, ValueError | RecursionError)
+
+
+# Documents.
+
+
+@rows({"no text": b'"\xff"', "digits": b"9" * 5000, "depth": b"[" * 10**5 + b"]" * 10**5}, "wrong")
+@pytest.mark.parametrize("node_type", [b"array", b"group"])
+def test_attributes_that_only_lazy_decoders_accept_are_told_at_once(
+    wrong: bytes, node_type: bytes
+) -> None:
+    attributes = b'{"a": %s, "units": "m"}' % wrong
+    consolidated = b'{"kind": "inline", "metadata": {}}'
+    content = b'{"node_type": "%s", "attributes": %s, "consolidated_metadata": %s}'
+    content %= node_type, attributes, consolidated
+    for text, place in ((content, "/a/zarr.json"), (msgspec.Raw(content), "/a")):
+        document, problem = node_document({"zarr.json": text}, 3, "/a")
+        assert document is None
+        assert str(problem).startswith(f"{place} is not valid JSON: ")
+    found = {".zgroup": b'{"zarr_format": 2}', ".zattrs": attributes}
+    document, problem = node_document(found, 2, "/a")
+    assert dict(document or {}) == {"zarr_format": 2, "node_type": "group", "attributes": {}}
+    assert str(problem).startswith("/a/.zattrs is not valid JSON: ")
+
+
+def test_what_only_looks_as_if_it_could_not_be_decoded() -> None:
+    attributes = {"number": 10**1000, "text": "9" * 5000, "letters": "\u00e9\ud800", "pi": 3.14}
+    content = json.dumps({"node_type": "group", "attributes": attributes}, ensure_ascii=False)
+    found = {"zarr.json": content.encode("utf-8", "surrogatepass")}
+    nothing: Found = {"zarr.json": b'{"attributes": null}'}
+    for here, expected in ((found, attributes), (nothing, {})):
+        document, problem = node_document(here, 3, "/a")
+        assert dict(document or {}) == {"node_type": "group", "attributes": expected}
+        assert problem is None
+
+
+@pytest.mark.parametrize(
+    ("zarr_format", "found"),
+    [
+        (3, {}),
+        (3, {"zarr.json": b'{"node_type": "group"}'}),
+        (3, {"zarr.json": b'{"node_type": "group", "consolidated_metadata": null}'}),
+        (3, {"zarr.json": b"[]"}),
+        (3, {"zarr.json": XGroupStoreError("it cannot be read")}),
+        (3, {".zmetadata": b'{"metadata": {}}'}),
+        (2, {}),
+        (2, {"zarr.json": b'{"consolidated_metadata": {"metadata": {}}}'}),
+    ],
+    ids=str,
+)
+def test_no_consolidated_metadata(zarr_format: ZarrFormat, found: Found) -> None:
+    assert consolidated_nodes(found, zarr_format, "/") is None
+
+
+@each_format
+@pytest.mark.parametrize("written", [None, 7, "2"])
+@pytest.mark.parametrize("consolidated", [True, False])
+def test_an_array_that_does_not_say_its_format(
+    zarr_format: ZarrFormat, written: object, consolidated: bool
+) -> None:
+    array = stored([1.0, 2.0], "x")
+    contents = build({"": {}, "v": array, "w": array}, zarr_format, consolidated=consolidated)
+
+    def changed(document: dict[str, object]) -> dict[str, object]:
+        rest = {key: value for key, value in document.items() if key != "zarr_format"}
+        return rest if written is None else {**rest, "zarr_format": written}
+
+    store = edit(contents, "v/zarr.json" if zarr_format == 3 else "v/.zarray", changed)
+    reason = f"'zarr_format' must be {zarr_format}, got {written!r}"
+    check(store, f"w (x)\n! Metadata: /v: left out: {reason}")
+
+
+# Names.
+
+
+def test_how_stores_are_called(tmp_path: Path) -> None:
+    assert describe_store("s3://k:secret@bucket/a?secret") == "s3://bucket/a"
+    assert describe_store(tmp_path) == str(tmp_path)
+    assert describe_store("") == "."
+    local = LocalStore(tmp_path)
+    assert describe_store(local) == describe_store(StorePath(local, "a")) == f"file://{tmp_path}"
+    assert describe_store(5) == "int"
+
+
+def test_names_of_nodes_that_are_unusual() -> None:
+    names = ("é", "with space", "a.b", "-", "zarr", "zgroup", "c", "0", "%20", "#", "A")
+    members = {name: Group({"v": stored([1.0], "x")}, {"called": name}) for name in names}
+    kinds: tuple[tuple[ZarrFormat, bool], ...] = ((2, False), (3, False), (3, True))
+    for zarr_format, consolidated in kinds:
+        contents = build(Group(members), zarr_format, consolidated=consolidated)
+        compare(xr.open_groups, memory_store(contents))
+        for name in names:
+            dataset = opened(xr.open_dataset, memory_store(contents), group=name)
+            assert dataset.attrs == {"called": name}
+
+
+@each_format
+def test_names_that_zarr_takes_for_others_are_left_out(zarr_format: ZarrFormat) -> None:
+    group = Group({"a-b": stored([1.0], "x"), "v": stored([1.0], "x")})
+    contents = build(Group({"g": group}), zarr_format)
+    renamed = {key.replace("a-b", "a\\b"): value for key, value in contents.items()}
+    store: Any = memory_store(renamed)
+    groups, told = recorded(xr.open_groups, store, engine="xgroup")
+    assert_same(groups, oracle(xr.open_groups, store))
+    is_left_out = any("would take for other paths" in str(warning) for warning in told)
+    assert is_left_out == ("a\\b" not in groups["/g"].variables)
+    for name in (".", ".."):  # engine zarr opens nothing then
+        renamed = {key.replace("a-b", name): value for key, value in contents.items()}
+        assert set(opened(xr.open_groups, memory_store(renamed))["/g"].variables) == {"v"}
+
+
+def test_what_is_no_node_is_overlooked() -> None:
+    others = ("readme.txt", "a/folder/file", "a/.DS_Store", "nothing/here/zarr.txt")
+    check({**build(SMALL), **dict.fromkeys(others, b"hello")}, WHOLE, function=xr.open_datatree)
+
+
+@each_format
+@pytest.mark.parametrize("group", ["a\\b", "\\a\\b\\", "a\\/b"])
+def test_a_backslash_is_a_slash_as_zarr_has_it(zarr_format: ZarrFormat, group: str) -> None:
+    _library, found = Library.open(memory_store(build(SMALL, zarr_format)), {"group": group})
+    assert found == "a/b"
+
+
+def test_the_format_is_that_of_the_group_asked_for() -> None:
+    contents = {**build({"": {"a": 3}}), **below(build(SMALL, 2), "old")}
+    check(contents, WHOLE, function=xr.open_datatree, group="old")
+
+
+# Consolidated metadata.
+
+
+@each_format
+def test_consolidated_metadata_of_a_group_serve_it_and_what_is_below(
+    zarr_format: ZarrFormat,
+) -> None:
+    store = recording_store(build(SMALL, zarr_format, consolidated=["a"]))
+    library, _group = Library.open(store, {"group": "a"})
+    assert library.tree.stores[0].consolidated_at == "a"
+    store.listed.clear()
+    for consolidated in (None, True):
+        expected, options = "/:\nw (y)\n/b:", {"group": "a", "consolidated": consolidated}
+        check(store, expected, function=xr.open_datatree, **options)  # type: ignore[arg-type]
+    assert [prefix for prefix in store.listed if "b" in prefix] == []
+    # Of no use for the whole; and those of the root go first.
+    check(store, WHOLE, function=xr.open_datatree)
+    both = memory_store(build(SMALL, zarr_format, consolidated=["a", ""]))
+    library, _group = Library.open(both, {"group": "a"})
+    assert library.tree.stores[0].consolidated_at == ""
+
+
+@each_format
+def test_a_group_that_consolidated_metadata_does_not_have(zarr_format: ZarrFormat) -> None:
+    late = below(build(Group({"v": stored([1.0], "z")}), zarr_format), "late")
+    store = recording_store({**build(SMALL, zarr_format, consolidated=True), **late})
+    for consolidated in (None, True):
+        with pytest.raises(XGroupGroupError) as error:
+            xr.open_dataset(store, engine="xgroup", group="late", consolidated=consolidated)  # type: ignore[arg-type]
+        assert str(error.value) == (
+            "The consolidated metadata of recording store has no group '/late', though the store "
+            f"itself does: {REMEDY}"
+        )
+    check(store, "v (z)", group="late", consolidated=False)
+
+
+def test_a_store_that_supports_no_consolidated_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RecordingStore, "supports_consolidated_metadata", False, raising=False)
+    late = below(build(Group({"v": stored([1.0], "z")})), "late")
+    store = recording_store({**build(SMALL, consolidated=True), **late})
+    assert set(opened(xr.open_datatree, store).children) == {"a", "c", "late"}
+
+
+@each_format
+def test_what_is_only_in_consolidated_metadata_opens(zarr_format: ZarrFormat) -> None:
+    whole = build(SMALL, zarr_format, consolidated=True)
+    documents = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
+    for gone in ("a/", "v/"):
+        stale = {
+            key: it
+            for key, it in whole.items()
+            if not (key.startswith(gone) and key.endswith(documents))
+        }
+        assert len(stale) < len(whole)
+        assert_same(opened(xr.open_datatree, memory_store(stale)), opened_whole(zarr_format))
+    check(without(whole, "a/"), "w (y)", group="a")
+
+
+def opened_whole(zarr_format: ZarrFormat) -> xr.DataTree:
+    tree: xr.DataTree = opened(xr.open_datatree, memory_store(build(SMALL, zarr_format)))
+    return tree
+
+
+@each_format
+def test_groups_that_consolidated_metadata_leaves_out_are_seen_by_what_is_in_them(
+    zarr_format: ZarrFormat,
+) -> None:
+    contents = consolidate(build(SMALL, zarr_format), zarr_format=zarr_format)
+    key = "zarr.json" if zarr_format == 3 else ".zmetadata"
+    document = json.loads(contents[key])
+    holder = document["consolidated_metadata"] if zarr_format == 3 else document
+    for path in ("a", "a/.zgroup", "a/.zattrs"):
+        holder["metadata"].pop(path, None)
+    store = without({**contents, key: to_json(document)}, "a/zarr.json", "a/.z")
+    tree = check(store, WHOLE, function=xr.open_datatree)
+    assert (tree["a"].attrs, tree["a/b"].attrs) == ({}, {"level": 2})
+    check(store, "w (y)", group="a")
+
+
+@pytest.mark.parametrize("key", ["/a", "a/", "a//"])
+def test_a_consolidated_path_that_is_written_in_two_ways(key: str) -> None:
+    contents = build(SMALL, consolidated=True)
+    root = json.loads(contents["zarr.json"])
+    nodes = root["consolidated_metadata"]["metadata"]
+    nodes[key] = {**nodes["a"], "attributes": {"other": True}}
+    tree, told = opened_with_warnings(
+        xr.open_groups, memory_store({**contents, "zarr.json": to_json(root)})
+    )
+    assert set(tree) == {"/", "/a", "/c", "/a/b"}
+    assert tree["/a"].attrs == {"level": 1}
+    assert [f"which were left out: {key!r}" in str(it) for it in told] == [True]
+
+
+@rows(
+    {
+        "a list": ([], "/: '{key}' must be a JSON object, got list"),
+        "a number": (5, "/: '{key}' must be a JSON object, got int"),
+        "nothing": ({"kind": "inline"}, "The consolidated metadata of / has no 'metadata'"),
+        "a list of nodes": ({"metadata": []}, "/: 'metadata' must be a JSON object, got list"),
+        "a kind to come": (
+            {"kind": "elsewhere", "metadata": {}},
+            "'consolidated_metadata' of / is of the unknown kind 'elsewhere'",
+        ),
+        "an array of a group": (
+            {"metadata": {"a": {"zarr_format": 3, "node_type": "array", "shape": []}}},
+            "its consolidated metadata make an array of the group '/a'",
+        ),
+    },
+    "consolidated, reason",
+)
+@each_format
+def test_consolidated_metadata_that_are_wrong_are_told_and_not_used(
+    zarr_format: ZarrFormat, consolidated: Any, reason: str
+) -> None:
+    contents, group, expected = build(SMALL, zarr_format), None, WHOLE
+    if "array of" in reason:
+        group, expected = "a", "/:\nw (y)\n/b:"
+    if zarr_format == 3:
+        contents = edit(contents, "zarr.json", update(consolidated_metadata=consolidated))
+    elif "unknown kind" in reason:
+        return  # zarr writes no kind there
+    else:
+        if group:
+            documents = build({"": {}, "a": stored([1.0], "x")}, 2)
+            consolidated = {"metadata": {"a/.zarray": json.loads(documents["a/.zarray"])}}
+        contents = {**contents, ".zmetadata": to_json(consolidated)}
+    reason = reason.format(key="consolidated_metadata" if zarr_format == 3 else ".zmetadata")
+    store = recording_store(contents)
+    warning = f"! Metadata: recording store is read node by node: {reason}"
+    options: dict[str, Any] = {"function": xr.open_datatree, "group": group}
+    check(store, f"{expected.strip()}\n{warning}", **options)
+    check(store, expected, consolidated=False, **options)
+    with pytest.raises(XGroupMetadataError) as error:
+        opened(xr.open_datatree, store, group=group, consolidated=True)
+    assert str(error.value) == f"recording store: {reason}; {REMEDY}"
+
+
+def test_v2_consolidated_metadata_that_cannot_be_read() -> None:
+    """As where a missing key is forbidden and not missing."""
+    store = recording_store(build(SMALL, 2))
+    store.failing[".zmetadata"] = PermissionError("no")
+    check(store, WHOLE, function=xr.open_datatree)
+    with pytest.raises(XGroupStoreError) as error:
+        opened(xr.open_datatree, store, consolidated=True)
+    text = "/.zmetadata cannot be read: no permission (PermissionError: no)"
+    assert str(error.value) == f"recording store: {text}; open it with consolidated=False"
+
+
+@each_format
+def test_a_broken_node_within_consolidated_metadata(zarr_format: ZarrFormat) -> None:
+    key = "zarr.json" if zarr_format == 3 else ".zgroup"
+    broken = edit(build(SMALL, zarr_format), f"a/{key}", lambda _: "broken")
+    store = consolidate(broken, zarr_format=zarr_format)
+    told = f"! Metadata: /a: left out: '{key}' must be a JSON object, got str"
+    check(store, f"/:\nv (x) | units=m\n/c:\n{told}", function=xr.open_datatree)
+    with pytest.raises(XGroupMetadataError, match="/a"):
+        xr.open_dataset(memory_store(store), engine="xgroup", group="a")  # type: ignore[arg-type]
+
+
+def empty_tree() -> Tree:
+    tree = Tree()
+    tree.stores.append(KnownStore("store", 3))
+    return tree
+
+
+def at(path: str) -> Node:
+    return Node(0, path)
+
+
+def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() -> None:
+    document = {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}'}
+    tree = empty_tree()
+    deep = {f"{number}/" + "/".join("a" * 99): document for number in range(200)}
+    left_out = tree.learn_consolidated(at(""), deep)
+    assert 0 < len(left_out) < len(deep)
+    assert len([*tree.subtree(at(""))]) < 10 * len(deep)
+    few = {f"{number}/a/b/c": document for number in range(200)}
+    assert empty_tree().learn_consolidated(at(""), few) == []
+
+
+def test_paths_of_any_length_are_looked_up_as_far_as_anything_is_known_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    joined: list[str] = []
+
+    def join(*parts: str) -> str:
+        joined.append(join_path(*parts))
+        return joined[-1]
+
+    for module in (paths, node_module):
+        monkeypatch.setattr(module, "join_path", join)
+    path = "/".join("a" * 1000)
+    known = empty_tree()
+    known.learn_listing(at("a/a"), {"a"})
+    assert not known.is_known(at(path))
+    known.learn_consolidated(at("a"), {"a": {"zarr.json": b'{"node_type": "group"}'}})
+    assert known.may_be_newer(at(path))
+    assert len(joined) < 20
+
+
+# Listings.
+
+
+class Blind(RecordingStore):
+    """A store in which the listing of one group shows nothing."""
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        if prefix.strip("/") != "a":
+            async for name in super().list_dir(prefix):
+                yield name
+
+
+@each_format
+@pytest.mark.parametrize(
+    "error",
+    [NotImplementedError(), PermissionError("https://u:secret@h/ no"), OSError("no"), None],
+    ids=repr,
+)
+def test_a_group_whose_listing_fails_or_shows_nothing(
+    zarr_format: ZarrFormat, error: Exception | None
+) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    if error is None:
+        store = Blind(memory_store(build(SMALL, zarr_format)))
+    else:
+        store.unlistable["a"] = error
+    told = f"! Metadata: /a was opened without members: {UNLISTED}"
+    tree = check(store, f"/:\nv (x) | units=m\n/a:\n/c:\n{told}", function=xr.open_datatree)
+    assert tree["a"].attrs == {"level": 1}
+    for function in FUNCTIONS:
+        with pytest.raises(XGroupStoreError) as raised:
+            function(store, engine="xgroup", group="a")
+        assert str(raised.value) == UNLISTED
+        if error is not None:
+            causes = [str(raised.value.__cause__), str(raised.value.__cause__.__cause__)]  # type: ignore[union-attr]
+            assert all("secret" not in cause for cause in causes)
+            assert causes[1] == str(error).replace("u:secret@", "")
+
+
+@each_format
+def test_folders_without_documents_are_no_groups(zarr_format: ZarrFormat) -> None:
+    store: Any = memory_store(without(build(SMALL, zarr_format), "a/zarr.json", "a/.z"))
+    tree = check(store, "/:\nv (x) | units=m\n/c:", function=xr.open_datatree)
+    assert [it.path for it in tree.subtree] == [
+        it.path for it in oracle(xr.open_datatree, store).subtree
+    ]
+    with pytest.raises(XGroupGroupError):
+        xr.open_dataset(store, engine="xgroup", group="a")
+    assert opened(xr.open_dataset, store, group="a/b").attrs == {"level": 2}
+
+
+# Reading.
+
+
+@each_format
+def test_a_store_that_forbids_all_it_does_not_have(zarr_format: ZarrFormat) -> None:
+    contents = build(SMALL, zarr_format, consolidated=True)
+    store = recording_store(contents)
+    store.unlistable["*"] = PermissionError("AccessDenied")
+    for path in ("", "a/", "a/b/"):
+        for key in KEYS:
+            if path + key not in contents:
+                store.failing[path + key] = PermissionError("AccessDenied")
+    check(store, WHOLE, function=xr.open_datatree)
+    check(store, "w (y)", group="a")
+
+
+@each_format
+def test_a_root_that_cannot_be_read_does_not_hide_a_group(zarr_format: ZarrFormat) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    store.failing = dict.fromkeys(KEYS, PermissionError("no"))
+    check(store, "w (y)", group="a")
+
+
+@each_format
+@pytest.mark.parametrize("group", ["", "a"])
+def test_a_group_that_cannot_be_read(zarr_format: ZarrFormat, group: str) -> None:
+    store = recording_store(build(SMALL, zarr_format))
+    cause = PermissionError("https://user:secret@host/zarr.json?secret")
+    for key in ("zarr.json", ".zgroup"):
+        store.failing[f"{group}/{key}".strip("/")] = cause
+    text = (
+        r"recording store: .*/(zarr\.json|\.zgroup) cannot be read: no permission "
+        r"\(PermissionError: https://host/zarr\.json\)"
+    )
+    with pytest.raises(XGroupStoreError, match=text) as error:
+        Library.open(store, {"group": group})
+    assert not isinstance(error.value, XGroupStoreNotFoundError)
+    chain: BaseException | None = error.value
+    while chain is not None and chain is not cause:
+        assert "secret" not in str(chain)
+        chain = chain.__cause__
+    assert chain is cause
+
+
+def test_an_unreadable_key_does_not_turn_a_missing_group_into_something_else() -> None:
+    store = recording_store(build(SMALL))
+    store.failing[".zgroup"] = PermissionError("no")
+    with pytest.raises(XGroupGroupError, match="There is no group '/nope' in recording store"):
+        Library.open(store, {"group": "nope"})
+
+
+@pytest.mark.parametrize("group", [None, "a"])
+def test_attributes_of_a_v2_node_that_cannot_be_read(group: str | None) -> None:
+    store = recording_store(build(SMALL, 2))
+    store.failing["a/.zattrs"] = PermissionError("no")
+    reason = "/a/.zattrs cannot be read: no permission (PermissionError: no)"
+    told = f"! Metadata: /a was opened without attributes: /a#/attributes: {reason}"
+    expected = WHOLE if group is None else "/:\nw (y)\n/b:"
+    tree = check(store, f"{expected.strip()}\n{told}", function=xr.open_datatree, group=group)
+    assert tree["a" if group is None else "/"].attrs == {}
+
+
+def test_what_an_interpretation_lacks_is_read_once_and_then_known() -> None:
+    store = recording_store(build(SMALL))
+    library, _group = Library.open(store, {})
+
+    def question() -> list[bool]:
+        found = [library.tree.document(at(path)) for path in ("v", "nope", "a")]
+        if found[0] is None:
+            raise KeyError  # for lack of documents: it does not count
+        return [document is not None for document in found]
+
+    for _time in range(2):
+        assert library.ask(question) == [True, False, True]
+        assert library.ask(lambda: library.tree.groups(at("a"))) == ["b"]
+        assert len(set(store.gets)) == len(store.gets)
+
+
+def test_what_was_interrupted_can_be_asked_for_again_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library, _group = Library.open(recording_store(build(SMALL)), {})
+
+    def asked() -> bool:
+        return library.ask(lambda: library.tree.document(at("v")) is not None)
+
+    def interrupted(coroutine: Any) -> None:
+        coroutine.close()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("zarr_xgroup.storage.library.wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            asked()
+    with monkeypatch.context() as patch:
+        patch.setattr(Tree, "learn_node", lambda *_args: None)
+        with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: "):
+            asked()
+    assert asked()

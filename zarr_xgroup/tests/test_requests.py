@@ -1,0 +1,659 @@
+"""How many requests opening takes, and how many of them wait for one another.
+
+What takes time over a network is waiting: rounds, the longest chain of requests each of which
+was made when the one before it had been answered.
+"""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple
+
+import fsspec
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+from fsspec.asyn import AsyncFileSystem
+from zarr.abc.store import Store
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import StorePath, WrapperStore
+
+from zarr_xgroup import XGroupStoreError
+from zarr_xgroup.storage.opening import open_store
+from zarr_xgroup.storage.reading import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
+from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
+    OPENS_GROUPS,
+    Array,
+    Contents,
+    Group,
+    Nodes,
+    Open,
+    ZarrFormat,
+    below,
+    build,
+    compare,
+    coordinate,
+    declaring,
+    memory_store,
+    opened,
+    opened_with_warnings,
+    oracle,
+    stored,
+)
+from zarr_xgroup.tests.servers import (
+    DelayingStore,
+    FileServer,
+    Request,
+    RequestLog,
+    Response,
+    serve_http,
+)
+from zarr_xgroup.variables.lazy import LazyArray, ends_fetched, lazy_variable
+
+#: Seconds that a request takes: enough that those made at once overlap on a busy machine.
+DELAY = 0.01
+TREES: tuple[Open, ...] = (xr.open_groups, xr.open_datatree)
+FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, *TREES)
+
+each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+each_format = pytest.mark.parametrize("zarr_format", [2, 3])
+each_way = pytest.mark.parametrize("consolidated", [False, True], ids=["single", "consolidated"])
+
+TIMES = {"units": "days since 2000-01-01"}
+HOURS = {"units": "hours since 1999-12-31T12:00:00", "calendar": "standard"}
+PACKED = {"scale_factor": 0.5, "add_offset": 1.0}
+
+
+def axis_of(name: str, values: Any) -> dict[str, Any]:
+    """Return the attributes of an array with one axis."""
+    axes = {name: {"coordinates": [{"values": values}]}}
+    return declaring("cs", cs={"crs": [{"axes": axes}]})
+
+
+def external(name: str, node: str, **uri: str) -> dict[str, Any]:
+    """Return the attributes of an array one axis of which is stored elsewhere."""
+    return axis_of(name, {"external": {"node": node, **uri}})
+
+
+def times(name: str = "time", *, size: int = 4, chunks: int = 4, **attributes: Any) -> Array:
+    values = np.arange(size) + 1  # zarr leaves chunks of zeros out
+    return Array(values, (name,), {**TIMES, **attributes}, chunks=(chunks,))
+
+
+_CONTENTS: dict[tuple[int, ZarrFormat, bool], tuple[Any, Contents]] = {}
+
+
+def delaying(
+    root: Group | Nodes, zarr_format: ZarrFormat = 3, *, consolidated: bool = True
+) -> DelayingStore:
+    """Return a store that delays requests, whose contents are built once."""
+    key = (id(root), zarr_format, consolidated)
+    if key not in _CONTENTS:
+        _CONTENTS[key] = (root, build(root, zarr_format, consolidated=consolidated))
+    return DelayingStore(memory_store(_CONTENTS[key][1]), DELAY)
+
+
+def test_rounds_are_requests_that_wait_for_one_another() -> None:
+    store = DelayingStore(memory_store(dict.fromkeys("abcd", b"")), 0.02)
+    prototype = default_buffer_prototype()
+
+    async def read() -> None:
+        await asyncio.gather(*(store.get(key, prototype) for key in "abcd"))
+        assert (store.rounds, store.log.most_in_flight) == (1, 4)
+        assert sorted([key async for key in store.list_dir("")]) == ["a", "b", "c", "d"]
+        await store.get_partial_values(prototype, [("a", None), ("b", None)])
+        assert store.rounds == 3
+        quick = DelayingStore(memory_store({}), 0.001)
+        quick.log = store.log
+
+        async def chain() -> None:
+            await quick.exists("a")
+            await quick.exists("b")
+
+        # A long request beside two short ones is two rounds, as these are.
+        await asyncio.gather(store.exists("slow"), chain())
+
+    start = time.monotonic()
+    sync(read())
+    assert time.monotonic() - start >= 0.08
+    assert store.rounds == 5
+    assert store.counts == {"chunk": 6, "list_dir": 1, "exists": 3}
+    store.log.clear()
+    assert (store.requests, store.rounds) == ([], 0)
+
+
+# Exactly what is asked for. These are no aims: fewer is better, more has to be explained.
+
+#: A group of arrays over three dimensions, with its coordinates.
+ONE = Group(
+    {
+        "time": times(chunks=2),
+        "y": coordinate("y", [1.0, 2.0], units="m"),
+        "x": coordinate("x", [1.0, 2.0, 3.0], units="m"),
+        "scanned": times(chunks=1),
+        "t0": stored(np.ones((4, 2, 3)), "time y x"),
+        "t1": stored(np.ones((4, 2, 3)), "time y x"),
+    }
+)
+#: A group whose axes are in other groups, which refer to nothing further.
+REFERRING: Nodes = {
+    "": {},
+    "data": {},
+    "data/v": stored([1.0, 2.0], "level", **external("level", "/axes/level")),
+    "data/w": stored([1.0, 2.0], "height", **external("height", "../axes/deep/height")),
+    "axes": {},
+    "axes/level": coordinate("level", [1.0, 2.0]),
+    "axes/deep": {},
+    "axes/deep/height": coordinate("height", [1.0, 2.0]),
+}
+#: Fifty groups that share a time, and have coordinates of their own.
+MANY = Group(
+    {
+        "time": times(chunks=2),
+        **{
+            f"g{number:02}": Group(
+                {
+                    "v": stored(np.ones((4, 2)), "time x", **external("time", "/time")),
+                    "x": coordinate("x", [number + 1.0, number + 2.0]),
+                    "scanned": times(),
+                }
+            )
+            for number in range(50)
+        },
+    }
+)
+#: Nothing is stored of its coordinates.
+COMPUTED: Nodes = {"": {}, "v": stored(np.ones(3), "x", **axis_of("x", {"regular": [1.0, 0.5]}))}
+
+
+def deep(width: int) -> Group:
+    """Return a tree of depth 2: groups in groups, and arrays in all of them."""
+    arrays = {"v": stored([1.0, 2.0], "x"), "x": coordinate("x", [1.0, 2.0])}
+    inner = {f"h{number}": Group(arrays) for number in range(width)}
+    return Group(
+        {**arrays, **{f"g{number}": Group({**arrays, **inner}) for number in range(width)}}
+    )
+
+
+LARGE_TREE = deep(6)
+#: Levels in groups, each derived from the one before, and a group beside them.
+LEVELS = {str(n): Group({"v": stored(np.ones((2, 2)), "y x")}) for n in range(4)}
+LAYOUT: list[Any] = [{"asset": "0", "spatial:transform": [1, 0, 0, 0, -1, 0]}] + [
+    {"asset": f"{n + 1}", "derived_from": f"{n}", "transform": {"scale": [2, 2]}} for n in range(3)
+]
+PYRAMID = Group(
+    {
+        "images": Group(
+            {**LEVELS, "masks": Group(LEVELS)},
+            declaring(
+                *("spatial", "proj", "multiscales"),
+                multiscales={"layout": LAYOUT},
+                **{"spatial:dimensions": ["y", "x"], "proj:code": "EPSG:32632"},
+            ),
+        )
+    }
+)
+FAR: Nodes = {path: {} for path in ("", "a", "a/b")} | {"a/b/c": deep(1)}
+
+#: How many keys may hold the document of the root, or consolidated metadata.
+ENDS = 4
+LEVEL: dict[str, Any] = {"group": "images", "resolution": 2}
+#: By what is opened: the function, the store, whether it is consolidated, and options; how many rounds,
+#: documents, listings and chunks that takes in format 3, and in format 2.
+# fmt: off
+ASKED: dict[str, tuple[Open, Any, bool, dict[str, Any], tuple[int, ...], tuple[int, ...]]] = {
+    "a group": (xr.open_dataset, ONE, True, {}, (2, ENDS, 1, 6), (2, ENDS, 1, 6)),
+    "a group, not consolidated": (xr.open_dataset, ONE, False, {}, (3, ENDS + 6, 1, 6), (3, 22, 1, 6)),
+    "nothing is stored of coordinates": (xr.open_dataset, COMPUTED, True, {}, (1, ENDS, 1, 0), (1, ENDS, 1, 0)),
+    "references": (xr.open_dataset, REFERRING, False, {"group": "data"}, (4, 12, 1, 2), (4, 20, 1, 2)),
+    # The time that all share in two chunks; of each group its x, and all of its times.
+    # These are more than fit into one round, and so are the documents in fifty groups.
+    "fifty groups": (xr.open_datatree, MANY, True, {}, (3, ENDS, 1, 102), (3, ENDS, 1, 102)),
+    "fifty groups, as a dict": (xr.open_groups, MANY, True, {}, (3, ENDS, 1, 102), (3, ENDS, 1, 102)),
+    "fifty groups, without indexes": (xr.open_datatree, MANY, True, {"create_default_indexes": False}, (2, ENDS, 1, 52), (2, ENDS, 1, 52)),
+    "fifty groups, not consolidated": (xr.open_datatree, MANY, False, {}, (7, ENDS + 201, 51, 102), (9, 456, 51, 102)),
+    "one of fifty groups": (xr.open_dataset, MANY, True, {"group": "g07"}, (2, 8, 1, 4), (2, 8, 1, 4)),
+    "groups in groups": (xr.open_datatree, LARGE_TREE, False, {}, (7, ENDS + 128, 43, 43), (8, 302, 43, 43)),
+    "a group far below the root": (xr.open_dataset, FAR, False, {"group": "a/b/c"}, (3, 13, 1, 1), (3, 23, 1, 1)),
+    "a level for a resolution": (xr.open_dataset, PYRAMID, True, LEVEL, (1, 8, 1, 0), (1, 8, 1, 0)),
+    # The groups of levels are listed; what is beside them is not.
+    "a level, not consolidated": (xr.open_dataset, PYRAMID, False, LEVEL, (4, 17, 5, 0), (4, 35, 5, 0)),
+    "a level, in a tree": (xr.open_datatree, PYRAMID, True, {"resolution": 2}, (1, ENDS, 1, 0), (1, ENDS, 1, 0)),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("about", ASKED)
+@each_format
+def test_what_is_asked_for(about: str, zarr_format: ZarrFormat) -> None:
+    function, root, consolidated, options, v3, v2 = ASKED[about]
+    if "create_default_indexes" in options and not HAS_INDEX_OPTION:
+        pytest.skip("this xarray always builds indexes of dimension coordinates")
+    store = delaying(root, zarr_format, consolidated=consolidated)
+    opened(function, store, **options)
+    asked = (store.rounds, *(store.counts.get(it, 0) for it in ("document", "list_dir", "chunk")))
+    assert asked == (v3 if zarr_format == 3 else v2)
+    assert set(Counter(store.requests).values()) == {1}
+    # Of one array zarr reads two chunks.
+    assert store.log.most_in_flight <= MANY_REQUESTS + 1
+
+
+def test_times_that_are_not_to_be_decoded_are_not_read() -> None:
+    names = ("started", "ended")
+    store = delaying({"": {}, **{name: times("x", chunks=2) for name in names}})
+    dataset = opened(xr.open_dataset, store, decode_times={"started": False, "ended": True})
+    assert set(store.chunks) == {"ended/c/0", "ended/c/1"}
+    assert [dataset[name].dtype.kind for name in names] == ["i", "M"]
+
+
+def test_the_index_of_a_shard_is_read_before_a_part_of_it() -> None:
+    inner = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    configuration = {
+        "chunk_shape": [2],
+        "codecs": inner,
+        "index_codecs": [*inner, {"name": "crc32c"}],
+        "index_location": "end",
+    }
+    sharded = {"codecs": [{"name": "sharding_indexed", "configuration": configuration}]}
+    array = Array(np.arange(8) + 1, ("time",), TIMES, chunks=(4,), v3=sharded)
+    store = delaying(Group({"time": array, "scanned": array}))
+    dataset = opened(xr.open_dataset, store)
+    assert store.rounds <= 3
+    xr.testing.assert_identical(dataset, oracle(xr.open_dataset, store))
+
+
+@pytest.mark.parametrize("function", TREES)
+def test_no_array_of_format_2_is_asked_whether_it_is_a_group(function: Open) -> None:
+    plain = build(deep(2), 2)
+    folder = {"g0/folder/notes.txt": b"mine", "g0/folder/inside/more.txt": b"mine"}
+    store = DelayingStore(memory_store({**plain, **folder}), DELAY)
+    opened(function, store)
+    asked_for = Counter(key for operation, key in store.requests if operation == "get")
+    assert set(asked_for.values()) == {1}
+    groups = {key.removesuffix(".zgroup") for key in plain if key.endswith(".zgroup")}
+    ends = {key.removesuffix(".zgroup") for key in asked_for if key.endswith(".zgroup")}
+    assert ends == {*groups, "g0/folder/"}
+    # A folder is no group: nothing in it is looked at.
+    assert not any(key.startswith("g0/folder/inside") for key in asked_for)
+
+
+def test_nothing_is_asked_for_that_a_listing_denies() -> None:
+    member = {
+        "v": stored([1.0, 2.0], "x", **external("x", "nowhere")),
+        "w": stored([1.0, 2.0], "z", **external("z", "/absent/below/it")),
+    }
+    root = Group({f"g{number}": Group(member) for number in range(3)})
+    store = delaying(root, consolidated=False)
+    _tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert len(told) >= 2
+    nodes = {"", *root.members, *(f"{group}/{name}" for group in root.members for name in member)}
+    keys = {key.rpartition("/")[0] for operation, key in store.requests if operation == "get"}
+    assert keys == nodes
+
+
+def test_what_has_no_document_may_hold_nodes() -> None:
+    """A listing shows a folder: what is in it was not denied."""
+    documents = build({"": {}, "v": stored([1.0, 2.0], "x", **external("x", "/folder/x"))})
+    inside = build({"folder/x": coordinate("x", [5.0, 6.0])})
+    dataset = opened(xr.open_dataset, memory_store({**documents, **inside}))
+    assert dataset["x"].values.tolist() == [5.0, 6.0]
+
+
+# Foreign stores.
+
+FOREIGN: Nodes = {
+    "": {},
+    "level": times("level", size=3, chunks=1, units="m"),
+    "deep": {},
+    "deep/scanned": times("level", size=3, chunks=1),
+}
+
+
+@contextmanager
+def foreign_stores(
+    monkeypatch: pytest.MonkeyPatch, near: DelayingStore, *, consolidated: bool
+) -> Iterator[dict[str, DelayingStore]]:
+    """Let each URI lead to a delaying store, whose rounds count with those of another."""
+    stores: dict[str, DelayingStore] = {}
+    delaying(FOREIGN, consolidated=consolidated)  # zarr cannot build it where stores are opened
+
+    async def opened_store(store_like: Any, options: dict[str, Any] | None) -> StorePath:
+        if isinstance(store_like, str) and store_like.startswith("http"):
+            assert store_like not in stores  # each is opened once
+            stores[store_like] = delaying(FOREIGN, consolidated=consolidated)
+            stores[store_like].log = near.log
+            return StorePath(stores[store_like], "")
+        return await open_store(store_like, options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("zarr_xgroup.storage.library.open_store", opened_store)
+        yield stores
+
+
+def referring_to(count: int, groups: int = 1) -> Group:
+    """Return groups whose arrays refer to some stores, each to all of them."""
+
+    def array(number: int) -> Array:
+        uri = f"http://host-{number}/store"
+        scanned = {"scanned": {"uri": uri, "node": "/deep/scanned"}}
+        level = external(f"level_{number}", "/level", uri=uri)
+        return stored([1.0, 2.0, 3.0], f"level_{number}", **level, **scanned)
+
+    arrays = {f"v{number}": array(number) for number in range(count)}
+    below = {f"g{number}": Group(arrays) for number in range(groups)}
+    return Group({**arrays, **below, "x": coordinate("x", [1.0, 2.0])})
+
+
+@each_function
+@pytest.mark.parametrize(
+    ("count", "groups", "consolidated"),
+    [(1, 1, False), (20, 1, True), (20, 1, False), (1, 50, True)],
+)
+def test_foreign_stores_are_read_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, function: Open, count: int, groups: int, consolidated: bool
+) -> None:
+    alone, near = delaying(referring_to(0)), delaying(referring_to(count, groups))
+    opened(function, alone)
+    with foreign_stores(monkeypatch, near, consolidated=consolidated) as stores:
+        result = opened(function, near)
+    assert len(stores) == count
+    assert near.rounds <= alone.rounds + 2
+    found = result["/"] if isinstance(result, dict) else result
+    assert found["level_0"].values.tolist() == [1, 2, 3]
+    # One store asks for three chunks of its levels, and for the first and the last time.
+    assert max(near.chunks.values()) <= count
+
+
+# Addresses: the root of a store is asked for along with the group that is named.
+
+
+class LoggedFileSystem(AsyncFileSystem):  # type: ignore[misc]
+    """Buckets in memory that take down what is asked of them, and how often that had to wait."""
+
+    protocol = "logged"
+    cachable = False
+    async_impl = True
+    contents: ClassVar[Contents] = {}
+    log: ClassVar[RequestLog] = RequestLog()
+
+    async def _cat_file(
+        self, path: str, start: int | None = None, end: int | None = None, **options: Any
+    ) -> bytes:
+        with self.log.request("get", path):
+            await self.log.wait(DELAY)
+            if path not in self.contents:
+                raise FileNotFoundError(path)
+            return self.contents[path][start:end]
+
+    async def _ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        path = path.rstrip("/")
+        with self.log.request("list", path):
+            await self.log.wait(DELAY)
+            below = (key for key in self.contents if key.startswith(f"{path}/"))
+            names = {f"{path}/{key[len(path) + 1 :].partition('/')[0]}" for key in below}
+            return [{"name": name, "type": "file"} for name in names] if detail else list(names)
+
+
+@each_way
+@each_format
+@pytest.mark.parametrize("group", ["", "g", "g/deep/down"])
+def test_the_root_is_asked_for_along_with_the_first_documents(
+    group: str, zarr_format: ZarrFormat, consolidated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec.register_implementation("logged", LoggedFileSystem, clobber=True)
+    member = Group({"v": stored(np.ones(2), "x"), "w": stored(np.ones(2), "x")})
+    nodes = dict.fromkeys(("", "g", "g/deep", "g/deep/down"), member)
+    contents = build(nodes, zarr_format, consolidated=[group] if consolidated else False)
+    place = "bucket/which/is/on/its/own/p.zarr"
+    monkeypatch.setattr(LoggedFileSystem, "contents", below(contents, place))
+    LoggedFileSystem.log.clear()
+    opened(xr.open_dataset, f"logged://{place}/{group}")
+    asked = [key for _operation, key in LoggedFileSystem.log.requests]
+    assert len(asked) == len(set(asked))
+    # Groups between an address and its root are read when the root is known to be one.
+    is_one_round = consolidated and group.count("/") == 0
+    assert LoggedFileSystem.log.rounds == (1 if is_one_round else 2)
+    assert all(key.startswith(place) for key in asked)
+    assert {f"{place}/{key}" for key in ("zarr.json", ".zgroup", ".zattrs")} <= {*asked}
+    assert group == "" or f"{place}/.zmetadata" not in asked
+
+
+@pytest.mark.server
+@each_way
+@each_format
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
+@pytest.mark.parametrize("place", ["deep/in/a/folder", "a.zarr/p.zarr"])
+def test_a_web_server_is_asked_for_no_more_than_by_engine_zarr(
+    place: str, function: Open, zarr_format: ZarrFormat, consolidated: bool
+) -> None:
+    members = {name: stored(np.ones(2), "x") for name in ("u", "v")}
+    root = Group({**members, "x": coordinate("x", [1.0, 2.0]), "g": Group(members)})
+    contents = below(build(root, zarr_format, consolidated=consolidated), place)
+    with serve_http(contents, listing=True) as server:
+        oracle(function, f"{server.url}/{place}")
+        theirs = Counter(server.paths())
+        server.requests.clear()
+        opened(function, f"{server.url}/{place}")
+        ours = Counter(server.paths())
+    assert ours <= theirs
+    if consolidated and OPENS_GROUPS:  # else engine zarr opens group by group
+        assert ours == theirs
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(("address", "count"), [("p/grid", 4), ("p.zarr", 4), ("p.zarr/grid", 7)])
+def test_how_many_requests_a_web_server_gets(
+    address: str, count: int, http_server: FileServer
+) -> None:
+    """Four for an address, and three for the root that it leads into."""
+    nodes: Nodes = {"": {}, "grid": {}, "grid/v": stored(np.ones(2), "x")}
+    contents = build(nodes, consolidated=["", "grid"])
+    http_server.contents = below(contents, address.partition("/")[0])
+    opened(xr.open_dataset, f"{http_server.url}/{address}")
+    assert len([path for path in http_server.paths() if "/c/" not in path]) == count
+
+
+# How many requests are in flight: what the client of a store, and its server, allow.
+
+
+class Server(NamedTuple):
+    """Aiohttp's key of connections."""
+
+    host: str
+    port: int
+
+
+def aiohttp_client(kept: int = 1, **limits: int) -> Any:
+    """Return what shows a connector as fsspec's filesystem for HTTP does."""
+    connections = {Server("host", 80): [0] * kept, Server("another", 80): [0]}
+    connector = SimpleNamespace(_conns=connections, **limits)
+    return SimpleNamespace(_session=SimpleNamespace(connector=connector))
+
+
+@pytest.mark.parametrize(
+    ("client", "expected"),
+    [
+        (SimpleNamespace(), MANY_REQUESTS),
+        (SimpleNamespace(_session=None), 100),
+        (SimpleNamespace(_session=object()), 100),
+        (aiohttp_client(limit=100), 100),
+        (aiohttp_client(limit=7), 7),
+        (aiohttp_client(limit=0, limit_per_host=0), 100),
+        (aiohttp_client(limit=50, limit_per_host=8), 8),
+        (aiohttp_client(limit=500), 100),
+        (aiohttp_client(kept=0, limit=100), FEW_CONNECTIONS),
+        (aiohttp_client(kept=0, limit=2), 2),
+        (SimpleNamespace(config_kwargs={"max_pool_connections": 30}), 30),
+        (SimpleNamespace(config_kwargs={}), 100),
+        (SimpleNamespace(config_kwargs=None), 100),
+    ],
+)
+def test_the_client_of_a_store_limits_requests(client: Any, expected: int) -> None:
+    class Holder(WrapperStore[Store]):
+        def __init__(self, inner: Any) -> None:
+            self._store = inner
+
+    store: Any = SimpleNamespace(fs=client, path="http://user@host/s.zarr")
+    assert request_limit(store)._value == request_limit(Holder(Holder(store)))._value == expected
+
+
+@pytest.mark.parametrize(("setting", "expected"), [(10, 100), (250, 250), (None, 100)])
+def test_a_higher_setting_of_zarr_allows_more_requests(setting: int | None, expected: int) -> None:
+    with zarr.config.set({"async.concurrency": setting}):
+        assert request_limit(memory_store({}))._value == expected
+
+
+class CountingServer(FileServer):
+    """Counts how many requests it has at once, and may end each connection after one answer.
+
+    It holds the answers to requests for chunks until it has had more requests at once than `most`, or for
+    some seconds.
+    """
+
+    def __init__(self, contents: Contents, most: int, seconds: float, *, closing: bool) -> None:
+        super().__init__(contents)
+        self.closing = closing
+        self.most, self.seconds = most, seconds
+        self.at_once = self.most_at_once = 0
+        self._changed = threading.Condition()
+
+    def respond(self, request: Request) -> Response:
+        with self._changed:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            self._changed.notify_all()
+            if "/c/" in request.path:
+                self._changed.wait_for(lambda: self.most_at_once > self.most, self.seconds)
+        answer = super().respond(request)
+        with self._changed:
+            self.at_once -= 1
+        headers = {**answer.headers, "Connection": "close"} if self.closing else answer.headers
+        return Response(answer.status, answer.body, headers)
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("closing", [True, False])
+def test_a_server_that_keeps_no_connection_is_asked_for_little_at_once(closing: bool) -> None:
+    coordinates = {f"x{n:02}": coordinate(f"x{n:02}", [1.0, 2.0]) for n in range(40)}
+    contents = build(Group({"v": stored(np.ones(2), "x00"), **coordinates}), consolidated=True)
+    first = 6  # the keys of the root, and its listing: before anything is known
+    # More than may be are waited for in vain, as many as there have to be until they have come.
+    limits = (max(first, FEW_CONNECTIONS), 0.1) if closing else (2 * FEW_CONNECTIONS, 60)
+    counting = CountingServer(contents, *limits, closing=closing)
+    with serve_http(contents) as other, counting as server:
+        opened(xr.open_dataset, other.url)  # by the same client, which keeps connections to it
+        dataset = opened(xr.open_dataset, server.url)
+        assert len(dataset.xindexes) == 40
+        assert (server.most_at_once <= server.most) == closing
+        with pytest.raises(XGroupStoreError):  # though another server kept a connection
+            xr.open_dataset("http://127.0.0.1:99999/s.zarr", engine="xgroup")
+
+
+# What was fetched early is what would have been read.
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (2, 3)])
+def test_the_ends_are_not_read_again(shape: tuple[int, ...]) -> None:
+    def unread(key: Any) -> Any:
+        pytest.fail(f"{key} was read")
+
+    values = np.arange(np.prod(shape)).reshape(shape)
+    dims = tuple(f"d{axis}" for axis in range(len(shape)))
+    variable = lazy_variable(LazyArray(unread, shape, values.dtype), dims, {})
+    array = ends_fetched(variable, values.flat[0], values.flat[-1])
+    decoded = xr.conventions.decode_cf_variable("t", lazy_variable(array, dims, TIMES))
+    assert decoded.dtype.kind == "M"
+
+
+LINE = np.arange(6)
+NAN = float("nan")
+
+
+def hours(values: Any, dims: str = "x", missing: Any = None, **more: Any) -> Array:
+    values = np.asarray(values)
+    chunks = more.pop("chunks", (1,) * (values.ndim - 1) + (2,) if values.ndim else None)
+    return Array(values, tuple(dims.split()), {**HOURS, **more}, missing=missing, chunks=chunks)
+
+
+@pytest.mark.parametrize(("zarr_format", "start"), [(2, 0), (3, 1)], ids=["no chunk 0", "all"])
+def test_times_decode_as_by_engine_zarr(zarr_format: ZarrFormat, start: int) -> None:
+    line = LINE + start
+    arrays = {
+        "scalar": hours(line[3], ""),
+        "single": hours(line[:1], "one", chunks=(1,)),
+        "line": hours(line),
+        "uneven": hours(line, chunks=(4,)),
+        "plane": hours(line.reshape(2, 3), "y z"),
+        "cube": hours(line.reshape(1, 2, 3), "a y z"),
+        "none": hours(line[:0], "n", chunks=(1,)),
+        "noleap": hours(line, calendar="noleap"),
+        "packed": hours(line.astype("f4"), "x", 3.0, **PACKED),
+        "first": hours(line, missing=start),
+        "last": hours(line, missing=start + 5),
+        "halves": hours(line / 2, missing=NAN),
+        "nan": hours([NAN, 1, 2, 3, 4, NAN], missing=NAN, chunks=(6,)),
+        "gone": hours([NAN] * 6, missing=NAN),
+        "seconds": hours(line, units="seconds since 2000-01-01"),
+    }
+    store = memory_store(build(Group(arrays), zarr_format))
+    each: list[dict[str, Any]] = [
+        {"chunks": {}},
+        {"mask_and_scale": False},
+        {"decode_times": False},
+    ]
+    for options in each:
+        compare(xr.open_dataset, store, **options)
+    ours, theirs = compare(xr.open_dataset, store), oracle(xr.open_dataset, store)
+    for part in ({"x": 0}, {"x": -1, "y": 1}, {"x": [5, 0, 2]}, {"y": [0], "z": slice(2, None)}):
+        xr.testing.assert_identical(ours.isel(part), theirs.isel(part))
+
+
+@pytest.mark.skipif(not hasattr(xr.Dataset, "load_async"), reason="this xarray has no load_async")
+def test_times_load_asynchronously() -> None:
+    arrays = {"line": hours(LINE), "plane": hours(LINE.reshape(2, 3), "y z")}
+    dataset = opened(xr.open_dataset, delaying(Group(arrays)))
+    loaded = asyncio.run(dataset.isel(z=[0, 2]).load_async())
+    np.testing.assert_array_equal(loaded["line"].values, dataset["line"].values)
+    np.testing.assert_array_equal(loaded["plane"].values, dataset["plane"].values[:, [0, 2]])
+
+
+COORDINATES: Mapping[str, Array] = {
+    "text": stored(["a", "bc", "\u00e9"], "text"),
+    "bytes": stored(np.array([b"ab", b"c", b""], "S2"), "bytes"),
+    "fixed": stored(np.array([b"a", b"b", b"c"], "S1"), "fixed"),
+    "flag": stored([True, False, True], "flag"),
+    "small": stored(np.array([1, 2, 255], "u1"), "small", units="1"),
+    "short": Array(np.array([1, 2, 3], "i2"), ("short",), missing=3),
+    "float": Array(np.array([1, 2, 3], "f4"), ("float",), chunks=(2,)),
+    "nan": Array([1.0, NAN, 3.0], ("nan",), missing=NAN),
+    "complex": stored(np.array([1, 2j, 3], "c8"), "complex"),
+    "packed": Array(np.array([1, 2, 3], "i2"), ("packed",), PACKED, chunks=(1,)),
+    "time": hours(np.arange(3), "time"),
+    "noleap": hours(np.arange(3), "noleap", calendar="noleap"),
+    "empty": stored(np.zeros(0), "empty"),
+    "one": stored([5.0], "one"),
+}
+
+
+@each_format
+def test_dimension_coordinates_are_as_by_engine_zarr(zarr_format: ZarrFormat) -> None:
+    members = {
+        name: array
+        for name, array in COORDINATES.items()
+        if zarr_format == 2 or array.data.dtype.kind != "S"
+    }
+    store = memory_store(build(Group(members), zarr_format))
+    ours, theirs = compare(xr.open_dataset, store), oracle(xr.open_dataset, store)
+    for name in members:
+        assert ours[name].dtype.metadata == theirs[name].dtype.metadata
+    compare(xr.open_dataset, store, decode_cf=False)
+    compare(xr.open_dataset, store, chunks={})
+    if HAS_INDEX_OPTION:
+        compare(xr.open_dataset, store, create_default_indexes=False)
