@@ -42,6 +42,8 @@ _OF_CONVENTIONS = re.compile(
     r"(zarr_conventions|cs|crs|ref|uom|geolocation|multiscales|dggs|tile_matrix\w*|"
     r"(spatial|proj|coords|dimensions|stac)[:_].*)$"
 )
+#: A warning: its topic, the arrays that it names first, and its text.
+_WARNED = re.compile(r"^(! \w+): ((?:/[^\s:#,]*)(?:, /[^\s:#,]*)*).*$")
 #: What numbers in the text are without being said to be.
 _PLAIN = ("float64", "int64", "bool", "object")
 
@@ -90,9 +92,7 @@ def check(
     **options
         What it is opened with.
     """
-    opened, found = outcome(
-        store, only=only, function=function, zarr_format=zarr_format, **options
-    )
+    opened, found = outcome(store, only=only, function=function, zarr_format=zarr_format, **options)
     assert found == _lines(expected)
     return opened
 
@@ -117,6 +117,15 @@ def outcome(
     names = None if only is None else only.split()
     told = [f"! {_topic(warning)}: {warning}" for warning in given]
     return opened, [*text_of(opened, names), *told]
+
+
+def brief(store: Any, **options: Any) -> str:
+    """Return what a store opens as in one line: of warnings their topics, and the arrays that they name first.
+
+    For rows about names and dimensions, whose lines are short; for parameters see `check`.
+    """
+    _opened, lines = outcome(store, **options)
+    return "; ".join(_WARNED.sub(r"\1 \2", line) for line in lines)
 
 
 def _lines(text: str) -> list[str]:
@@ -196,4 +205,4 @@ def _json(value: Any) -> str:
     return json.dumps(value, default=lambda it: it.tolist() if hasattr(it, "tolist") else str(it))
 
 
-__all__ = ["Contents", "check", "outcome", "rows", "store_of", "text_of"]
+__all__ = ["Contents", "brief", "check", "outcome", "rows", "store_of", "text_of"]

@@ -74,31 +74,25 @@ OURS_AND_OTHER: Any = {UUIDS["proj"]: {"name": "proj"}, OTHER: {"name": "other"}
 SYSTEMS: Any = {"shared": {"axes": {}}}
 #: Attributes of an array and of its group, and what is left of these.
 DROPPED: dict[str, tuple[Any, Any, Any, Any]] = {
-    "of an array": (
-        FIELD, {}, {"long_name": "temperature", "valid_range": [0.0, 400.0], "units": "K"}, {}
-    ),
-    "of a group": (
-        {"units": "1"}, GRID,
-        {"units": "1", "grid_mapping": "spatial_ref"},
-        {"zarr_conventions": '[{"name": "license"}]', "title": "a scene", "nested": '{"list": [1, null]}'},
-    ),
-    "of an array, which the group declares": (
-        {"cs": {}, "proj:epsg": 4326}, declaring("cs", "proj"), {"grid_mapping": "spatial_ref"}, {}
-    ),
-    "what nobody declares stays": (
-        {"cs": {"of": "another kind"}, "proj:code": "none"}, {"crs": SYSTEMS},
-        {"cs": '{"of": "another kind"}', "proj:code": "none"}, {"crs": '{"shared": {"axes": {}}}'},
-    ),
+    "of an array": (FIELD, {}, {"long_name": "temperature", "valid_range": [0.0, 400.0], "units": "K"}, {}),
+    "of a group":
+        ({"units": "1"}, GRID, {"units": "1", "grid_mapping": "spatial_ref"},
+         {"zarr_conventions": '[{"name": "license"}]', "title": "a scene", "nested": '{"list": [1, null]}'}),
+    "of an array, which the group declares":
+        ({"cs": {}, "proj:epsg": 4326}, declaring("cs", "proj"), {"grid_mapping": "spatial_ref"}, {}),
+    "what nobody declares stays":
+        ({"cs": {"of": "another kind"}, "proj:code": "none"}, {"crs": SYSTEMS}, {"cs": '{"of": "another kind"}', "proj:code": "none"},
+         {"crs": '{"shared": {"axes": {}}}'}),
     "shared objects of a group go with those that refer to them": (declaring("cs"), {"crs": SYSTEMS}, {}, {}),
-    "a layout of levels goes with its declaration": ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
-    "other declarations in a list stay": (
-        {}, {"zarr_conventions": [{"uuid": uuid} for uuid in OURS_AND_OTHER]},
-        {}, {"zarr_conventions": json.dumps([{"uuid": OTHER}])},
-    ),
-    "other declarations in an object stay": (
-        {}, {"zarr_conventions": OURS_AND_OTHER}, {}, {"zarr_conventions": json.dumps({OTHER: {"name": "other"}})}
-    ),
-    "what is no declaration stays": ({}, {"zarr_conventions": 5, "proj:code": 1}, {}, {"zarr_conventions": 5, "proj:code": 1}),
+    "a layout of levels goes with its declaration":
+        ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
+    "other declarations in a list stay":
+        ({}, {"zarr_conventions": [{"uuid": uuid} for uuid in OURS_AND_OTHER]}, {},
+         {"zarr_conventions": json.dumps([{"uuid": OTHER}])}),
+    "other declarations in an object stay":
+        ({}, {"zarr_conventions": OURS_AND_OTHER}, {}, {"zarr_conventions": json.dumps({OTHER: {"name": "other"}})}),
+    "what is no declaration stays":
+        ({}, {"zarr_conventions": 5, "proj:code": 1}, {}, {"zarr_conventions": 5, "proj:code": 1}),
 }  # fmt: skip
 
 

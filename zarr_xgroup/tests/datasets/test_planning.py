@@ -1,27 +1,32 @@
-"""What an open is told before it reads, and what it leaves behind when it fails."""
+"""What an open is told before it reads, what it leaves behind when it fails, and what it finds that arrays lack."""
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from zarr_xgroup import XGroupError
 from zarr_xgroup.datasets.planning import planning
-from zarr_xgroup.metadata.tree import Lack
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
+    below,
     build,
+    coordinate,
     declaring,
     memory_store,
+    recorded,
     recording_store,
+    stored,
+    without_principal,
     write_local,
 )
+from zarr_xgroup.tests.tables import rows, store_of
 
-STORE = build(Group({"a": Array(np.ones(2), ("x",))}))
+STORE = build(Group({"a": stored([1], "x")}))
 
 
 @pytest.mark.parametrize(
@@ -76,21 +81,52 @@ def test_what_an_error_came_from_shows_no_credentials() -> None:
     assert "secret" not in str(raised.value.__cause__)
 
 
-def test_what_several_groups_lack_is_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Collection[Lack]] = []
-    read = Library._read_lacking
+# Arrays that follow no principal convention, and lack coordinates or a CRS.
 
-    async def counted(library: Library, lacking: Collection[Lack]) -> None:
-        asked.append(lacking)
-        await read(library, lacking)
 
-    monkeypatch.setattr(Library, "_read_lacking", counted)
-    other = [declaring("ref", other={"node": f"/{name}/b"}) for name in "pqr"]
-    groups = {str(n): Group({"a": Array(np.ones(2), ("x",), it)}) for n, it in enumerate(other)}
-    elsewhere = {name: Group({"b": Array(np.ones(2), ("x",))}) for name in "pqr"}
-    store = memory_store(build(Group({"g": Group(groups), **elsewhere})))
-    with planning(store, {"group": "g"}) as planned:
-        plans = planned.plan_tree(with_indexes=False)
-    names = [[variable.name for variable in plan.variables] for plan in plans]
-    assert names == [[], *[["a", "b"]] * 3]
-    assert len(asked) == 1
+def grid(**attributes: Any) -> Array:
+    return stored(np.ones((2, 3)), "y x", **attributes)
+
+
+Y, X = coordinate("y", [1, 2]), coordinate("x", [1, 2, 3])
+IN_CRS = grid(**declaring("proj"), **{"proj:code": "EPSG:4326"})
+PLACES = {"geodetic": {"x": {"node": "/axes/lon"}, "y": {"node": "/axes/lat"}}}
+LACKING: dict[str, tuple[Any, list[str]]] = {
+    "an array with a CRS": ({"": {}, "a": IN_CRS}, ["/a"]),
+    "not one with a CRS and coordinates": ({"": {}, "a": IN_CRS, "y": Y, "x": X}, []),
+    "not what others name": ({"": declaring("spatial"), "a": grid(coordinates="d"), "d": grid(), "y": Y, "x": X}, []),
+    "an array called as a dimension that is no coordinate": ({"": {}, "x": stored([[1]], "x y")}, ["/x"]),
+    "not an array that another group refers to":
+        ({"": {}, "axes": Group({"lon": grid(), "lat": grid()}), "located": Group({"a": grid(**declaring("geolocation", geolocation=PLACES))})},
+         []),
+    "nor one that a group below names":
+        ({"": {}, "height": stored([1], "t"), "g": Group({"b": grid(coordinates="height"), "height": Group()})},
+         ["/g/b"]),
+    "one of a layout of levels":
+        ({"": {}, "p": Group({"0": Group({"c": grid()})}, {"multiscales": {"tile_matrix_set": "WebMercatorQuad"}})},
+         ["/p/0/c"]),
+}  # fmt: skip
+
+
+@rows(LACKING, "nodes, arrays")
+def test_which_arrays_are_told_to_follow_no_principal_convention(
+    nodes: Any, arrays: list[str]
+) -> None:
+    assert without_principal(xr.open_datatree, store_of(nodes)) == arrays
+
+
+TOLD: dict[str, tuple[Any, str]] = {
+    "none is declared, and no group above is known":
+        (below(build(Group({"a": grid()})), "g"),
+         "1 array lacks coordinates or a CRS and declares no principal convention (such as cs or spatial): /g/a"),
+    "the group declares one":
+        (build({"": {}, "g": declaring("spatial"), "g/a": grid(), "g/b": stored([1], "t"), "g/c": grid(), "g/y": Y}),
+         "/g/a, /g/c: its group declares 'spatial', but "),
+}  # fmt: skip
+
+
+@rows(TOLD, "contents, text")
+def test_what_is_told_of_them(contents: Any, text: str) -> None:
+    store = memory_store(contents)
+    _dataset, (told,) = recorded(xr.open_dataset, store, engine="xgroup", group="g")
+    assert str(told).startswith(text)
