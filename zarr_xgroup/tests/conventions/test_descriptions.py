@@ -1,8 +1,9 @@
-"""Descriptions of conventions: what is read by them, and what is wrong."""
+"""Descriptions of conventions: what a model reads of JSON, and what it says is wrong with it."""
 
 from __future__ import annotations
 
-import copy
+import json
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
 import pytest
@@ -18,107 +19,258 @@ from zarr_xgroup.conventions import (
     Model,
     Nested,
     Text,
-    cs,
-    geolocation,
+    is_declared,
     register,
-    uom,
 )
-from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.tests.builders import (
-    Group,
-    Json,
-    build,
-    declaring,
-    memory_store,
-    opened_with_warnings,
-    stored,
+from zarr_xgroup.conventions.checked import CheckedNode
+from zarr_xgroup.conventions.crs import ProjMembers
+from zarr_xgroup.conventions.cs import Axis, CoordinateSet, Cs, System, Time
+from zarr_xgroup.conventions.descriptions import (
+    ByName,
+    Items,
+    Object,
+    Parsed,
+    ReferenceTo,
+    fields_of,
+    misspelt,
 )
-from zarr_xgroup.tests.report.test_check import CASES, GONE, broken, sound
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.units import Ucum
+from zarr_xgroup.errors import XGroupReferenceError
+from zarr_xgroup.findings import Finding, report
+from zarr_xgroup.metadata.nodes import Fragment, Node, Part
+from zarr_xgroup.tests.builders import Json, stored
+from zarr_xgroup.tests.tables import rows, store_of
 
-#: Rules of form.
-OF_FORM = (
-    *("cs/required", "cs/form", "cs/values", "cs/boundaries", "uom/object", "uom/ucum"),
-    "geolocation/x-and-y",
+FORM, NEEDED, SPELT, KIND, HEIGHT = (
+    Rule(name, "Stations", "1") for name in ("form", "needed", "spelt", "kind", "height")
 )
 
-UUID = "11111111-2222-4333-8444-555555555555"
 
-DESCRIBED = {
-    "/model/tas": cs.ATTRIBUTE,
-    "/mass": uom.ATTRIBUTE,
-    "/swath/radiance": geolocation.ATTRIBUTE,
-}
-
-
-def written(documents: dict[str, Json], node: str, attribute: Attribute) -> Fragment:
-    value = documents[node.strip("/")]["attributes"][attribute.key]
-    return Fragment(Node(0, node.strip("/")), ("attributes", attribute.key), value)
-
-
-@pytest.mark.parametrize("node", DESCRIBED)
-def test_nothing_is_wrong_with_what_is_sound(node: str) -> None:
-    found = written(sound(), node, DESCRIBED[node])
-    assert list(DESCRIBED[node].all_wrong(found)) == []
-
-
-@pytest.mark.parametrize(
-    ("place", "edits"),
-    [
-        (place, edits)
-        for rule, place, edits, _remedy in CASES
-        if rule in OF_FORM and GONE not in edits.values()
-    ],
-    ids=str,
-)
-def test_what_breaks_a_rule_of_form_is_found(place: str, edits: Json) -> None:
-    node = place.partition("#")[0]
-    found = written(broken(edits), node, DESCRIBED[node])
-    wrong = list(DESCRIBED[node].all_wrong(found))
-    assert [str(it.at(found.node).place) for it in wrong] == [place]
-
-
-@pytest.mark.parametrize(
-    ("keys", "is_required"),
-    [
-        (("crs",), True),
-        (("crs", 0, "axes"), True),
-        (("crs", 0, "type"), True),
-        (("crs", 0, "axes", "lat", "coordinates", 0, "values"), True),
-        (("crs", 0, "axes", "lat", "coordinates", 0, "unit"), False),
-        (("crs", 1, "axes", "time", "coordinates", 0, "time", "epoch"), True),
-    ],
-    ids=str,
-)
-def test_what_is_required(keys: tuple[Any, ...], is_required: bool) -> None:
-    found = written(sound(), "/model/tas", cs.ATTRIBUTE)
-    value = copy.deepcopy(found.value)
-    holder = value
-    for key in keys[:-1]:
-        holder = holder[key]
-    del holder[keys[-1]]
-    wrong = list(cs.ATTRIBUTE.all_wrong(Fragment(found.node, found.keys, value)))
-    assert bool(wrong) == is_required
-
-
-def test_one_bad_part_costs_that_part() -> None:
-    value: Any = copy.deepcopy(written(sound(), "/model/tas", cs.ATTRIBUTE).value)
-    lat = value["crs"][0]["axes"]["lat"]
-    lat["coordinates"][0] |= {"unit": 5, "direction": "nroth"}
-    lat["abbreviation"] = None
-    model, wrong = cs.ATTRIBUTE.read(Fragment(Node(0, "a"), ("attributes", "cs"), value))
-    axis = dict(model.crs[0].axes)["lat"]
-    (found,) = axis.coordinates
-    assert wrong == ()
-    assert (found.values.regular, found.unit, found.direction) == ((10, 1), None, "nroth")
-    told = {it.place.keys[-1]: (it.severity, it.topic is None) for it in model.all_wrong()}
-    assert told == {
-        "abbreviation": ("warning", True),
-        "unit": ("error", False),
-        "direction": ("warning", True),
+def metres(value: Fragment) -> float:
+    """Return a height, or raise what is said of it."""
+    errors: dict[type, Exception] = {
+        str: value.error("is text", HEIGHT, "write metres"),
+        list: value.place("0").error("is first"),
+        bool: XGroupReferenceError("no t", reason="leads nowhere"),
     }
+    if error := errors.get(type(value.value)):
+        raise error
+    return float(value.value)
 
+
+class Sensor(Model, frozen=True, kw_only=True):
+    form: ClassVar[Rule] = FORM
+
+    unit: Annotated[str, Text(), Member(required=True, example='"unit": "K"')] = ""
+
+
+NAME = Member("name", called=("title",), required=True, unless=("id", "uri"))
+
+
+class Station(Model, frozen=True, kw_only=True):
+    """All kinds of values, with all that may be said of a member."""
+
+    form: ClassVar[Rule] = FORM
+    required: ClassVar[Rule | None] = NEEDED
+    spelling: ClassVar[Rule | None] = SPELT
+    others: ClassVar[frozenset[str]] = frozenset({"comment", "sites"})
+
+    label: Annotated[str, Text(), NAME] = ""
+    kind: Annotated[str, Text(("fixed", "Mobile"), any_case=True, rule=KIND, severity="error")] = ""
+    state: Annotated[str, Text(tuple("abcdefghijklmn")), Member(severity="warning", rule=KIND)] = ""
+    notes: Annotated[Any, Object(), Member(example='"notes": {}')] = None
+    site: Annotated[Any, ReferenceTo()] = None
+    height: Annotated[float, Parsed(metres), Member(example='"height": 2.0')] = 0.0
+    main: Annotated[Any, Nested(Sensor)] = None
+    spare: Annotated[Any, Nested(Sensor, or_reference=True)] = None
+    sensors: Annotated[tuple[Sensor, ...], Items(Nested(Sensor), least=1)] = ()
+    ports: Annotated[Any, ByName(Nested(Sensor), or_list=True, least=1)] = ()
+    tags: Annotated[Any, ByName(Text())] = ()
+
+    @property
+    def shown(self) -> str:
+        """The fields that were read, in one line."""
+        names = [it for it in Station.__struct_fields__ if it not in ("keys", "wrong")]
+        return " ".join(f"{it}={_text(found)}" for it in names if (found := getattr(self, it)))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, value))})"
+    if isinstance(value, Part):
+        return f"{'/'.join(value.keys)}:{json.dumps(value.value)}"
+    return (value.unit or "?") if isinstance(value, Sensor) else str(value)
+
+
+K, NO_UNIT = {"unit": "K"}, {"unit": 5}
+
+#: JSON, the fields that are read of it, and what is wrong: ! where an open loses something.
+READ: dict[str, tuple[Json, str, str]] = {
+    "all that there may be": (
+        {"name": "A", "kind": "FIXED", "state": "n", "notes": {"a": 1}, "site": {"ref": {"node": "b"}}, "height": 2,
+         "main": K, "spare": {"node": "c"}, "sensors": [K, K], "ports": {"p": K}, "tags": {"t": "u"}, "comment": 5},
+        """label=A kind=FIXED state=n notes={'a': 1} site=site:{"ref": {"node": "b"}} height=2.0 main=K \
+spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
+        "",
+    ),
+    "a text of another kind, and ones that are not among those that are known": (
+        {"name": 5, "kind": "flying", "state": "z"}, "kind=flying state=z", """
+        ! form error name: must be a string, got number 5 -> write, for example, "name"
+        kind error kind: must be one of fixed, Mobile, got string "flying" -> write one of fixed, Mobile
+        form warning state: must be one of a, b, c, d, e, f, g, h, i, j, k, l, ..., got string "z" -> write one of a, b, c, d, e, f, g, h, i, j, k, l, ...
+        """
+    ),
+    "members of other kinds": (
+        {"id": 1, "state": 5, "notes": [], "site": "b", "main": "K", "spare": 5, "sensors": {}, "ports": 5, "tags": []},
+        "spare=spare:5",
+        """
+        kind warning state: must be a string, got number 5 -> write one of a, b, c, d, e, f, g, h, i, j, k, l, ...
+        ! form error notes: must be an object, got list [] -> write, for example, "notes": {}
+        ! form error site: must be a reference to an array, got string "b" -> write "site": {"node": "b"}
+        ! form error main: must be an object, got string "K" -> write, for example, "main"
+        form error spare: must be an object or a reference, got number 5 -> write, for example, "spare"
+        ! form error sensors: must be a list, got object {} -> write, for example, "sensors"
+        ! form error ports: must be an object or a list, got number 5 -> write, for example, "ports"
+        ! form error tags: must be an object, got list [] -> write, for example, "tags"
+        """,
+    ),
+    "what is no reference": ({"id": 1, "site": {"path": "b"}, "spare": {"ref": {"path": "b"}}}, "spare=?", """
+        ! form error site: is no reference: it has no 'node' -> write "site": {"node": "time"}
+        ! form error spare/unit: is missing -> write, for example, "unit": "K"
+        """),
+    "what a function refuses": ({"id": 1, "height": "high"}, "", "! height error height: is text -> write metres"),
+    "a part that a function refuses": ({"id": 1, "height": ["high"]}, "", '! form error height/0: is first -> write, for example, "height": 2.0'),
+    "a reference that leads nowhere": ({"id": 1, "height": True}, "", '! form error height: leads nowhere -> write, for example, "height": 2.0'),
+    "wrong parts of parts cost these": (
+        {"id": 1, "main": NO_UNIT, "spare": {}, "sensors": [K, 5, NO_UNIT], "ports": {"p": 5, "q": K}, "tags": {"t": 5, "u": "v"}},
+        "main=? spare=? sensors=(K, ?) ports=((q, K)) tags=((u, v))",
+        """
+        ! form error sensors/1: must be an object, got number 5 -> write, for example, "sensors"
+        ! form error ports/p: must be an object, got number 5 -> write, for example, "ports"
+        ! form error tags/t: must be a string, got number 5 -> write, for example, "tags"
+        ! form error main/unit: must be a string, got number 5 -> write, for example, "unit": "K"
+        ! form error spare/unit: is missing -> write, for example, "unit": "K"
+        ! form error sensors/2/unit: must be a string, got number 5 -> write, for example, "unit": "K"
+        """,
+    ),
+    "empty lists and objects are used": ({"id": 1, "sensors": [], "ports": {}, "tags": {}}, "", """
+        form error sensors: must not be empty -> write, for example, "sensors"
+        form error ports: must not be empty -> write, for example, "ports"
+        """),
+    "a list of named objects stands for an object": (
+        {"id": 1, "ports": [{"name": "p", **K}, {"name": 5, **K}, K, 5]}, "ports=((p, K))", """
+        ! form error ports/1: must have a 'name' -> write, for example, "name": "x"
+        ! form error ports/2: must have a 'name' -> write, for example, "name": "x"
+        ! form error ports/3: must have a 'name' -> write, for example, "name": "x"
+        """
+    ),
+    "null is nothing": (dict.fromkeys(("name", "kind", "state", "notes", "comment")), "", """
+        ! needed error name: is missing -> write, for example, "name"
+        form warning kind: is null, which means nothing -> leave it out
+        kind warning state: is null, which means nothing -> leave it out
+        form warning notes: is null, which means nothing -> leave it out
+        """),
+    "what is required need not be beside another member": ({"uri": "u", "name": None}, "", "form warning name: is null, which means nothing -> leave it out"),
+    "which must not be null": ({"id": None}, "", '! needed error name: is missing -> write, for example, "name"'),
+    "misspelt keys, of which another one was meant": (
+        {"title": "A", "kinds": "fixed", "Sensors": [], "heights": 1, "sites": 1, "anything": 1}, "", """
+        ! spelt error title: is not known there; was 'name' meant? -> call it "name"
+        ! spelt error kinds: is not known there; was 'kind' meant? -> call it "kind"
+        ! spelt error Sensors: is not known there; was 'sensors' meant? -> call it "sensors"
+        ! spelt error heights: is not known there; was 'height' meant? -> call it "height"
+        """
+    ),
+    "a secret is not shown, nor all of a long text": (
+        {"id": 1, "notes": "https://u:secret@a.b/" + "long" * 50}, "", '! form error notes: must be an object, got string "https://a.b/longlonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglonglon... -> write, for example, "notes": {}'
+    ),
+}  # fmt: skip
+
+
+def told(found: Iterator[Finding]) -> list[str]:
+    """Return lines of what is wrong: rule severity pointer: text -> remedy."""
+    return [
+        f"{'! ' if it.topic else ''}{it.rule.name} {it.severity} {it.place.pointer.strip('/')}: "
+        f"{it.text} -> {it.remedy}"
+        for it in found
+    ]
+
+
+@rows(READ, "members, shown, wrong")
+def test_what_a_model_reads(members: Json, shown: str, wrong: str) -> None:
+    model = Station.read(Fragment(Node(0, "a"), (), members))
+    assert model.shown == shown
+    assert told(model.all_wrong()) == [it.strip() for it in wrong.strip().splitlines()]
+
+
+def test_which_member_costs_something_and_which_is_lost() -> None:
+    members = {"kinds": "fixed", "name": "A", "state": 5, "main": NO_UNIT, "notes": 5, "ports": {"p": 5}}  # fmt: skip
+    model = Station.read(Fragment(Node(0, "a"), ("attributes", "station"), members))
+    keys, pointer = Station.__struct_fields__, "#/attributes/station"
+    lost = {key: str(it.place) for key in keys if (it := model.wrong_with(key))}
+    at = {"kind": "kinds", "notes": "notes", "ports": "ports/p"}
+    assert lost == {key: f"{pointer}/{it}" for key, it in at.items()}
+    assert model.lost is not None
+    assert str(model.lost.place) == f"{pointer}/notes"
+    assert str(model.place(Node(0, "b"), "kind")) == f"/b{pointer}/kind"
+    fine = Station.read(Fragment(Node(0, "a"), (), {"name": "A", "state": 5}))
+    assert (fine.lost, fine.wrong_with("state")) == (None, None)
+
+
+# Which known key an unknown one was probably meant to be.
+
+
+@pytest.mark.parametrize(
+    ("given", "known", "expected"),
+    [
+        (["coordinate"], ["coordinates"], {"coordinate": "coordinates"}),
+        (["coordinate", "coordinates"], ["coordinates"], {}),
+        (["coordinate", "coordinatez"], ["coordinates"], {"coordinate": "coordinates"}),
+        (["description"], ["direction", "attributes", "boundaries"], {}),
+        (["anything"], ["coordinates"], {}),
+        (["ID"], ["id"], {"ID": "id"}),
+        (["crs84"], ["CRS_84"], {"crs84": "CRS_84"}),
+    ],
+    ids=str,
+)
+def test_what_was_meant(given: list[str], known: list[str], expected: dict[str, str]) -> None:
+    assert misspelt(given, known, {"description"}) == expected
+
+
+@pytest.mark.parametrize("model", [Cs, System, Axis, CoordinateSet], ids=lambda it: it.__name__)
+def test_every_key_of_cs_may_be_misspelt(model: type[Model]) -> None:
+    free = {"name": "n", "type": "t", "description": "d"}  # nearly "time" and "direction"
+    keys = {member.key for _kind, member in fields_of(model).values()}.difference(free)
+    assert keys
+    for key in keys:
+        assert model.misspelt({**free, f"{key}{key[-1]}": 1}) == {f"{key}{key[-1]}": key}
+
+
+def test_words_of_others() -> None:
+    proj = {it: f"proj:{it}" for it in ("code", "epsg", "projjson", "wkt2")} | {"wkt": "proj:wkt2"}
+    of_models: list[tuple[type[Model], dict[str, str]]] = [
+        (CoordinateSet, {"bounds": "boundaries"}),
+        (Axis, {"coord": "coordinates", "coords": "coordinates"}),
+        (ProjMembers, proj),
+        *((model, {"units": "unit"}) for model in (Axis, CoordinateSet, Time, Ucum)),
+    ]
+    for model, words in of_models:
+        for written, meant in words.items():
+            assert model.misspelt({written: 1}) == {written: meant}
+    known = [it.key for it in SpatialHandler.described]
+    for written, meant in {
+        "geotransform": "transform",
+        "GeoTransform": "transform",
+        "bounds": "bbox",
+        "dims": "dimensions",
+    }.items():
+        assert misspelt([f"spatial:{written}"], known) == {f"spatial:{written}": f"spatial:{meant}"}
+
+
+# Third parties.
 
 STRIPES = Rule("stripes/colour", "The convention of stripes", "colour")
+DULL = Rule("stripes/dull", "The convention of stripes", "colour")
 
 
 class Stripes(Model, frozen=True, kw_only=True):
@@ -126,15 +278,20 @@ class Stripes(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = STRIPES
 
-    colour: Annotated[
-        str, Text(("red", "blue")), Member(required=True, example='"colour": "red"')
-    ] = ""
+    colour: Annotated[str, Text(("red", "grey")), Member(required=True)] = ""
 
 
 class StripesHandler(ConventionHandler):
     tier = "principal"
     name = "stripes"
     described = (Attribute("stripes", Nested(Stripes), STRIPES, '"stripes": {"colour": "red"}'),)
+
+    @classmethod
+    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+        stripes = subject.attribute("stripes")
+        colour = None if stripes is None else stripes.get("colour")
+        if colour is not None and colour.value == "grey" and is_declared(cls, subject.attributes):
+            yield report(DULL, colour, "is dull", 'write "colour": "red"', severity="warning")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         stripes = array.read(self.described[0])
@@ -143,114 +300,20 @@ class StripesHandler(ConventionHandler):
 
 
 def test_a_third_party_describes_its_attributes_once() -> None:
-    """What it reads, and what an open and a check tell, follow."""
+    """What it reads, and what an open and a check tell, follow; and its rules are asked."""
     register(StripesHandler)
-    attributes = {"zarr_conventions": [{"name": "stripes"}], "stripes": {"color": "red"}}
-    other = {**attributes, "stripes": {"colour": 5}}
-    arrays = {"a": stored([1, 2, 3], "x", **attributes), "b": stored([1, 2, 3], "x", **other)}
-    store: Any = memory_store(build(Group(arrays)))
-    told, second = [it for it in zarr_xgroup.check(store).mistakes if it.rule is STRIPES]
-    assert str(second.place) == "/b#/attributes/stripes/colour"
-    assert str(told.place) == "/a#/attributes/stripes/color"
-    assert told.remedy == 'call it "colour"'
+    written = {"a": {"color": "red"}, "b": {"colour": 5}, "c": {"colour": "grey"}, "d": {"colour": "red"}}  # fmt: skip
+    declared = [{"name": "stripes"}]
+    arrays = {name: stored(1.0, zarr_conventions=declared, stripes=it) for name, it in written.items()}  # fmt: skip
+    store: Any = store_of({"": {}, **arrays})
+    found = [it for it in zarr_xgroup.check(store).mistakes if it.rule in (STRIPES, DULL)]
+    assert [f"{it.rule.name} {it.place} -> {it.remedy}" for it in found] == [
+        'stripes/colour /a#/attributes/stripes/color -> call it "colour"',
+        "stripes/colour /b#/attributes/stripes/colour -> write one of red, grey",
+        'stripes/dull /c#/attributes/stripes/colour -> write "colour": "red"',
+    ]
     with pytest.warns(XGroupResolutionWarning, match="was 'colour' meant") as warned:
         xr.open_dataset(store, engine="xgroup", drop_variables="b")
     (warning,) = warned
     error: Any = warning.message
     assert error.error.rule is STRIPES
-
-
-# References, and declarations.
-
-
-def checked(attributes: Json, on_group: bool = False) -> set[tuple[str, str, str]]:
-    """Return the rules that a store breaks, with the pointers and what to write instead."""
-    array = stored([1.0, 2.0], "x", **({} if on_group else attributes))
-    root = Group({"a": array, "t": stored(1.0)}, attributes if on_group else {})
-    mistakes = zarr_xgroup.check(memory_store(build(root))).mistakes
-    return {(it.rule.name, it.place.pointer, it.remedy) for it in mistakes}
-
-
-def test_each_member_of_a_reference_is_judged() -> None:
-    reference: Any = {"node": "..//t", "attribute": "a~", "uri": 5}
-    place = "/attributes/any/0/ref"
-    found = checked({**declaring("ref"), "any": [{"ref": reference}]})
-    assert {it for it in found if it[0] == "ref/form"} == {
-        ("ref/form", f"{place}/node", 'write, for example, "node": "time"'),
-        ("ref/form", f"{place}/attribute", 'write, for example, "attribute": "/attributes/crs"'),
-        ("ref/form", f"{place}/uri", 'write, for example, "uri": "s3://bucket/store.zarr"'),
-    }
-
-
-@pytest.mark.parametrize(
-    ("written", "pointers"),
-    [
-        ({"path": "t"}, ["/attributes/ref"]),
-        ("t", ["/attributes/ref"]),
-        ([{"node": "t"}, "t"], ["/attributes/ref/1"]),
-        ({"of": {"node": "t"}}, []),
-    ],
-    ids=str,
-)
-def test_what_is_meant_as_a_reference_is_told_by_its_rule(
-    written: Any, pointers: list[str]
-) -> None:
-    found = {(name, pointer) for name, pointer, _remedy in checked(declaring("ref", ref=written))}
-    assert found == {("ref/form", pointer) for pointer in pointers}
-
-
-@pytest.mark.parametrize("on_group", [False, True])
-def test_declarations_are_judged_by_their_description(on_group: bool) -> None:
-    declared: Any = [{"uuid": 5, "schema_url": "https://a.b/c/d"}, {"uuid": UUID, "name": []}, "cs"]
-    found = checked({"zarr_conventions": declared}, on_group)
-    assert {it[:2] for it in found if it[0] != "conventions/known"} == {
-        ("conventions/texts", "/attributes/zarr_conventions/0/uuid"),
-        ("conventions/texts", "/attributes/zarr_conventions/1/name"),
-        ("conventions/list-of-objects", "/attributes/zarr_conventions/2"),
-    }
-    assert {"cs" in remedy for _rule, place, remedy in found if place.endswith("/2")} == {True}
-
-
-@pytest.mark.parametrize(
-    ("declared", "pointer"),
-    [({UUID: {"name": 5}}, f"/{UUID}/name"), ({}, ""), ({UUID: {}, "cs": {}}, ""), (5, "")],
-    ids=str,
-)
-def test_declarations_by_uuid(declared: Any, pointer: str) -> None:
-    found = {place for _rule, place, _remedy in checked({"zarr_conventions": declared})}
-    assert found == {f"/attributes/zarr_conventions{pointer}"}
-
-
-def test_what_a_cs_lacks_is_told_whatever_else_is_wrong_with_a_part_of_it() -> None:
-    axis: Json = {"abbreviation": "y", "coordinates": [{"values": {"explicit": [1]}}]}
-    found = checked(declaring("cs", cs={"crs": [{"axes": {"y": axis}}]}))
-    assert {it[:2] for it in found} >= {
-        ("cs/axis-for-every-dimension", "/attributes/cs/crs"),
-        ("cs/abbreviation", "/attributes/cs/crs/0/axes/y/abbreviation"),
-    }
-
-
-def test_a_principal_convention_that_does_not_count_is_judged_all_the_same() -> None:
-    axes: Json = {name: {"coordinates": [{"values": {"regular": [0, 1]}}]} for name in ("y", "x")}
-    said: Any = {"spatial:dimensions": ["y", "x"], "spatial:shape": [3, 2]}
-    attributes = {
-        **declaring("cs", "spatial", cs={"crs": [{"type": "planar", "axes": axes}]}),
-        **said,
-    }
-    array = stored([[1.0, 2.0, 3.0]] * 2, "y x", **attributes)
-    store = memory_store(build(Group({"a": array})))
-    verdict = zarr_xgroup.check(store)
-    assert {(it.rule.name, it.place.pointer) for it in verdict.mistakes} == {
-        ("open/one-meaning", ""),
-        ("spatial/shape-of-the-array", "/attributes/spatial:shape"),
-    }
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert [str(it) for it in told] == [
-        "/a: it declares the principal conventions cs, spatial; cs was used"
-    ]
-    assert dataset["y"].values.tolist() == [0, 1]
-
-
-def test_a_cs_without_any_crs_is_empty() -> None:
-    found = checked(declaring("cs", cs={"crs": []}))
-    assert {it[:2] for it in found} == {("cs/form", "/attributes/cs/crs")}

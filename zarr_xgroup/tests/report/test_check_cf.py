@@ -1,0 +1,175 @@
+"""What `check` says of CF attributes: which names it takes for which, and all that an open finds wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import xarray as xr
+
+import zarr_xgroup
+from zarr_xgroup.findings import Finding
+from zarr_xgroup.tests.builders import (
+    Json,
+    declaring,
+    memory_store,
+    opened_with_warnings,
+    recorded,
+)
+from zarr_xgroup.tests.report.test_check import SOUND, Nodes, documents, files, sized
+
+HYBRID = {"standard_name": "atmosphere_hybrid_height_coordinate", "positive": "up"}
+#: What is wrong, and what the attribute becomes by the remedy.
+MENDED: list[tuple[Json, str]] = [
+    ({"coordinates": "/latt/lat /grid/lon"}, "lat /grid/lon"),
+    ({"coordinates": "lat lon"}, "lat ../grid/lon"),
+    ({"coordinates": "lat, height"}, "lat height"),
+    ({"coordinates": "lat,height"}, "lat height"),
+    ({"coordinates": "lat; height"}, "lat height"),
+    ({"coordinates": "lat:"}, "lat"),
+    ({"coordinates": ["lat", "height"]}, "lat height"),
+    ({"coordinates": "/gird/lon"}, "../grid/lon"),
+    ({"coordinates": "../../../lon"}, "../grid/lon"),
+    ({"coordinates": "/data/lat"}, "lat"),
+    ({"ancillary_variables": "area"}, "../grid/area"),
+    ({"grid_mapping": "crs: y x"}, "../grid/crs: y x"),
+    ({"grid_mapping": "/grid/crs:"}, "/grid/crs"),
+    ({"cell_measures": "area:/grid/area"}, "area: /grid/area"),
+    ({"formula_terms": "a: /grid/a, b: /grid/a, orog: lat", **HYBRID}, "a: /grid/a b: /grid/a orog: lat"),
+    ({"formula_terms": "a: a b: /grid/a orog: lat", **HYBRID}, "a: ../grid/a b: /grid/a orog: lat"),
+]  # fmt: skip
+
+
+def beside(**arrays: Json) -> Nodes:
+    """Return a store of arrays of a group `data` with attributes, and of what they may name."""
+    return {
+        "": {},
+        "lat": sized("y x", 4, 3, units="degrees_north"),
+        "data": declaring("CF"),
+        "data/height": sized(""),
+        "grid": {},
+        "grid/lon": sized("y x", 4, 3, units="degrees_east"),
+        "grid/area": sized("y x", 4, 3, units="m2"),
+        "grid/a": sized("y", 4),
+        "grid/crs": sized("", grid_mapping_name="latitude_longitude"),
+        **{f"data/{name}": sized("y x", 4, 3, **attrs) for name, attrs in arrays.items()},
+    }
+
+
+def mistakes(nodes: Nodes) -> dict[str, Finding]:
+    """Return the mistakes in a store by node, of which none has two."""
+    found = zarr_xgroup.check(memory_store(files(documents(nodes)))).mistakes
+    at = {place.node: it for it in found for place in it.places}
+    assert len(at) == sum(len(it.places) for it in found)
+    return at
+
+
+def test_a_remedy_is_right_when_it_is_pasted() -> None:
+    found = mistakes(beside(**{f"t{n:02}": wrong for n, (wrong, _right) in enumerate(MENDED)}))
+    for n, (wrong, right) in enumerate(MENDED):
+        key, mistake = next(iter(wrong)), found.pop(f"/data/t{n:02}")
+        assert mistake.place.pointer == f"/attributes/{key}"
+        assert mistake.rule.document == "CF conventions 1.12"
+        assert mistake.remedy == f'write "{key}": "{right}"'
+    assert not found
+    mended = {
+        f"t{n}": {**wrong, next(iter(wrong)): right} for n, (wrong, right) in enumerate(MENDED)
+    }
+    assert mistakes(beside(**mended)) == {}
+    store = memory_store(files(documents(beside(**mended))))
+    _dataset, warned = opened_with_warnings(xr.open_dataset, store, group="data")
+    assert warned == []
+
+
+def test_what_may_be_written_where_nothing_is_alike() -> None:
+    remedies: list[tuple[Json, str]] = [
+        ({"coordinates": "nowhere"}, 'name an array that is there, or leave "coordinates" out'),
+        ({"coordinates": "/latt/lat nowhere"}, 'name an array that is there, or write "coordinates": "lat"'),
+        ({"bounds": "lat_bnds"}, 'name an array that is there, or leave "bounds" out'),
+        ({"grid_mapping": "lat lon: x y"}, 'leave "grid_mapping" out'),
+        ({"formula_terms": "a: zzz b: /grid/a orog: lat", **HYBRID}, 'leave "formula_terms" out'),
+        ({"cell_measures": "area: zzz"}, 'or write "external_variables": "zzz" on the root if'),
+        ({"cell_measures": "lat"}, 'write, for example, "cell_measures": "area: cell_area"'),
+    ]  # fmt: skip
+    nodes = beside(**{f"t{n}": wrong for n, (wrong, _remedy) in enumerate(remedies)})
+    found = mistakes({**nodes, "grid/lat_bnds": sized("y", 4)})  # along other dimensions: not meant
+    for n, (_wrong, remedy) in enumerate(remedies):
+        assert remedy in found.pop(f"/data/t{n}").remedy
+    assert not found
+
+
+def test_the_nearest_of_many_arrays_is_meant() -> None:
+    nodes: Nodes = {"": {}}
+    for n in range(30):
+        nodes |= {f"g{n}": {}, f"g{n}/grid": {}, f"g{n}/grid/lat": sized("y x", 4, 3)}
+    found = mistakes({**nodes, "g29/t": sized("y x", 4, 3, **declaring("CF"), coordinates="lat")})
+    assert found["/g29/t"].remedy == 'write "coordinates": "grid/lat"'
+
+
+PLACE = "/data/t#/attributes/coordinates: "
+
+
+@pytest.mark.parametrize(
+    ("coordinates", "lost", "reason"),
+    [
+        ("lat, lon", "'lat' of 'coordinates', 'lon' of 'coordinates'",
+         'must be names with blanks between them, got string "lat, lon"'),
+        ("/grid", "'/grid' of 'coordinates'", "'/grid' leads to no array, tried /grid (a group)"),
+        ("../../lon", "'../../lon' of 'coordinates'", "'../../lon' leads above the root of the store"),
+    ],
+)  # fmt: skip
+def test_an_open_says_what_is_there_in_one_warning(
+    coordinates: str, lost: str, reason: str
+) -> None:
+    store = memory_store(files(documents(beside(t={"coordinates": coordinates}))))
+    _dataset, (told,) = opened_with_warnings(xr.open_dataset, store, group="data")
+    assert str(told) == f"/data/t was opened without {lost}: {PLACE}{reason}"
+
+
+# Mutants of the attributes of CF that an open uses: what it finds wrong is told by a check, too.
+
+GONE = "is taken away"
+VALUES: list[Any] = [GONE, None, True, 5, -1.5, "", "text", [], ["a"], [1], [1, 2], {}, {"a": 1}]
+#: Besides, what times may be.
+TIMES = {
+    "units": ["days since 2000-13-01", "weekdays since 2000-01-01", "days since noon"],
+    "calendar": ["maya", "NoLeap", "360_day"],
+}
+#: The attributes that an open uses, by array, and what they are where nothing is wrong.
+USED: dict[str, Json] = {
+    "so": {
+        "coordinates": "lat",
+        "grid_mapping": "crs",
+        "cell_measures": "area: cell_area",
+        "ancillary_variables": "depth",
+        "missing_value": -999.0,
+        "_FillValue": -999.0,
+        "scale_factor": 0.01,
+        "add_offset": 0.0,
+    },
+    "lev": {"formula_terms": "sigma: lev eta: eta depth: depth", "bounds": "lev_bnds"},
+    "time": {"units": "days since 2000-01-01", "calendar": "standard"},
+}
+
+
+def test_what_an_open_finds_wrong_is_told_by_a_check() -> None:
+    nodes = {path: it for path, it in SOUND.items() if path.startswith("ocean") or not path}
+    found = documents(nodes)
+    mutants: dict[str, tuple[str, Any]] = {}
+    for name, attributes in USED.items():
+        found[f"ocean/{name}"]["attributes"] |= attributes
+        for key in attributes:
+            for value in (*VALUES, *TIMES.get(key, ())):
+                whole = found[f"ocean/{name}"]
+                changed = {**whole["attributes"], key: value}
+                if value == GONE:
+                    del changed[key]
+                mutants[f"/ocean/{name}_{len(mutants)}"] = (key, value)
+                found[f"ocean/{name}_{len(mutants) - 1}"] = {**whole, "attributes": changed}
+    store: Any = memory_store(files(found))
+    _dataset, said = recorded(xr.open_dataset, store, engine="xgroup", group="ocean")
+    wrong = {path for warning in said for path in getattr(warning, "paths", ())}
+    assert len(wrong) > 50
+    told = {place.node for it in zarr_xgroup.check(store).mistakes for place in it.places}
+    assert {node: it for node, it in mutants.items() if node in wrong - told} == {}
+    assert told.isdisjoint(f"/ocean/{name}" for name in USED)
