@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -98,9 +98,9 @@ def unexpected_warnings(given: Iterable[Warning], *known: type[Warning]) -> Iter
             yield f"warns: {type(warning).__name__}: {warning}"
 
 
-def violations(store: Documents) -> list[str]:
-    """Return the laws that are broken when a store is opened, each way to open it."""
-    opened = Opened(store)
+def violations(store: Documents, **options: Any) -> list[str]:
+    """Return the laws that are broken when a store is opened with options of xarray, each way to open it."""
+    opened = Opened(store, options)
     if opened.is_huge_index and not HAS_INDEX_OPTION:
         return []  # xarray could not be kept from reading it
     return [*opened.faults_of_tree(), *(it for path in opened.paths for it in opened.faults(path))]
@@ -113,9 +113,12 @@ class Opened:
     ----------
     store : dict
         The store.
+    of_xarray : mapping, optional
+        Options of xarray that both engines are given.
     """
 
-    def __init__(self, store: Documents) -> None:
+    def __init__(self, store: Documents, of_xarray: Mapping[str, Any] | None = None) -> None:
+        self._of_xarray = dict(of_xarray or {})
         self._documents = {key: value for key, value in store.items() if key != ASSUMED}
         self.contents = contents_of(self._documents)
         self._store = memory_store(self.contents)
@@ -148,7 +151,7 @@ class Opened:
         return f"{prefix}.zgroup" in self._documents
 
     def _by_us(self, function: Open, group: str = "") -> Outcome[Any]:
-        options = {**self.options, "group": group}
+        options = {**self.options, **self._of_xarray, "group": group}
         if self.is_huge_index:  # engine zarr would read it as well
             options["create_default_indexes"] = False
         return attempt(function, self._store, engine="xgroup", **options)
@@ -160,7 +163,10 @@ class Opened:
             return nothing
         with _few_frames():
             found, *others = (
-                attempt(oracle_with_warnings, xr.open_dataset, self._store, group=group, **options)
+                attempt(
+                    *(oracle_with_warnings, xr.open_dataset, self._store),
+                    **{**self._of_xarray, **options, "group": group},
+                )
                 for options in ({}, *([{"consolidated": False}] if self._has_copies else []))
             )
         if isinstance(found.error, RecursionError):

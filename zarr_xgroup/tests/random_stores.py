@@ -52,18 +52,6 @@ _TILE_SETS = (
     *("WebMercatorQuad", "http://www.opengis.net/def/tilematrixset/OGC/1.0/WorldCRS84Quad"),
     *("#/attributes/tiles", "..#/attributes/tiles", "g#/attributes", "nowhere", "a:b#/c", "", 5),
 )
-#: Spellings of keys that authors take for others.
-_MISSPELT = {
-    "boundaries": "bounds",
-    "coordinates": "coords",
-    "unit": "units",
-    "spatial:transform": "spatial:affine",
-    "spatial:bbox": "spatial:bounds",
-    "spatial:dimensions": "spatial:dims",
-    "proj:code": "code",
-    "proj:wkt2": "proj:wkt",
-    "abbreviation": "abreviation",
-}
 _EPOCHS = ("2000-01-01", "1850-01-01T00:00:00Z", "2026-02-30", "01.02.2028", "0000-01-01", "now")
 
 
@@ -86,9 +74,9 @@ def node_paths(store: Documents) -> Iterator[str]:
     )
 
 
-def random_store(random: Random) -> Documents:
-    """Return a store that a source of random numbers settles."""
-    return _Maker(random).store()
+def random_store(random: Random, *, is_plain: bool = False) -> Documents:
+    """Return a store that a source of random numbers settles; a plain one is sound and follows no convention."""
+    return _Maker(random, is_plain=is_plain).store()
 
 
 @dataclass(frozen=True)
@@ -107,16 +95,17 @@ class _Maker:
     ----------
     random : random.Random
         Settles everything.
+    is_plain : bool
+        Whether it follows no convention, and nothing goes wrong.
     """
 
-    def __init__(self, random: Random) -> None:
-        self.random = random
+    def __init__(self, random: Random, *, is_plain: bool) -> None:
+        self.random, self.is_plain = random, is_plain
         self.groups: list[str] = []
         self.arrays: dict[str, _Array] = {}
-        self.declares = self.chance(0.75)
-        self.by_gdal = self.chance(0.2)
-        self.misspells = self.chance(0.05)
-        self.oddness = self.any(0.0, 0.0, 0.05, 0.2)
+        self.declares = not is_plain and self.chance(0.75)
+        self.by_gdal = not is_plain and self.chance(0.2)
+        self.oddness = 0.0 if is_plain else self.any(0.0, 0.0, 0.05, 0.2)
 
     def any(self, *options: Any) -> Any:
         return self.random.choice(options)
@@ -157,12 +146,11 @@ class _Maker:
                 store |= self.chunks(prefix, self.arrays[path], form)
         # Each node with documents of its own, which those of its copies are not.
         store = copy.deepcopy(store)
-        if self.misspells:
-            self.misspell(store)
-        self.break_some(store)
+        if not self.is_plain:
+            self.break_some(store)
         if self.chance(0.3):
             store = self.consolidated(store, zarr_format)
-        if self.chance(0.8 if self.by_gdal else 0.15):
+        if not self.is_plain and self.chance(0.8 if self.by_gdal else 0.15):
             store[ASSUMED] = self.assumed()
         return store
 
@@ -225,12 +213,6 @@ class _Maker:
 
     # What goes wrong.
 
-    def misspell(self, store: Documents) -> None:
-        """Call some members of documents as authors call them who are wrong."""
-        for container, key in [place for value in store.values() for place in places(value)]:
-            if key in _MISSPELT and self.chance(0.5):
-                container[_MISSPELT[key]] = container.pop(key)
-
     def break_some(self, store: Documents) -> None:
         """Change some members of documents, anywhere or in attributes."""
         for _time in range(self.any(0, 0, 0, 1, 1, 2, 4)):
@@ -255,7 +237,7 @@ class _Maker:
         root = copies.pop("zarr.json", None)
         if zarr_format == 3:
             copies = {posixpath.dirname(key): value for key, value in copies.items()}
-        if copies and self.chance(0.5):
+        if copies and not self.is_plain and self.chance(0.5):
             self.lie(copies)
         if zarr_format == 2:
             return {**store, ".zmetadata": {"zarr_consolidated_format": 1, "metadata": copies}}
@@ -283,7 +265,7 @@ class _Maker:
         attributes: Json = {}
         if self.by_gdal and self.chance(0.6):
             attributes |= self.any(self.tiles, self.as_stac)(path, None)
-        if not path and self.chance(0.1):
+        if not (path or self.is_plain) and self.chance(0.1):
             attributes[self.any("conventions", "Conventions")] = self.any(*_ROOTS)
         if self.declares and self.chance(0.5):
             conventions = ("cs", "spatial", "proj", "geolocation", "multiscales")

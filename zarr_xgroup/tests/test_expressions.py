@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from itertools import product
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +28,7 @@ parser: Any = import_module("re._parser")
 
 #: How long the texts are in which the worst letters are searched for, and those of these.
 SHORT = 1_000
-LONG = (10_000, 100_000, 1_000_000)
+LONG = (10_000, 100_000)
 #: How many of the worst are measured.
 WORST = 3
 #: Seconds for a letter that are no matter, and how much more ten times as many letters may take.
@@ -66,8 +67,7 @@ class Use:
 def modules() -> Iterator[ModuleType]:
     """Yield the modules of the package, without its tests."""
     for found in pkgutil.walk_packages(zarr_xgroup.__path__, "zarr_xgroup."):
-        is_ours = not found.name.startswith(("zarr_xgroup.tests", "zarr_xgroup.__main__"))
-        if is_ours:
+        if not found.name.startswith(("zarr_xgroup.tests", "zarr_xgroup.__main__")):
             yield import_module(found.name)
 
 
@@ -76,51 +76,31 @@ def uses_in(module: ModuleType) -> Iterator[Use]:
 
     An expression that is handed on may be used by any method: the one that reads most is taken.
     """
-    assert module.__file__ is not None
-    with open(module.__file__, encoding="utf-8") as file:
-        tree = ast.parse(file.read())
+    names: dict[str, Any] = vars(module)
     seen: set[ast.AST] = set()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call | ast.Name) or node in seen:
-            continue
-        called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-            if called.value.id == "re" and called.attr not in ("compile", "escape"):
-                seen.update(ast.walk(node.args[0]))  # type: ignore[union-attr]
-                yield inline(node, called.attr, module)  # type: ignore[arg-type]
-            pattern = vars(module).get(called.value.id)
-            if isinstance(pattern, re.Pattern):
-                seen.add(called.value)
-                yield Use(f"{module.__name__}.{called.value.id}", pattern, called.attr)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            pattern = vars(module).get(node.id)
+    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner, method = node.func.value, node.func.attr
+            name = owner.id if isinstance(owner, ast.Name) else ""
+            if name == "re" and method not in ("compile", "escape"):
+                seen.update(ast.walk(node.args[0]))
+                flags = [it.value for it in node.keywords if it.arg == "flags"]
+                flags += node.args[2:3] if method in ("search", "match", "fullmatch") else []
+                text, *given = (
+                    eval(compile(ast.Expression(it), "expression", "eval"), names)
+                    for it in (node.args[0], *flags)
+                )
+                yield Use(f"{module.__name__}:{node.lineno}", re.compile(text, *given), method)
+            elif isinstance(pattern := names.get(name), re.Pattern):
+                seen.add(owner)
+                yield Use(f"{module.__name__}.{name}", pattern, method)
+        elif isinstance(node, ast.Name) and node not in seen:
+            pattern = names.get(node.id) if isinstance(node.ctx, ast.Load) else None
             if isinstance(pattern, re.Pattern):
                 yield Use(f"{module.__name__}.{node.id}", pattern, "finditer")
 
 
-def inline(call: ast.Call, method: str, module: ModuleType) -> Use:
-    """Return the use that a call of a function of `re` is, whose expression must be a constant."""
-    flags: ast.expr | None = next((it.value for it in call.keywords if it.arg == "flags"), None)
-    if flags is None and method in ("search", "match", "fullmatch") and len(call.args) > 2:
-        flags = call.args[2]
-    pattern, given = (
-        eval(compile(ast.Expression(it), module.__name__, "eval"), vars(module))
-        for it in (call.args[0], flags or ast.Constant(0, lineno=1, col_offset=0))
-    )
-    name = f"{module.__name__}:{call.lineno}"
-    return Use(name, re.compile(pattern, given) if given else re.compile(pattern), method)
-
-
 # The worst letters.
-
-
-def letter_of(items: Sequence[Any]) -> str:
-    """Return a letter of a set."""
-    pattern = parser.SubPattern(parser.State(), [(parser.IN, list(items))])
-    compiled = import_module("re._compiler").compile(pattern)
-    candidates = [*COMMON, *map(chr, range(32, 127)), "\n"]
-    found: str = next(filter(compiled.match, candidates))
-    return found
 
 
 def sample(nodes: Any) -> str:
@@ -132,13 +112,15 @@ def sample_of(code: Any, value: Any) -> str:
     if code is parser.LITERAL:
         return chr(value)
     if code is parser.IN:
-        return letter_of(value)
+        pattern = parser.SubPattern(parser.State(), [(parser.IN, list(value))])
+        is_in = import_module("re._compiler").compile(pattern).match
+        return str(next(filter(is_in, [*COMMON, *map(chr, range(32, 127)), "\n"])))
     if code in (parser.ANY, parser.NOT_LITERAL):
         return "a"
     inner = list(parts_of(code, value))
-    if "REPEAT" in str(code):
-        return sample(inner[0]) * max(int(value[0]), 1)
-    return sample(inner[0]) if inner and "ASSERT" not in str(code) else ""
+    if not inner or "ASSERT" in str(code):
+        return ""
+    return sample(inner[0]) * (max(int(value[0]), 1) if "REPEAT" in str(code) else 1)
 
 
 def parts_of(code: Any, value: Any) -> Iterator[Any]:
@@ -240,7 +222,7 @@ def test_time_grows_with_the_length_of_a_text(use: Use) -> None:
     ],
 )
 def test_what_grows_with_the_square_is_found(expression: str, method: str) -> None:
-    assert grows_too_fast(Use("", re.compile(expression), method), (3_000, 30_000))
+    assert grows_too_fast(Use("", re.compile(expression), method), (1_000, 10_000))
 
 
 def test_all_expressions_are_found() -> None:

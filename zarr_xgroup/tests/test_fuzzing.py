@@ -73,18 +73,43 @@ def test_a_store_that_once_broke_a_law_breaks_none(name: str) -> None:
         assert [*violations(FOUND[name]), *report_violations(FOUND[name])] == []
 
 
-@settings(
+drawn = settings(
     max_examples=EXAMPLES or 32,
     derandomize=not EXAMPLES,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-@given(store=st.randoms(use_true_random=False).map(random_store), with_reports=QUARTER)
+randoms = st.randoms(use_true_random=False)
+
+
+@drawn
+@given(store=randoms.map(random_store), with_reports=QUARTER)
 def test_random_stores_break_no_law(store: Documents, *, with_reports: bool) -> None:
     with bounded():
         assert violations(store) == []
         assert not with_reports or list(report_violations(store)) == []
+
+
+OPTIONS = {
+    "mask_and_scale": st.booleans(),
+    "decode_times": st.booleans(),
+    "decode_coords": st.sampled_from([True, False, "all"]),
+    "drop_variables": st.lists(st.sampled_from(["x", "a", "time"]), max_size=2),
+    "chunks": st.sampled_from([None, {}, -1]),
+}
+
+
+@drawn
+@given(
+    randoms.map(lambda it: random_store(it, is_plain=True)),
+    st.fixed_dictionaries({}, optional=OPTIONS),
+)
+def test_random_stores_without_conventions_are_as_in_engine_zarr(
+    store: Documents, options: dict[str, Any]
+) -> None:
+    with bounded():
+        assert violations(store, **options) == []
 
 
 # The laws, each broken.
