@@ -28,9 +28,10 @@ CF: Any = {"assume_conventions": "cf"}
 TIMES = {"units": "days since 2000-01-01", "calendar": "standard"}
 
 
-def field(dims: str = "y x", size: int = 2, /, **attributes: Any) -> Array:
+def field(dims: Any = "y x", size: int = 2, /, **attributes: Any) -> Array:
     """Return an array, whose values do not matter."""
-    return stored(np.zeros((size,) * len(dims.split())), dims, **attributes)
+    names = dims.split() if isinstance(dims, str) else dims
+    return stored(np.zeros((size,) * len(names)), tuple(names), **attributes)
 
 
 def in_groups(nodes: Any) -> Any:
@@ -133,11 +134,13 @@ REFERENCES = {
         """,
     ),
     "attributes without CF's syntax": (
-        in_group(v=field(coordinates="lat, lon", cell_measures="area", bounds=5)),
+        in_group(v=field(coordinates="lat, lon", cell_measures="area", bounds=5, ancillary_variables="p: q", grid_mapping="m n:")),
         """
-        v (y x) | bounds=5 cell_measures=area
+        v (y x) | ancillary_variables=p: q bounds=5 cell_measures=area grid_mapping=m n:
         ! Resolution: /a/g/v was opened without 'lat' of 'coordinates', 'lon' of 'coordinates': /a/g/v#/attributes/coordinates: must be names with blanks between them, got string "lat, lon"
+        ! Resolution: /a/g/v was opened without 'p' of 'ancillary_variables', 'q' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: must be names with blanks between them, got string "p: q"
         ! Resolution: /a/g/v was opened without 'area' of 'cell_measures': /a/g/v#/attributes/cell_measures: must be pairs of a role with a colon and a name, with blanks between them, got string "area"
+        ! Resolution: /a/g/v was opened without 'm' of 'grid_mapping', 'n' of 'grid_mapping': /a/g/v#/attributes/grid_mapping: must be names with blanks between them, got string "m n:"
         """,
     ),
     "an array of the group is described for itself": (
@@ -264,7 +267,19 @@ DIMENSIONS = {
         {"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, **V},
         "! Resolution: /a/g/v: dimension 't' has no coordinate in its group or above it, and /a/s/t, /a/u/t are equally near; none of them was attached",
     ),
-    "that which the array names": ({"a/t": OTHER, "s": {}, "s/t": T, "a/g/v": field("t", coordinates="/s/t")}, "t (t) 5 7"),
+    "that which the array names, of several": ({"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, "a/g/v": field("t", coordinates="../s/t")}, "t (t) 5 7"),
+    "above an own one of another length": (
+        {"t": T, **V, "a/g/t": LONGER},
+        """
+        t (t) 6 8 9
+        t_v (t_v) 5 7
+        ! Dimension: /a/g/v#/dimension_names: gives shape [2] the dimensions ['t'], of which other arrays of the group have another size; renamed 't' -> 't_v'
+        """,
+    ),
+    "none of a dimension without a name": (
+        {"t": T, "a/g/v": field((None,))},
+        "! Dimension: /a/g/v#/dimension_names: gives dimensions no usable names; they are called phony_dim_0 and so on",
+    ),
     "beside a scalar of the name": (
         {"t": T, "s": {}, "s/t": stored(0), "a/g/v": field("t", coordinates="/s/t")},
         "t (t) 5 7\n! Name: /a/g/v: its coordinate 't' is called 's_t', because 't' is something else here or cannot be a name",

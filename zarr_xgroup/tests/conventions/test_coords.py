@@ -219,6 +219,7 @@ def interval(start: Any, end: Any, step: Any) -> Any:
 
 WRONG: dict[str, Any] = {
     "an interval that ends late": (interval(0, 10, 1), "do not give as many values"),
+    "times that end early": (interval("2024-01-01", "2024-01-03T23", "P1D"), "do not give as many values"),
     "a step of 0": (interval(0, 3, 0), "must not be 0"),
     "no step": ({"type": "interval", "start": 0, "end": 3}, "is missing, which"),
     "a number beside times": (interval("2024", 3, "P1D"), "a time of ISO 8601"),

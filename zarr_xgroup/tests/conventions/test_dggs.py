@@ -95,10 +95,11 @@ CELL_IDS = {
         """,
     ),
     "without an ellipsoid that is wrong": (
-        {"a": on_cells(coordinate="cell_ids", ellipsoid={"radius": "1"}), "cell_ids": IDS},
+        {"a": on_cells(coordinate="cell_ids", ellipsoid={"radius": 0, "semi_major_axis": "1"}), "cell_ids": IDS},
         """
         cell_ids (cells) 5 7 8 | grid_name=healpix indexing_scheme=nested level=1
         ! Resolution: /a was opened without the ellipsoid of its cells: /a#/attributes/dggs/ellipsoid/radius: must be a positive number
+        ! Resolution: /a was opened without the ellipsoid of its cells: /a#/attributes/dggs/ellipsoid/semi_major_axis: must be a positive number
         """,
     ),
     "with grid attributes of their own": (
@@ -153,6 +154,7 @@ def test_ranges_of_another_number_of_cells_are_no_ids(ranges: Any) -> None:
 
 READ: dict[str, tuple[Any, Any]] = {
     "h3": ({"name": "h3", "indexing_scheme": ""}, {"grid_name": "h3", "level": 1}),
+    "level 0": ({"refinement_level": 0}, {"level": 0}),
     "several levels": ({"refinement_level": None}, {"level": None}),
     "a radius": ({"ellipsoid": {"radius": 6371000}}, {"ellipsoid": {"radius": 6371000.0}}),
     "axis and flattening": ({"ellipsoid": WGS84}, {"ellipsoid": {"name": "WGS84", "semimajor_axis": 6378137.0, "inverse_flattening": 298.257223563}}),
