@@ -81,8 +81,8 @@ def cs(axes: Json, **attrs: Any) -> Json:
     return declaring("cs", "ref", cs={"crs": [{"axes": axes}]}, **attrs)
 
 
-def external(node: str) -> Json:
-    return {"coordinates": [{"values": {"external": {"node": node}}}]}
+def external(node: str, **more: str) -> Json:
+    return {"coordinates": [{"values": {"external": {"node": node, **more}}}]}
 
 
 # A store in which almost every array is at fault.
@@ -212,6 +212,17 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         ! Resolution: /a/v, /b/v were opened without coordinate 'x': /a/v#/attributes/cs/crs/0/axes/x/coordinates/0/value and 1 more: is not known there; was 'values' meant?
         """,
     ),
+    "references from several groups that are broken alike": (
+        {"": {}, **groups("a", "b", v=v(**declaring("ref", one={"node": "lost"})))},
+        """
+        /:
+        /a:
+        v (x) | one={"node": "lost"}
+        /b:
+        v (x) | one={"node": "lost"}
+        ! Resolution: /a/v, /b/v were opened without what 'one' refers to: /a/v#/attributes/one and 1 more: 'lost' leads nowhere, tried lost (not found in store), v/lost (not found in store)
+        """,
+    ),
     "names that arrays of several groups write": (
         {
             "": {"conventions": "NZ-1.0 CF-1.9"},
@@ -267,6 +278,12 @@ def test_what_arrays_were_opened_without_is_named_briefly() -> None:
     assert lacking(*many).startswith("/0, /1, /2, ")
     assert "/29 and 970 more were opened" in lacking(*many)
     assert len(lacking(("/a", "x" * 10_000))) < 120
+
+
+@pytest.mark.parametrize("place", ["/a#b#/attributes/x", "/g/c#/attributes/x", "/g/c"])
+def test_what_is_found_is_where_its_error_is(place: str) -> None:
+    error = XGroupMetadataError("why", place=place)
+    assert str(report(Topic.PROBLEM, Place("/a#b"), error).place) == place
 
 
 def test_any_json_in_the_place_of_a_convention_opens() -> None:
@@ -685,29 +702,22 @@ def in_module(name: str, function: Callable[..., T]) -> Callable[..., T]:
     return types.FunctionType(function.__code__, {**globals(), "__name__": name})
 
 
-def open_from_elsewhere(store: Any) -> object:
-    return xr.open_dataset(store, engine="xgroup")
-
-
-def warn_from_elsewhere(warning: XGroupWarning) -> None:
-    errors.warn_user(warning)
+def warn_from_elsewhere() -> None:
+    errors.warn_user(XGroupWarning("from within"))
 
 
 @pytest.mark.parametrize(
-    "name", ["somebody.elses", "__main__", "xarray_of_mine", "zarr_xgroup_tools", "my.xarray"]
+    ("name", "is_passed_over"),
+    [
+        *((it, True) for it in ("xarray", "xarray.backends.api", "zarr_xgroup.backend")),
+        *((it, False) for it in ("somebody.elses", "__main__", "xarray_of_mine", "my.xarray")),
+        ("zarr_xgroup_tools", False),
+    ],
 )
-def test_a_function_of_the_user_in_between_is_pointed_at(name: str) -> None:
-    function = in_module(name, open_from_elsewhere)
-    line = open_from_elsewhere.__code__.co_firstlineno + 1
-    assert lines_pointed_at(lambda: function(memory_store(troubled()))) == {(__file__, line)}
-
-
-@pytest.mark.parametrize("name", ["xarray", "xarray.backends.api", "zarr_xgroup.backend"])
-def test_frames_of_xarray_and_ours_are_passed_over(name: str) -> None:
-    function = in_module(name, warn_from_elsewhere)
-    line = line_here() + 1
-    pointed_at = lines_pointed_at(lambda: function(XGroupWarning("from within")))
-    assert pointed_at == {(__file__, line)}
+def test_frames_of_xarray_and_ours_are_passed_over(name: str, is_passed_over: bool) -> None:
+    within, line = warn_from_elsewhere.__code__.co_firstlineno + 1, line_here() + 1
+    pointed_at = lines_pointed_at(lambda: in_module(name, warn_from_elsewhere)())
+    assert pointed_at == {(__file__, line if is_passed_over else within)}
 
 
 # What a store says is shown printable.
@@ -718,9 +728,7 @@ SHOWN = r"\x1b]0;a\x07\x9b31m\u202e\nb\u2028"
 
 def oddly_named(zarr_format: ZarrFormat) -> dict[str, bytes]:
     """Return a store with odd names and texts wherever something is told of them."""
-    foreign: Any = {
-        "coordinates": [{"values": {"external": {"uri": f"http://{ODD}", "node": ODD}}}]
-    }
+    foreign = external(ODD, uri=f"http://{ODD}")
     own, other = (
         declaring("cs", cs={"crs": [{"axes": {ODD: it}, "id": {ODD: ODD}}]})
         for it in (external(f"/{ODD}/absent"), foreign)
@@ -770,12 +778,12 @@ def test_what_a_store_says_is_told_printable(function: Open, zarr_format: ZarrFo
 def test_what_a_store_says_is_printable_in_reports(zarr_format: ZarrFormat) -> None:
     store = memory_store(oddly_named(zarr_format))
     explanation, verdict = zarr_xgroup.explain(store), zarr_xgroup.check(store)
-    assert explanation.problems
-    assert all(is_printable(it.text + it.lost) for it in explanation.problems)
-    assert all(is_printable(it.text + it.remedy) for it in verdict.mistakes)
+    texts = [it.text + it.lost for it in explanation.problems]
+    texts += [it.text + it.remedy for it in verdict.mistakes]
+    whole = [repr(it).replace("\n", "") for it in (explanation, verdict)]
+    assert all(map(is_printable, [*texts, *whole]))
     assert any(at.node == f"/{ODD}/{ODD}1" for it in verdict.mistakes for at in it.places)  # exact
-    for text in (repr(explanation), repr(verdict)):
-        assert is_printable(text.replace("\n", ""))
+    for text in whole:
         assert "\\nb" in text
         # Named once in a problem: not again behind it.
         assert f"/{SHOWN}/{SHOWN}3 (/" not in text

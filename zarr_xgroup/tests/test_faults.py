@@ -229,7 +229,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
 def test_a_request_that_fails_costs_what_it_asks_for(
     http_server: FileServer, key: str, fault: Fault, text: str, timeout: float
 ) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
+    http_server.contents.update(below({**build(FOREIGN), ".zattrs": b"{}"}, "a"))
     http_server.faults[f"/a/{key}"], fault.shown = fault, 0
     http_server.requests.clear()
     lost = ["level"] if "level" in key else list(REFERRING)
@@ -493,40 +493,9 @@ def test_one_store_that_fails_leaves_the_others_alone(
         tree, (warning,) = opened_in_time(store)
         assert warning.paths == ("/other_0",)
         assert text_of(tree, NAMES) == whole()
-
-
-# The store that is opened.
-
-OWN: Nodes = {
-    "": {},
-    "x": stored([10.0, 20.0, 30.0], "x"),
-    "when": Array(np.arange(3) + 1, ("x",), HOURS, chunks=(1,)),
-    "v": stored([1.0, 2.0, 3.0], "x"),
-    "w": stored([1.0, 2.0, 3.0], "x"),
-}
-#: A key that cannot be read -> what the store opens as.
-OF_THE_OPENED: dict[str, tuple[str, str]] = {
-    "a chunk of a dimension coordinate": ("x/c/0", "v (x) w (x) when (x) ! /x: left out: "),
-    "a document": ("w/zarr.json", "x (x) v (x) @ x when (x) @ x ! /w: left out: "),
-    "the last chunk of times": ("when/c/2", "x (x) v (x) @ x w (x) @ x when (x) @ x ! /when: opened with its times undecoded: "),
-    "a chunk of data": ("v/c/0", "x (x) v (x) @ x w (x) @ x when (x) @ x"),
-}  # fmt: skip
-
-
-@rows(OF_THE_OPENED, "key, expected")
-def test_faults_of_the_opened_store_cost_what_was_asked_for(
-    http_server: FileServer, key: str, expected: str
-) -> None:
-    http_server.contents.update(build(OWN))
-    http_server.listing = True
-    http_server.faults[f"/{key}"] = Fault(500)
-    dataset, told = opened_in_time(http_server.url, function=xr.open_dataset)
-    http_server.reset()
-    found = [re.split(r" [\d|]", line)[0] for line in text_of(dataset)]
-    start = " ".join([*found, *(f"! {it}" for it in told)])
-    assert start.startswith(expected) if told else start == expected
-    assert all(type(it) is XGroupMetadataWarning and "500" in str(it) for it in told)
-    assert dataset["when"].dtype.kind == ("i" if key.startswith("when") else "M")
+        http_server.faults["*"] = Fault(403)
+        tree, told = opened_in_time(store)
+        assert {it.error.store for it in told} == {f"{http_server.url}/a", other.url}
 
 
 # Documents of the opened store that cannot be used.
@@ -658,15 +627,34 @@ def test_a_group_that_cannot_be_understood_is_left_out(zarr_format: ZarrFormat) 
     check_left_out(memory_store(contents), text, "sub", zarr_format)
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_a_document_that_cannot_be_read_costs_its_array(zarr_format: ZarrFormat) -> None:
-    store = recording_store(build(SOUND, zarr_format))
-    key = "bad/zarr.json" if zarr_format == 3 else "bad/.zarray"
+#: A key that cannot be read -> what is told of its array, and what that opens as, if at all.
+UNREADABLE: dict[str, tuple[str, list[int] | None]] = {
+    "bad/zarr.json": ("left out: /bad/zarr.json cannot be read: ", None),
+    "bad/.zarray": ("left out: /bad/.zarray cannot be read: ", None),
+    "x/c/0": ("left out: /x cannot be read: ", None),
+    "when/c/2": ("opened with its times undecoded: /when cannot be read: ", [1, 2, 3]),
+    "before/c/0": ("", [1, 2]),
+}
+
+
+@pytest.mark.parametrize("key", UNREADABLE)
+def test_a_key_that_cannot_be_read_costs_its_array(key: str) -> None:
+    name, (text, values) = key.partition("/")[0], UNREADABLE[key]
+    nodes: Nodes = {**SOUND, "when": Array(np.arange(3) + 1, ("hour",), HOURS, chunks=(1,))}
+    store = recording_store(build(nodes, 2 if key.endswith(".zarray") else 3))
     store.failing[key] = PermissionError("https://user:secret@host/a?sig=secret denied")
+    dataset, given = opened_with_warnings(xr.open_dataset, store)
     reason = "no permission (PermissionError: https://host/a denied)"
-    warning = check_left_out(store, f"/{key} cannot be read: {reason}", zarr_format=zarr_format)
-    assert isinstance(warning.error, XGroupStoreError)
-    assert isinstance(warning.error.__cause__, PermissionError)
+    assert [str(it) for it in given] == ([f"/{name}: {text}{reason}"] if text else [])
+    for warning in given:
+        assert type(warning) is XGroupMetadataWarning
+        assert isinstance(warning.error, XGroupStoreError)
+        assert isinstance(warning.error.__cause__, PermissionError)
+    store.failing.clear()
+    assert set(dataset.variables) == {it for it in nodes if it and "sub" not in it} - (
+        set() if values else {name}
+    )
+    assert values is None or dataset[name].values.tolist() == values
 
 
 @pytest.mark.parametrize("consolidated", [False, True])
