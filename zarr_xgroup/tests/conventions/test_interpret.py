@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 import zarr
 
-from zarr_xgroup import XGroupDimensionWarning
 from zarr_xgroup.conventions import (
     ArrayView,
     BoundResolver,
@@ -23,7 +22,8 @@ from zarr_xgroup.conventions import (
     register,
     registry,
 )
-from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened_with_warnings
+from zarr_xgroup.tests.builders import Array, Group, Json, opened_with_warnings
+from zarr_xgroup.tests.tables import check, rows, store_of
 
 
 class LevelsHandler(ConventionHandler):
@@ -37,116 +37,104 @@ class LevelsHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         self.asked.append(array.shape)
         (size,) = array.shape
-        centres = Regular(1.0, 2.0)
-        edges = RegularBounds(centres, -1.0, 1.0)
-        surface = array.attribute("levels")
-        assert surface is not None
-        node = array.resolver.array(surface.required("surface"))
+        levels = array.attribute("levels")
+        assert levels is not None
+        centres = Regular(levels.required("first").value, 2.0)
+        edges = Computed(
+            RegularBounds(centres, -1.0, 1.0), (size, 2), "float64", ("level", "bounds")
+        )
+        node = array.resolver.array(levels.required("surface"))
         level = Coordinate(
             "level",
             Computed(centres, (size,), "float64", ("level",)),
-            {"units": "1", "positive": "up"},
-            bounds=Coordinate(
-                "level_bounds", Computed(edges, (size, 2), "float64", ("level", "bounds"))
-            ),
+            {"units": "1"},
+            bounds=Coordinate("level_bounds", edges),
             formula_terms={
                 "ps": Coordinate(node.name, array.stored(Stored(node, ()))),
-                "p0": Coordinate("p0", Literal(np.array(1e5), ())),
+                "k": Coordinate("level_k", Literal(np.arange(size), ("level",))),
             },
         )
-        return array.interpretation(
-            level, crs=Crs("proj:code", "EPSG:32632"), attributes={"levelled": 1}
-        )
+        crs = Crs("proj:code", "EPSG:32632")
+        return array.interpretation(level, crs=crs, attributes={"levelled": 1})
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         return ("level",)
 
 
+def levels(first: float) -> Array:
+    """Return an array without names of dimensions, whose levels begin with a value."""
+    said = {"surface": {"node": "/surface"}, "first": first}
+    declared = [{"name": "levels", "uuid": LevelsHandler.uuid}]
+    return Array([1.0, 2.0], None, {"zarr_conventions": declared, "levels": said})
+
+
 @pytest.fixture(autouse=True)
-def registered() -> type[ConventionHandler]:
+def registered() -> None:
     LevelsHandler.asked.clear()
-    return register(LevelsHandler)
+    register(LevelsHandler)
 
 
-LEVELS = {
-    "zarr_conventions": [{"name": "levels", "uuid": LevelsHandler.uuid}],
-    "levels": {"surface": {"node": "/surface"}},
-}
-STORE = build(
-    Group(
-        {
-            "surface": Array(3.0),
-            "g": Group(
-                {"a": Array([1.0, 2.0], None, LEVELS), "b": Array([3.0, 4.0], None, LEVELS)}
-            ),
-            "h": Group({"a": Array([1.0, 2.0], None, LEVELS)}),
-        }
-    )
-)
+GROUPS = {"g": Group({"a": levels(1.0), "b": levels(1.0)}), "h": Group({"a": levels(1.0)})}
+ROOT = Group({"surface": Array(3.0), **GROUPS, "i": Group({"a": levels(1.0), "b": levels(2.0)})})
+LEVELS = """
+    level (level) 1.0 3.0 | bounds=level_bounds formula_terms=ps: surface k: level_k units=1
+    level_b (level_b) 2.0 4.0 | bounds=level_b_bounds formula_terms=ps: surface k: level_b_k units=1
+    level_b_bounds (level_b bounds) [[1.0 3.0] [3.0 5.0]]
+    level_b_k (level_b) 0 1
+    level_bounds (level bounds) [[0.0 2.0] [2.0 4.0]]
+    level_k (level) 0 1
+    spatial_ref () EPSG:32632
+    surface () 3.0
+    ! Dimension: /i/a, /i/b: /i/a#/dimension_names and 1 more: gives axes [0] of shape [2] no usable name; its dimensions are called ['level']
+    ! Dimension: /i/b: other arrays of the group have other coordinate values along its dimensions; renamed 'level' -> 'level_b'
+"""  # fmt: skip
 
 
-def test_all_that_a_handler_can_say_is_attached() -> None:
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(STORE), group="g")
-    assert {type(warning) for warning in told} == {XGroupDimensionWarning}
-    assert dataset["a"].dims == ("level",)
-    assert dataset["level"].values.tolist() == [1.0, 3.0]
-    assert dataset["level"].attrs["formula_terms"] == "ps: surface p0: p0"
-    assert dataset["level"].attrs["bounds"] == "level_bounds"
-    assert dataset["level_bounds"].values.tolist() == [[0.0, 2.0], [2.0, 4.0]]
-    assert dataset["surface"].item() == 3.0
-    assert dataset["p0"].item() == 1e5
-    assert dataset["a"].attrs["grid_mapping"] == "spatial_ref"
-    assert "UTM zone 32N" in dataset["spatial_ref"].attrs["crs_wkt"]
+def test_all_that_a_handler_says_is_attached_along_renamed_dimensions_too() -> None:
+    only = "level level_bounds level_k level_b level_b_bounds level_b_k surface spatial_ref"
+    dataset = check(ROOT, LEVELS, only=only, group="i")
     assert dataset["a"].attrs["levelled"] == 1
+    assert dataset["a"].attrs["grid_mapping"] == "spatial_ref"
     assert set(dataset.data_vars) == {"a", "b"}
 
 
 def test_a_handler_that_says_what_it_reads_is_asked_once_of_arrays_that_are_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    store = memory_store(STORE)
-    opened_with_warnings(xr.open_datatree, store)
-    assert len(LevelsHandler.asked) == 3
-    LevelsHandler.asked.clear()
+    def times_asked() -> int:
+        LevelsHandler.asked.clear()
+        opened_with_warnings(xr.open_datatree, store_of(Group({"surface": Array(3.0), **GROUPS})))
+        return len(LevelsHandler.asked)
+
+    assert times_asked() == 3
     monkeypatch.setattr(LevelsHandler, "reads", ())
-    opened_with_warnings(xr.open_datatree, store)
-    assert len(LevelsHandler.asked) == 2  # one in each group, which differ
-    derived = type("DerivedHandler", (LevelsHandler,), {})
-    registry._REGISTERED[:] = [derived]
-    LevelsHandler.asked.clear()
-    opened_with_warnings(xr.open_datatree, store)
-    assert len(LevelsHandler.asked) == 3  # what it is derived from cannot know
+    assert times_asked() == 2  # once in each group
+    registry._REGISTERED[:] = [type("DerivedHandler", (LevelsHandler,), {})]
+    assert times_asked() == 3  # what it is derived from cannot know
 
 
-def test_get_variables_follows_from_interpret() -> None:
-    root = zarr.open_group(memory_store(STORE), mode="r")
-    array = root["g/a"]
-    assert isinstance(array, zarr.Array)
-    variables = LevelsHandler().get_variables(array, root["g"], root)  # type: ignore[arg-type]
-    assert set(variables) == {"level", "level_bounds", "surface", "p0"}
-    assert variables["level"].attrs["formula_terms"] == "ps: surface p0: p0"
-    assert variables["surface"].values.item() == 3.0
-    assert LevelsHandler.detect(root, root["g"], array)  # type: ignore[arg-type]
+@pytest.mark.parametrize("answer", [None, "x", ["x"], (1,), (None,), ("x", "x"), 2], ids=repr)
+def test_names_of_axes_that_are_none(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LevelsHandler, "axis_names", lambda *_arguments: answer)
+    dataset, told = opened_with_warnings(xr.open_dataset, store_of(ROOT), group="g")
+    assert dataset["a"].dims == dataset["b"].dims == ("phony_dim_0",)
+    assert told
 
 
-def test_references_are_resolved_outside_of_an_open() -> None:
-    root = zarr.open_group(memory_store(STORE), mode="r")
-    array = root["g/a"]
-    assert isinstance(array, zarr.Array)
+def test_variables_and_references_outside_of_an_open() -> None:
+    root = zarr.open_group(store_of(ROOT), mode="r")
+    group: Any = root["g"]
+    array = group["a"]
+    variables = LevelsHandler().get_variables(array, group, root)
+    assert set(variables) == {"level", "level_bounds", "surface", "level_k"}
+    assert variables["level"].attrs["formula_terms"] == "ps: surface k: level_k"
+    assert LevelsHandler.detect(root, group, array)
     resolver = BoundResolver.of(array, root)
     assert resolver.variable({"node": "/surface"}).values.item() == 3.0
     assert resolver.variable({"node": "b"}, ["x"]).dims == ("x",)
     assert resolver.value({"node": "b", "attribute": "/shape"}) == [2]
     with pytest.raises(LookupError, match="leads nowhere"):
         resolver.variable({"node": "/nope"})
-
-
-@pytest.mark.parametrize("answer", [None, "x", ["x"], (1,), (None,), ("x", "x"), 2], ids=repr)
-def test_names_of_axes_that_are_none(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LevelsHandler, "axis_names", lambda *_arguments: answer)
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(STORE), group="g")
-    assert dataset["a"].dims == dataset["b"].dims == ("phony_dim_0",)
-    assert XGroupDimensionWarning in map(type, told)
 
 
 class ZonesHandler(ConventionHandler):
@@ -157,41 +145,38 @@ class ZonesHandler(ConventionHandler):
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        zone = array.attributes["zone"]
-        return Crs("zone", f"EPSG:{32600 + zone}")
+        return Crs("zone", f"EPSG:{32600 + array.attributes['zone']}")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         return array.interpretation()
 
 
-GRID = {
-    "zarr_conventions": [{"name": "spatial"}, {"name": "zone"}],
-    "spatial:dimensions": ["y", "x"],
-    "spatial:transform": [10, 0, 0, 0, -10, 0],
-}
-
-
-@pytest.mark.parametrize(
-    ("attributes", "expected"),
-    [
-        ({"zone": 32}, "EPSG:32632"),
-        ({"zone": 32, "proj:code": "EPSG:32631"}, "EPSG:32631"),
-        ({}, None),
-    ],
-    ids=["by the handler", "by proj", "by a handler that fails"],
+IN_CRS = (
+    "x (x) 5.0 15.0 25.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m"
 )
+ZONES: dict[str, tuple[Json, str]] = {
+    "by the handler": ({"zone": 32}, f"spatial_ref () EPSG:32632\n{IN_CRS}"),
+    "by proj, which comes first": (
+        {"zone": 32, "proj:code": "EPSG:32631"},
+        f"spatial_ref () EPSG:32631\n{IN_CRS}",
+    ),
+    "by none, if the handler fails": (
+        {},
+        """
+        x (x) 5.0 15.0 25.0 | axis=X
+        ! Resolution: /a was opened without what convention 'zone' gives: the handler of convention 'zone' (zarr_xgroup.tests.conventions.test_interpret) failed: KeyError: 'zone'
+        """,
+    ),
+}  # fmt: skip
+
+
+@rows(ZONES, "attributes, expected")
 def test_coordinates_of_other_conventions_are_in_the_crs_that_a_handler_says(
-    attributes: dict[str, Any], expected: str | None
+    attributes: Json, expected: str
 ) -> None:
     register(ZonesHandler)
-    members = {"a": Array(np.zeros((2, 3)), ("y", "x"), {**GRID, **attributes})}
-    store = memory_store(build(Group(members)))
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert dataset["x"].values.tolist() == [5.0, 15.0, 25.0]
-    name = None if expected is None else "projection_x_coordinate"
-    assert dataset["x"].attrs.get("standard_name") == name
-    if expected is None:
-        assert ["'zone'" in str(it) and "KeyError" in str(it) for it in told] == [True]
-    else:
-        assert f'ID["EPSG",{expected[5:]}]' in dataset["spatial_ref"].attrs["crs_wkt"]
-        assert told == []
+    declared = [{"name": "spatial"}, {"name": "zone"}]
+    grid = {"spatial:dimensions": ["y", "x"], "spatial:transform": [10, 0, 0, 0, -10, 0]}
+    attrs = {"zarr_conventions": declared, **grid, **attributes}
+    members = {"a": Array(np.zeros((2, 3)), ("y", "x"), attrs)}
+    check(Group(members), expected, only="x spatial_ref")

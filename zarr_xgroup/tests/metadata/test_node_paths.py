@@ -1,4 +1,4 @@
-"""Names that no node has: a server might take them for a way out of the store."""
+"""Paths of nodes, and names that no node has: a server might take them for a way out of the store."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,6 +30,7 @@ from zarr_xgroup.tests.builders import (
     Array,
     Contents,
     Group,
+    Json,
     RecordingStore,
     build,
     compare,
@@ -56,11 +57,16 @@ LEAVING = [
 
 @pytest.mark.parametrize("segment", ["", ".", "..", *LEAVING])
 def test_names_of_no_node(segment: str) -> None:
+    is_dots = segment in ("", ".", "..")
     assert not is_node_name(segment)
     assert not is_node_path(f"a/{segment}")
+    assert is_plain_name(segment) is is_node_path(f"a/{segment}", is_served=False) is not is_dots
     if segment:
-        with pytest.raises(XGroupPathError):
+        text = "cannot name one" if is_dots else "may take it for the path of something else"
+        with pytest.raises(XGroupPathError, match=text):
             normalize_path(f"a/{segment}/b")
+    if not is_dots:
+        assert normalize_path(f"/a/{segment}", is_served=False) == f"a/{segment}"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,7 @@ def test_names_of_no_node(segment: str) -> None:
 )
 def test_names_of_nodes(name: str) -> None:
     assert is_node_name(name)
-    assert normalize_path(f"/a/{name}/") == f"a/{name}"
+    assert normalize_path(f"/a//{name}/") == f"a/{name}"
 
 
 @given(st.lists(st.sampled_from([".", "%", "2", "5", "e", "E", "F", "/", "\\", "5c", "a", ";"])))
@@ -81,6 +87,20 @@ def test_a_name_stays_one_however_often_it_is_decoded(parts: list[str]) -> None:
             name = unquote(name)
 
 
+def test_paths_are_made_of_names() -> None:
+    pairs = {("a", "b"): "a/b", ("", "b"): "b", ("a", ""): "a", ("", ""): ""}
+    assert {parts: join_path(*parts) for parts in pairs} == pairs
+    paths = {"a/b/c": ["a", "a/b"], "a": [], "": []}
+    assert {path: list(ancestor_paths(path)) for path in paths} == paths
+    assert relative_path("X", "X//") == "X/X"
+    below = {("", ""): True, ("a", ""): True, ("a", "a"): True, ("a/b", "a"): True}
+    below |= {("", "a"): False, ("ab", "a"): False, ("b/a", "a"): False}
+    assert {pair: is_below(*pair) for pair in below} == below
+
+
+# Stores of servers.
+
+
 def leaves(key: str) -> bool:
     """Tell whether a key can lead out of the store it is asked of."""
     for _time in range(100):
@@ -89,17 +109,21 @@ def leaves(key: str) -> bool:
     return any(segment.partition(";")[0] in ("..", ".") for segment in segments)
 
 
-def stores(segment: str) -> Iterator[tuple[Contents, dict[str, Any]]]:
+def referring(node: str) -> Json:
+    """Return attributes of an array with a path in `cs` and in an attribute of CF."""
+    axis = {"coordinates": [{"values": {"external": {"node": node}}}]}
+    return declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}, ancillary_variables=node)
+
+
+def stores(segment: str) -> Iterator[tuple[Contents, Json]]:
     """Yield stores that lead to a node of such a path, and how each is opened."""
-    field = Array([1.0, 2.0], ("x",))
+    x = Array([1.0, 2.0], ("x",))
     nodes = (f"/{segment}/x", f"{segment}/x", f"g/{segment}", f"/{segment}", f"../{segment}/x")
     for number, node in enumerate(nodes):
-        axis = {"coordinates": [{"values": {"external": {"node": node}}}]}
-        attrs = declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}, ancillary_variables=node)
-        grid = {"f": Array([1.0, 2.0], ("x",), attrs)}
-        contents = build(Group({"f": grid["f"], "g": Group(grid)}))
+        grid = {"f": Array([1.0, 2.0], ("x",), referring(node))}
+        contents = build(Group({**grid, "g": Group(grid)}))
         yield consolidate(contents) if number % 2 else contents, {}
-    plain = build(Group({"x": field, "g": Group({"x": field})}))
+    plain = build(Group({"x": x, "g": Group({"x": x})}))
     yield plain, {"group": f"g/{segment}"}
 
     def lying(document: Any) -> Any:
@@ -119,7 +143,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("served")
 @pytest.mark.parametrize("segment", LEAVING)
-def test_no_store_is_asked_for_them(segment: str) -> None:
+def test_no_store_of_a_server_is_asked_for_them(segment: str) -> None:
     for contents, options in stores(segment):
         store = recording_store(contents)
         function = xr.open_dataset if options else xr.open_datatree
@@ -141,13 +165,28 @@ class Lister(RecordingStore):
 
 
 @pytest.mark.usefixtures("served")
-def test_names_that_are_listed() -> None:
+def test_names_that_are_listed_and_none_are_told() -> None:
     store = Lister(recording_store(build(Group({"x": Array([1.0], ("x",))}))))
     tree, (warning,) = opened_with_warnings(xr.open_datatree, store)
     assert list(tree.coords) == ["x"]
-    assert "zarr or a server would take for other paths" in str(warning)
     assert "'%2e%2e'" in str(warning)
     assert not [key for key in (*store.gets, *store.listed) if leaves(key)]
+
+
+def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileServer) -> None:
+    f = Array([1.0, 2.0], ("x",), referring("/%2e%2e/private.zarr/x"))
+    public = Group({"f": f, "a%2Fb": Group(), "a": Group()})
+    private = Group({"x": Array([3.0, 4.0], ("x",))})
+    for name, members in (("public", public), ("private", private)):
+        contents = consolidate(build(members))
+        http_server.contents.update({f"{name}.zarr/{key}": it for key, it in contents.items()})
+    url = f"{http_server.url}/public.zarr"
+    _dataset, told = opened_with_warnings(xr.open_dataset, url)
+    assert XGroupPathError in [type(warning.error) for warning in told]
+    with pytest.raises(XGroupPathError, match="a server may take it for the path of something"):
+        xr.open_dataset(url, engine="xgroup", group="a%2Fb")
+    assert all(path.startswith("/public.zarr/") for path in http_server.paths())
+    assert not [path for path in http_server.paths() if leaves(path) or "%2" in path]
 
 
 #: Names that only a server takes for others.
@@ -155,70 +194,18 @@ PLAIN = ["%2e%2e", "a%2Fb", "x%5cy", "..;", ".%2e", "%252e"]
 
 
 @pytest.mark.parametrize(("name", "is_consolidated"), some_pairs(PLAIN, [False, True], 2))
-def test_names_that_no_server_sees(tmp_path: Path, name: str, is_consolidated: bool) -> None:
+def test_names_that_no_server_sees_are_taken_as_they_are(
+    tmp_path: Path, name: str, is_consolidated: bool
+) -> None:
     contents = build(Group({name: Array([1.0], ("x",)), "g": Group({name: Group()})}))
     if is_consolidated:
         contents = consolidate(contents)
     for store in (
         memory_store(contents),
-        recording_store(contents),
         write_local(contents, tmp_path / "local.zarr"),
         ZipStore(write_zip(contents, tmp_path / "store.zip"), mode="r"),
         *([write_fsspec_memory(contents, f"names{is_consolidated}")] if HAS_SYNC_FSSPEC else []),
     ):
         assert name in compare(xr.open_dataset, store).variables
-        compare(xr.open_dataset, store, group=f"g/{name}")
         tree = opened_with_warnings(xr.open_datatree, store)[0]
         assert f"/g/{name}" in tree.groups
-
-
-def test_such_names_of_a_server(http_server: FileServer) -> None:
-    http_server.contents.update(build(Group({"a%2Fb": Group(), "a": Group()})))
-    with pytest.raises(
-        XGroupPathError, match="a server may take it for the path of something else"
-    ):
-        xr.open_dataset(http_server.url, engine="xgroup", group="a%2Fb")
-    assert not [path for path in http_server.paths() if "%2" in path]
-
-
-def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileServer) -> None:
-    axis = {"coordinates": [{"values": {"external": {"node": "/%2e%2e/private.zarr/x"}}}]}
-    attrs = declaring("cs", cs={"crs": [{"axes": {"x": axis}}]})
-    public = consolidate(build(Group({"f": Array([1.0, 2.0], ("x",), attrs)})))
-    private = build(Group({"x": Array([3.0, 4.0], ("x",))}))
-    for name, contents in (("public.zarr", public), ("private.zarr", private)):
-        http_server.contents.update({f"{name}/{key}": it for key, it in contents.items()})
-    url = f"{http_server.url}/public.zarr"
-    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, url)
-    assert "'/%2e%2e/private.zarr/x' is not the path of a node" in str(warning)
-    assert isinstance(warning.error, XGroupPathError)
-    assert all(path.startswith("/public.zarr/") for path in http_server.paths())
-    assert not [path for path in http_server.paths() if leaves(path)]
-
-
-def test_paths_are_made_of_names() -> None:
-    assert [join_path(*parts) for parts in (("a", "b"), ("", "b"), ("a", ""), ("", ""))] == [
-        *("a/b", "b", "a", "")
-    ]
-    assert list(ancestor_paths("a/b/c")) == ["a", "a/b"]
-    assert list(ancestor_paths("a")) == list(ancestor_paths("")) == []
-    assert relative_path("X", "X//") == "X/X"
-
-
-def test_below() -> None:
-    assert all(is_below(path, "") for path in ("", "a"))
-    assert all(is_below(path, "a") for path in ("a", "a/b"))
-    assert not any(is_below(path, "a") for path in ("", "ab", "b/a"))
-
-
-@pytest.mark.parametrize("segment", ["", ".", ".."])
-def test_names_of_no_node_where_names_are_taken_as_they_are(segment: str) -> None:
-    assert not is_plain_name(segment)
-    assert not is_node_path(f"a/{segment}", is_served=False)
-
-
-def test_paths_where_names_are_taken_as_they_are() -> None:
-    assert is_plain_name("%2e%2e")
-    assert normalize_path("/a/%2e%2e", is_served=False) == "a/%2e%2e"
-    with pytest.raises(XGroupPathError):
-        normalize_path("/a/..", is_served=False)
