@@ -104,11 +104,8 @@ class Array:
         All values. Strings are variable-length, as object arrays.
     dims : sequence of str or None
         Their names; None for an array that names none.
-    attrs : dict
-        Its attributes.
     missing : object
-        The value that means missing data: v2's fill value, v3's `_FillValue` as xarray
-        writes it.
+        The value that means missing data: v2's fill value, v3's `_FillValue` as xarray writes it.
     chunks : tuple of int, optional
         Default: one chunk.
     v2, v3 : dict
@@ -314,25 +311,15 @@ def write_store(
     return folder
 
 
-SHARDED: Mapping[str, Any] = {
-    "codecs": [
-        {
-            "name": "sharding_indexed",
-            "configuration": {
-                "chunk_shape": [1, 2],
-                "codecs": [
-                    {"name": "bytes", "configuration": {"endian": "little"}},
-                    {"name": "zstd", "configuration": {"level": 1, "checksum": False}},
-                ],
-                "index_codecs": [
-                    {"name": "bytes", "configuration": {"endian": "little"}},
-                    {"name": "crc32c"},
-                ],
-                "index_location": "end",
-            },
-        }
-    ]
+_BYTES: Json = {"name": "bytes", "configuration": {"endian": "little"}}
+_ZSTD: Json = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
+_SHARDS: Json = {
+    "chunk_shape": [1, 2],
+    "codecs": [_BYTES, _ZSTD],
+    "index_codecs": [_BYTES, {"name": "crc32c"}],
+    "index_location": "end",
 }
+SHARDED: Json = {"codecs": [{"name": "sharding_indexed", "configuration": _SHARDS}]}
 
 #: What most tests open: all kinds of arrays, groups three deep, a tree that aligns.
 SAMPLE = Group(
@@ -409,17 +396,9 @@ def contents_of(store: MemoryStore) -> Contents:
 
 
 def edit(contents: Contents, key: str, change: Callable[[Any], Any] | bytes) -> Contents:
-    """Return contents in which one document is changed, its consolidated copies too.
+    """Return contents in which one document is changed by a function, its consolidated copies too.
 
-    Parameters
-    ----------
-    contents : Contents
-        Left as they are.
-    key : str
-        The key of a document.
-    change : callable or bytes
-        Makes the new JSON value of the old one; or what stands there instead. Bytes are
-        not put into consolidated metadata.
+    Bytes stand there instead, but are not put into consolidated metadata.
     """
     result = dict(contents)
     if isinstance(change, bytes):

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyproj
 import pytest
 import xarray as xr
 import zarr
@@ -420,17 +419,6 @@ def test_a_tree_has_no_array_twice(zarr_format: ZarrFormat) -> None:
     assert again["data/lat"].attrs["grid_mapping"] == "EPSG_4326"
 
 
-def test_an_array_of_the_group_stands_for_the_one_of_another_whatever_its_attributes() -> None:
-    named = Array(np.ones((2, 3)), ("y", "x"), {**swath().attrs, "coordinates": "lat"})
-    own = Array(LAT.values, LAT.dims, {"comment": "b"})
-    nodes: Any = {"": {}, "geo": GEO, "data": Group({"v": named, "lat": own})}
-    expected = """
-        lat (y x) [[0.0 1.0 2.0] [3.0 4.0 5.0]] | comment=b standard_name=latitude
-        v (y x) @ EPSG_4326 lat lon quality | quality={"node": "/geo/quality"}
-    """
-    check(nodes, expected, group="data", only="lat geo_lat v")
-
-
 @needs_writing
 def test_a_copy_is_that_of_one_array() -> None:
     other = Group({"lat": Array(-np.asarray(LAT.values), LAT.dims, LAT.attrs)})
@@ -521,65 +509,7 @@ def test_a_fill_value_that_is_declared_stays() -> None:
     assert dataset["x"].encoding["_FillValue"] == -9.0
 
 
-# Names and CRSs that reading again relies on.
-
-ROTATED_POLE = (
-    'GEOGCRS["a",BASEGEOGCRS["b",DATUM["c",ELLIPSOID["GRS 1980",6378137,298.257222101,'
-    'LENGTHUNIT["metre",1]]]],DERIVINGCONVERSION["d",METHOD["PROJ ob_tran o_proj=longlat"],'
-    'PARAMETER["o_lat_p",43,ANGLEUNIT["degree",0.0174532925199433]]],CS[ellipsoidal,2],'
-    'AXIS["longitude",east,ANGLEUNIT["degree",0.0174532925199433]],'
-    'AXIS["latitude",north,ANGLEUNIT["degree",0.0174532925199433]]]'
-)
-
-
-@each_format
-@pytest.mark.parametrize(
-    ("identity", "name"),
-    [
-        ({}, "latitude"),
-        ({"id": {"proj:code": "EPSG:4326"}}, "latitude"),
-        ({"id": {"proj:wkt2": ROTATED_POLE}}, None),
-    ],
-)
-def test_latitudes_are_named_by_their_units(
-    identity: dict[str, Any], name: str | None, zarr_format: ZarrFormat
-) -> None:
-    regular = {"values": {"regular": [44.5, -1.0]}, "unit": "degrees_north"}
-    axes = {"lat": {"abbreviation": "Y", "coordinates": [regular]}}
-    axes["lon"] = {"abbreviation": "X", "coordinates": [{**regular, "unit": "degreeE"}]}
-    cs = declaring("cs", cs={"crs": [{"axes": axes, **identity}]})
-    field = Array(np.ones((3, 4)), ("lat", "lon"), cs)
-    dataset = opened(xr.open_dataset, store_of({"": {}, "t": field}, zarr_format))
-    assert dataset["lat"].attrs.get("standard_name") == name
-    assert dataset["lon"].attrs.get("standard_name") == (name and "longitude")
-
-
-def test_an_array_is_named_only_where_a_convention_is_declared() -> None:
-    stored = Array(np.arange(3.0), ("lat",), {"units": "degrees_north"})
-    values = {"external": {"node": "lat"}}
-    cs = declaring("cs", cs={"crs": [{"axes": {"lat": {"coordinates": [{"values": values}]}}}]})
-    for attributes, named in (({}, ""), (cs, "standard_name=latitude ")):
-        nodes = {"": {}, "t": Array(np.ones(3), ("lat",), attributes), "lat": stored}
-        check(nodes, f"lat (lat) 0.0 1.0 2.0 | {named}units=degrees_north", only="lat")
-
-
-def test_spatial_ref_is_the_crs_of_all_that_name_none() -> None:
-    def of(**attributes: Any) -> Array:
-        return Array(np.ones((2, 2)), ("y", "x"), declaring("proj", **attributes))
-
-    wkt, other = (pyproj.CRS(code).to_wkt() for code in (4326, 32633))
-    nodes: Any = {"": {}, "named": of(grid_mapping="m"), "bare": of()}
-    nodes |= {"other": of(**{"proj:code": "EPSG:32632"}), "m": Array(0, (), {"crs_wkt": other})}
-    nodes["spatial_ref"] = Array(0, (), {"crs_wkt": wkt})
-    expected = """
-        m () EPSG:32633
-        spatial_ref () EPSG:4326
-        bare (y x) @ m spatial_ref | grid_mapping=spatial_ref
-        named (y x) @ m spatial_ref | grid_mapping=m
-        other (y x) @ m spatial_ref | grid_mapping=spatial_ref
-    """
-    check(nodes, expected)
-
+# Coordinates along the cells of a grid.
 
 UTM_GRID = declaring(
     "spatial", "proj",
