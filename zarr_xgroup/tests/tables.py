@@ -14,7 +14,7 @@ show them, and indexes where a dimension coordinate has none.
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import dedent
 from typing import Any
 
@@ -83,8 +83,8 @@ def check(
     expected : str
         The text, see `text_of`; indentation and the order of lines of variables do not matter.
     only : str, optional
-        The names of the variables that are looked at, with spaces between them; warnings always are.
-        Default: all variables.
+        The names of the variables that are looked at, with spaces between them, or ``coords`` for all
+        coordinates; warnings always are. Default: all variables.
     function : callable
         Opens the store: `xarray.open_dataset`, `open_datatree` or `open_groups`.
     zarr_format : {2, 3}
@@ -136,7 +136,7 @@ def _topic(warning: Warning) -> str:
     return type(warning).__name__.removeprefix("XGroup").removesuffix("Warning")
 
 
-def text_of(opened: Any, names: Collection[str] | None = None) -> list[str]:
+def text_of(opened: Any, names: Sequence[str] | None = None) -> list[str]:
     """Return the lines that tell a Dataset, or the groups of a tree or of a dict under their paths."""
     if isinstance(opened, xr.Dataset):
         return list(_dataset_lines(opened, names))
@@ -148,9 +148,9 @@ def text_of(opened: Any, names: Collection[str] | None = None) -> list[str]:
     return lines
 
 
-def _dataset_lines(dataset: xr.Dataset, names: Collection[str] | None) -> Iterator[str]:
+def _dataset_lines(dataset: xr.Dataset, names: Sequence[str] | None) -> Iterator[str]:
     for name in sorted(dataset.coords, key=str):
-        if names is None or name in names:
+        if names is None or name in names or names == ["coords"]:
             yield _coordinate_line(dataset, str(name))
     for name in sorted(dataset.data_vars, key=str):
         if names is None or name in names:
