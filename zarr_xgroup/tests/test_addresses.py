@@ -2,28 +2,26 @@
 
 import os
 import pickle
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import hypothesis.strategies as st
 import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from hypothesis import given, settings
 
 import zarr_xgroup
 from zarr_xgroup import (
     XGroupEmptyGroupWarning,
+    XGroupError,
     XGroupGroupError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.tests import products
+from zarr_xgroup.storage.opening import root_of
 from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http, icechunk
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
@@ -46,7 +44,6 @@ from zarr_xgroup.tests.builders import (
     recording_store,
     stored,
     to_json,
-    write_fsspec_memory,
     write_local,
 )
 from zarr_xgroup.tests.servers import Fault, FileServer, S3Server
@@ -128,54 +125,6 @@ def test_a_store_that_is_open_is_all_there_is(way: Way, tmp_path: Path) -> None:
         assert ours.identical(quietly(xr.open_datatree, memory_store(inside), engine="xgroup"))
 
 
-def trees() -> st.SearchStrategy[Group]:
-    """Generate groups in groups, each with an array that refers to one of the root or of its own."""
-    names = st.sampled_from(["a", "b", "c", "A b", "ä", "x.zip", "1"])
-    references = ["/time", "time", "../time", "../../time", "/a/time", "../b/time", "/x.zip/time"]
-
-    def group(children: Any, reference: str | None, has_time: bool, note: Any) -> Group:
-        members = dict(children)
-        if reference is not None:
-            members["v"] = Array(np.ones(2), ("time",), external("time", reference))
-        if has_time:
-            members["time"] = coordinate("time", [1.0, 2.0], units="m")
-        return Group(members, {} if note is None else {"note": note})
-
-    parts = st.sampled_from([None, *references]), st.booleans(), st.none() | st.integers(0, 1)
-    leaves = st.builds(group, st.just({}), *parts)
-    return st.recursive(
-        leaves,
-        lambda below: st.builds(group, st.dictionaries(names, below, max_size=3), *parts),
-        max_leaves=8,
-    )
-
-
-def paths_in(group: Group, path: str = "") -> Iterator[str]:
-    yield path
-    for name, member in group.members.items():
-        if isinstance(member, Group):
-            yield from paths_in(member, f"{path}/{name}".strip("/"))
-
-
-@given(trees(), st.sampled_from([2, 3]), st.booleans(), st.data())
-@settings(derandomize=True, deadline=None, max_examples=12)
-def test_an_address_in_any_tree_opens_as_the_group(
-    tree: Group, zarr_format: ZarrFormat, consolidated: bool, data: st.DataObject
-) -> None:
-    group = data.draw(st.sampled_from(sorted(paths_in(tree))))
-    segments = group.split("/") if group else []
-    split = data.draw(st.integers(0, len(segments)))
-    named, asked = "/".join(segments[:split]), "/".join(segments[split:])
-    with tempfile.TemporaryDirectory() as folder:
-        contents = build(tree, zarr_format, consolidated=consolidated)
-        root = write_local(contents, Path(folder, "p.zarr"))
-        for function in (xr.open_dataset, xr.open_datatree):
-            whole, whole_told = opened_with_warnings(function, root, group=group or None)
-            ours, told = opened_with_warnings(function, root / named, group=asked or None)
-            assert ours.identical(whole)
-            assert [it.paths for it in told] == [it.paths for it in whole_told]
-
-
 # What an address means.
 
 
@@ -218,6 +167,27 @@ def test_a_store_begins_where_its_name_says_so(
         assert (Path(name), path.strip("/")) == (Path(store), group)
     monkeypatch.chdir(tmp_path / address)
     assert found(".")[1].strip("/") == group
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("/d/a.zarr/b/c", ("/d/a.zarr", "b/c")),
+        ("/d/a.zarr/b.zarr", None),
+        ("/d/a.zarr/b\\c", None),
+        ("http://h/a.zarr/b%20c/", ("http://h/a.zarr", "b c")),
+        ("http://h/a.zarr/b%3Fc", None),
+        ("http://h/a.zarr/b?sig=1", None),
+        ("s3://bucket/a.zarr//b", ("s3://bucket/a.zarr", "b")),
+        ("s3://bucket/a.zarr/b/../c", None),
+        ("simplecache::http://h/a.zarr/b", ("simplecache::http://h/a.zarr", "b")),
+        ("zip://in/a.zarr/b::file:///x.zip", ("zip://in/a.zarr::file:///x.zip", "b")),
+        ("zip::file:///x.zarr/b", None),
+        (5, None),
+    ],
+)
+def test_which_addresses_lead_into_a_store(address: Any, expected: tuple[str, str] | None) -> None:
+    assert root_of(address) == expected
 
 
 def document(zarr_format: ZarrFormat = 3, **members: Any) -> bytes:
@@ -402,13 +372,6 @@ def test_an_asset_does_not_say_which_other_stores_may_be_opened(root: Path) -> N
     assert "images" in opened(xr.open_datatree, Asset(str(root), {})).children
 
 
-@pytest.mark.skipif(not HAS_SYNC_FSSPEC, reason="fsspec is too old")
-def test_paths_of_universal_pathlib_open(fsspec_memory: None) -> None:
-    upath = pytest.importorskip("upath")
-    url = write_fsspec_memory(product(), "paths.zarr")
-    assert "time" in opened(xr.open_dataset, upath.UPath(url) / "images" / "r60m").coords
-
-
 def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
     pystac = pytest.importorskip("pystac")
     xpystac = pytest.importorskip("xpystac.core")
@@ -425,6 +388,54 @@ def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
 
 
 # What is named and cannot be opened as it is.
+
+
+NOTHING = "XGroupStoreNotFoundError: There is no Zarr"
+
+DOCUMENTS = "zarr.json nor a .zgroup"
+NEITHER = "neither there nor at the root of the store is a zarr.json or a .zgroup"
+FORMAT = "open it with zarr_format=2, or leave that out"
+SINGLE = "open it with consolidated=False, or leave that out"
+GROUPS_IN_IT = "there are groups in it, to be asked for by group=...: 'b.zarr', 'a'"
+
+
+@rows(
+    {
+        "an array": (
+            build({"": stored(np.ones(2), "x")}),
+            {},
+            "XGroupGroupError: recording store is an array, not a group of arrays",
+        ),
+        "another format": (
+            product(2),
+            {"zarr_format": 3},
+            f"{NOTHING} v3 group '/' in recording store, but what is there is Zarr v2: {FORMAT}",
+        ),
+        "groups without a root": (
+            below(product(), "a") | below(product(), "b.zarr"),
+            {},
+            f"{NOTHING} group at recording store: it has neither a {DOCUMENTS}; {GROUPS_IN_IT}",
+        ),
+        "nothing at all": (
+            {},
+            {"group": "a"},
+            f"{NOTHING} group '/a' in recording store: {NEITHER}",
+        ),
+        "no consolidated metadata": (
+            product(),
+            {"consolidated": True},
+            f"XGroupStoreError: recording store has no consolidated metadata; {SINGLE}",
+        ),
+    },
+    "contents, options, expected",
+)
+def test_what_is_no_store_as_asked_for_is_told_with_what_there_is(
+    contents: Contents, options: dict[str, Any], expected: str
+) -> None:
+    store: Any = recording_store(contents)
+    with pytest.raises(XGroupError) as caught:
+        xr.open_dataset(store, engine="xgroup", **options)
+    assert f"{type(caught.value).__name__}: {caught.value}" == expected
 
 
 def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
@@ -499,14 +510,27 @@ FILES = {
     "f.txt": (("ä" * 600).encode(), "text"),
     "g.json": (b'{"version": 1, "refs": {}}', "references of kerchunk: name it reference::..."),
 }
+#: What is not called a file of something.
+OTHER_FILES = {
+    "h.archive": (
+        b"PK\x03\x04\0",
+        "it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip",
+    ),
+    "i.json": (
+        b'{"stac_version": "1.1.0"}',
+        "it is a STAC document: open the href of one of its assets",
+    ),
+}
+TOLD = {name: (content, f"it is a file of {kind}") for name, (content, kind) in FILES.items()}
+TOLD |= OTHER_FILES
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", TOLD)
 @pytest.mark.parametrize("place", ["local", pytest.param("http", marks=server)])
 def test_a_file_that_is_no_zarr_says_what_it_is(
     name: str, place: str, tmp_path: Path, http_server: FileServer
 ) -> None:
-    content, told = FILES[name]
+    content, told = TOLD[name]
     content += b"\0" * 2000 if content.endswith(b"\0") else b""
     path: Any = tmp_path / name
     path.write_bytes(content)
@@ -514,7 +538,7 @@ def test_a_file_that_is_no_zarr_says_what_it_is(
         http_server.contents, path = {name: content}, f"{http_server.url}/{name}"
     with pytest.raises(XGroupStoreNotFoundError) as caught:
         xr.open_dataset(path, engine="xgroup")
-    assert str(caught.value) == f"There is no Zarr group at {path}: it is a file of {told}"
+    assert str(caught.value) == f"There is no Zarr group at {path}: {told}"
 
 
 @server
@@ -544,24 +568,6 @@ def assert_lawful(store: Any, pattern: str, whole: xr.DataTree) -> xr.DataTree:
     groups = quietly(xr.open_groups, store, engine="xgroup", group=pattern)
     assert sorted(groups) == sorted(part.groups)
     return part
-
-
-@pytest.mark.parametrize(
-    ("name", "wanted", "others"),
-    [
-        ("sentinel1_grd_eopf_v2", "*/gcp", ("*VV*", "/*VH*/conditions/*", "*/*/*")),
-        ("sentinel2_l1c_eopf_v2", "*/reflectance/r10m", ("*/r?0m", "/quality/*", "*geometry*")),
-        ("sentinel2_l1c_geozarr_v3", "*/reflectance/r10m", ("**/r10m", "*/mask/*", "[!m]*")),
-    ],
-)
-def test_part_of_a_product(name: str, wanted: str, others: tuple[str, ...], tmp_path: Path) -> None:
-    store = products.write(name, tmp_path / "product.zarr")
-    whole = quietly(xr.open_datatree, store, engine="xgroup")
-    for pattern in others:
-        assert_lawful(store, pattern, whole)
-    groups = [node for node in assert_lawful(store, wanted, whole).subtree if node.has_data]
-    assert groups
-    assert all(node.coords for node in groups)
 
 
 def random_group(random: Random, depth: int = 2) -> Group:
@@ -637,6 +643,17 @@ def test_a_group_that_is_called_as_a_pattern_is_meant() -> None:
 def test_a_pattern_is_relative_to_what_is_named(root: Path) -> None:
     assert quietly(open_part, root / "images", "/*/deep").groups == ("/", "/r60m", "/r60m/deep")
     assert quietly(open_part, root / "images", "r*").groups == ("/", "/r60m")
+
+
+def test_groups_that_cannot_be_read_may_match_and_are_told() -> None:
+    t = stored(np.zeros(2), "x")
+    nodes: Nodes = {path: {} for path in ("", "y", "y/a", "y/a/r", "y/b", "y/b/r", "y/c", "y/c/r")}
+    contents = build({**nodes, "y/a/r/t": t})
+    store = recording_store({**contents, "y/c/zarr.json": b"{"})
+    store.unlistable["y/b"] = PermissionError("no")
+    tree, told = opened_with_warnings(xr.open_datatree, store, group="*/*/r")
+    assert tree.groups == ("/", "/y", "/y/a", "/y/a/r")
+    assert sorted(str(it).partition(" ")[0] for it in told) == ["/y/b", "/y/c:"]
 
 
 def test_a_pattern_is_neither_for_one_dataset_nor_for_a_resolution() -> None:

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 import warnings
@@ -98,6 +97,7 @@ def test_sixteen_threads_read_explain_and_check_what_one_has_opened() -> None:
 
 
 def test_opening_within_a_running_event_loop(http_server: FileServer) -> None:
+    """As in a notebook, and in threads beside it."""
     http_server.contents = small()
     expected = opened(http_server.url).load()
 
@@ -191,27 +191,6 @@ def test_an_open_that_was_interrupted_at_any_call(place: Any) -> None:
     expected = opened(place).load()
     for _time in interrupted_at_any_call(lambda: opened(place), 20):
         assert_same(opened(place).load(), expected)
-
-
-@unraisable
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
-def test_an_open_that_was_interrupted_by_a_signal(place: Any) -> None:
-    expected = opened(place).load()
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    random = Random(0)
-    try:
-        for _time in range(20):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.05))
-                try:
-                    opened(place).load()
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-            except KeyboardInterrupt:
-                pass
-            assert_same(opened(place).load(), expected)
-    finally:
-        signal.signal(signal.SIGALRM, before)
 
 
 # Hundreds of times.

@@ -182,18 +182,6 @@ def derived(i: int, source: int, scale: float) -> Json:
     return {"asset": f"l{i}", **(relative if i else SPATIAL)}
 
 
-def tile(i: int) -> Json:
-    sizes = {"tileWidth": 3, "tileHeight": 2, "matrixWidth": 1, "matrixHeight": 1}
-    scale = {"scaleDenominator": 1000.0 * (i + 1), "cellSize": 10.0 * (i + 1)}
-    return {"id": f"l{i}", "pointOfOrigin": [0.0, 0.0], **scale, **sizes}
-
-
-def tiles(n: int) -> Group:
-    tile_set = {"id": "mine", "crs": "EPSG:3857", "tileMatrices": [tile(i) for i in range(n)]}
-    members = in_groups(n, lambda _i: {"v": on_grid({})}, "l")
-    return Group(members, {"multiscales": {"tile_matrix_set": tile_set}})
-
-
 def stac(i: int) -> Json:
     transform = [10 + i, 0, 0, 0, -10, 0, 0, 0, 1]
     return {"proj:epsg": 32633, "proj:transform": transform, "proj:shape": [2, 3]}
@@ -287,7 +275,6 @@ KINDS: dict[str, Callable[[int], Group]] = {
     "items of a layout that lead nowhere": lambda n: levels(n, lambda i: {"asset": f"no{i}"}),
     "levels of one": lambda n: levels(n, lambda i: derived(i, 0, 2.0)),
     "levels of one another": lambda n: levels(n, lambda i: derived(i, i - 1, 1.0)),
-    "tile matrices": tiles,
     "STAC": lambda n: Group(grids(n, stac)),
     "names that collide": lambda n: Group({**in_groups(n, lambda _i: {"t": on_x({})}), "o": Group(rows(n, lambda i: cs(external(f"../g{i}/t", name="t"))))}),
     "units": lambda n: Group(rows(n, lambda i: declaring("uom", uom={"ucum": {"unit": f"m{i}"}}))),

@@ -8,7 +8,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
@@ -29,7 +29,6 @@ from zarr_xgroup.storage.opening import open_store
 from zarr_xgroup.storage.reading import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
-    OPENS_GROUPS,
     Array,
     Contents,
     Group,
@@ -253,22 +252,6 @@ def test_times_that_are_not_to_be_decoded_are_not_read() -> None:
     assert [dataset[name].dtype.kind for name in names] == ["i", "M"]
 
 
-def test_the_index_of_a_shard_is_read_before_a_part_of_it() -> None:
-    inner = [{"name": "bytes", "configuration": {"endian": "little"}}]
-    configuration = {
-        "chunk_shape": [2],
-        "codecs": inner,
-        "index_codecs": [*inner, {"name": "crc32c"}],
-        "index_location": "end",
-    }
-    sharded = {"codecs": [{"name": "sharding_indexed", "configuration": configuration}]}
-    array = Array(np.arange(8) + 1, ("time",), TIMES, chunks=(4,), v3=sharded)
-    store = delaying(Group({"time": array, "scanned": array}))
-    dataset = opened(xr.open_dataset, store)
-    assert store.rounds <= 3
-    xr.testing.assert_identical(dataset, oracle(xr.open_dataset, store))
-
-
 @pytest.mark.parametrize("function", TREES)
 def test_no_array_of_format_2_is_asked_whether_it_is_a_group(function: Open) -> None:
     plain = build(deep(2), 2)
@@ -423,28 +406,6 @@ def test_the_root_is_asked_for_along_with_the_first_documents(
     assert all(key.startswith(place) for key in asked)
     assert {f"{place}/{key}" for key in ("zarr.json", ".zgroup", ".zattrs")} <= {*asked}
     assert group == "" or f"{place}/.zmetadata" not in asked
-
-
-@pytest.mark.server
-@each_way
-@each_format
-@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
-@pytest.mark.parametrize("place", ["deep/in/a/folder", "a.zarr/p.zarr"])
-def test_a_web_server_is_asked_for_no_more_than_by_engine_zarr(
-    place: str, function: Open, zarr_format: ZarrFormat, consolidated: bool
-) -> None:
-    members = {name: stored(np.ones(2), "x") for name in ("u", "v")}
-    root = Group({**members, "x": coordinate("x", [1.0, 2.0]), "g": Group(members)})
-    contents = below(build(root, zarr_format, consolidated=consolidated), place)
-    with serve_http(contents, listing=True) as server:
-        oracle(function, f"{server.url}/{place}")
-        theirs = Counter(server.paths())
-        server.requests.clear()
-        opened(function, f"{server.url}/{place}")
-        ours = Counter(server.paths())
-    assert ours <= theirs
-    if consolidated and OPENS_GROUPS:  # else engine zarr opens group by group
-        assert ours == theirs
 
 
 @pytest.mark.server
@@ -613,47 +574,3 @@ def test_times_decode_as_by_engine_zarr(zarr_format: ZarrFormat, start: int) -> 
     ours, theirs = compare(xr.open_dataset, store), oracle(xr.open_dataset, store)
     for part in ({"x": 0}, {"x": -1, "y": 1}, {"x": [5, 0, 2]}, {"y": [0], "z": slice(2, None)}):
         xr.testing.assert_identical(ours.isel(part), theirs.isel(part))
-
-
-@pytest.mark.skipif(not hasattr(xr.Dataset, "load_async"), reason="this xarray has no load_async")
-def test_times_load_asynchronously() -> None:
-    arrays = {"line": hours(LINE), "plane": hours(LINE.reshape(2, 3), "y z")}
-    dataset = opened(xr.open_dataset, delaying(Group(arrays)))
-    loaded = asyncio.run(dataset.isel(z=[0, 2]).load_async())
-    np.testing.assert_array_equal(loaded["line"].values, dataset["line"].values)
-    np.testing.assert_array_equal(loaded["plane"].values, dataset["plane"].values[:, [0, 2]])
-
-
-COORDINATES: Mapping[str, Array] = {
-    "text": stored(["a", "bc", "\u00e9"], "text"),
-    "bytes": stored(np.array([b"ab", b"c", b""], "S2"), "bytes"),
-    "fixed": stored(np.array([b"a", b"b", b"c"], "S1"), "fixed"),
-    "flag": stored([True, False, True], "flag"),
-    "small": stored(np.array([1, 2, 255], "u1"), "small", units="1"),
-    "short": Array(np.array([1, 2, 3], "i2"), ("short",), missing=3),
-    "float": Array(np.array([1, 2, 3], "f4"), ("float",), chunks=(2,)),
-    "nan": Array([1.0, NAN, 3.0], ("nan",), missing=NAN),
-    "complex": stored(np.array([1, 2j, 3], "c8"), "complex"),
-    "packed": Array(np.array([1, 2, 3], "i2"), ("packed",), PACKED, chunks=(1,)),
-    "time": hours(np.arange(3), "time"),
-    "noleap": hours(np.arange(3), "noleap", calendar="noleap"),
-    "empty": stored(np.zeros(0), "empty"),
-    "one": stored([5.0], "one"),
-}
-
-
-@each_format
-def test_dimension_coordinates_are_as_by_engine_zarr(zarr_format: ZarrFormat) -> None:
-    members = {
-        name: array
-        for name, array in COORDINATES.items()
-        if zarr_format == 2 or array.data.dtype.kind != "S"
-    }
-    store = memory_store(build(Group(members), zarr_format))
-    ours, theirs = compare(xr.open_dataset, store), oracle(xr.open_dataset, store)
-    for name in members:
-        assert ours[name].dtype.metadata == theirs[name].dtype.metadata
-    compare(xr.open_dataset, store, decode_cf=False)
-    compare(xr.open_dataset, store, chunks={})
-    if HAS_INDEX_OPTION:
-        compare(xr.open_dataset, store, create_default_indexes=False)

@@ -41,7 +41,6 @@ from zarr_xgroup.tests.builders import (
     assert_same,
     below,
     build,
-    compare,
     consolidate,
     edit,
     memory_store,
@@ -228,18 +227,6 @@ def test_how_stores_are_called(tmp_path: Path) -> None:
     local = LocalStore(tmp_path)
     assert describe_store(local) == describe_store(StorePath(local, "a")) == f"file://{tmp_path}"
     assert describe_store(5) == "int"
-
-
-def test_names_of_nodes_that_are_unusual() -> None:
-    names = ("é", "with space", "a.b", "-", "zarr", "zgroup", "c", "0", "%20", "#", "A")
-    members = {name: Group({"v": stored([1.0], "x")}, {"called": name}) for name in names}
-    kinds: tuple[tuple[ZarrFormat, bool], ...] = ((2, False), (3, False), (3, True))
-    for zarr_format, consolidated in kinds:
-        contents = build(Group(members), zarr_format, consolidated=consolidated)
-        compare(xr.open_groups, memory_store(contents))
-        for name in names:
-            dataset = opened(xr.open_dataset, memory_store(contents), group=name)
-            assert dataset.attrs == {"called": name}
 
 
 @each_format
@@ -511,6 +498,8 @@ def test_a_group_whose_listing_fails_or_shows_nothing(
             causes = [str(raised.value.__cause__), str(raised.value.__cause__.__cause__)]  # type: ignore[union-attr]
             assert all("secret" not in cause for cause in causes)
             assert causes[1] == str(error).replace("u:secret@", "")
+    with pytest.raises(XGroupStoreError, match=r"not to be used\. Leave consolidated=False out\.$"):
+        xr.open_dataset(store, engine="xgroup", group="a", consolidated=False)  # type: ignore[arg-type]
 
 
 @each_format

@@ -275,6 +275,24 @@ def test_stores_that_nothing_opened_refers_to_are_not_touched(
     check(opened(xr.open_dataset, store, group="b"), {"y": 1, "lon": 1})
 
 
+@pytest.mark.parametrize(
+    ("root", "reason"),
+    [
+        ({}, "not found: it has neither a zarr.json nor a .zgroup"),
+        (
+            {"zarr.json": b"[]"},
+            "it is not a Zarr store: /: 'zarr.json' must be a JSON object, got list",
+        ),
+        ({"zarr.json": b'{"zarr_format": 4}'}, "wrong format: its 'zarr_format' is 4"),
+        (build({"": Array(1)}), "it is an array: the URI must be that of a group"),
+    ],
+)
+def test_a_uri_must_be_that_of_a_group(tmp_path: Path, root: Contents, reason: str) -> None:
+    (tmp_path / "grid").mkdir()
+    uri = write_local(root, tmp_path / "grid").as_uri()
+    lost(referring(y=uri), f"store {uri} cannot be opened: {reason}")
+
+
 def test_references_within_another_store_and_on_into_a_third(http_server: FileServer) -> None:
     first, last = f"{http_server.url}/first", f"{http_server.url}/last"
     shared = {"here": axes_at(y={"node": "inner/y"}, x=at(last, "/x"))}
@@ -347,23 +365,6 @@ def test_options_of_the_opened_store_are_for_no_other(http_server: FileServer) -
     assert credentials(http_server, "/grid/") == {None}
     assert credentials(http_server, "/product-2/") == {None}
     assert credentials(http_server, "/product/") == {"mine"}
-
-
-def test_options_for_other_stores_go_by_the_longest_prefix(http_server: FileServer) -> None:
-    url = http_server.url
-    names = {"y": "data/deep/er", "x": "data/deeper", "a": "database"}
-    for number, name in enumerate(names.values()):
-        http_server.contents.update(below(build(grid(number, "a")), name))
-    allowed = {
-        f"{url}/data": with_token("data"),
-        f"{url.replace('http', 'HTTP')}/data/deep/": with_token("deep"),
-        "https://": with_token("never"),
-    }
-    store = referring(**{name: f"{url}/{path}" for name, path in names.items()})
-    dataset = opened(xr.open_dataset, store, cross_store_storage_options=allowed)
-    check(dataset, {"y": 0, "x": 1, "a": 2})
-    sent = {name: credentials(http_server, f"/{path}/") for name, path in names.items()}
-    assert sent == {"y": {"deep"}, "x": {"data"}, "a": {None}}
 
 
 def test_what_is_public_opens_as_anonymous_without_credentials(
@@ -716,7 +717,11 @@ def test_names_that_are_not_found_or_not_in_time(
     monkeypatch.setattr(socket, "getaddrinfo", resolving)
     url = "http://host.invalid/grid"
     http_server.contents.update(product(y=url, lon=url))
-    lost(http_server.url, f"store {url} cannot be opened: {reason}", cross_store_timeout=timeout)
+    options: Json = {"cross_store_timeout": timeout}
+    lost(http_server.url, f"store {url} cannot be opened: {reason}", **options)
+    if reason == "unreachable":  # also if it is allowed, as a proxy may know the name
+        options["cross_store_storage_options"] = {url: {}}
+        lost(http_server.url, f"store {url} cannot be opened", reason, **options)
     released.set()
 
 

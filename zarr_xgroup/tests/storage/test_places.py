@@ -83,12 +83,6 @@ def test_a_link_is_a_place(text: str, expected: Link) -> None:
     assert Link.parse(text) == expected
 
 
-def test_the_host_of_a_link_has_no_port_and_no_brackets() -> None:
-    hosts = {"example.org:8080": "example.org", "[::1]:8080": "::1", "[2001:db8::1]": "2001:db8::1"}
-    for authority, host in hosts.items():
-        assert Link.parse(f"http://{authority}/a").host == host
-
-
 @pytest.mark.parametrize(
     ("place", "inside", "outside"),
     [
