@@ -146,13 +146,16 @@ def test_what_a_group_above_declares_counts_for_prefixed_attributes(
 
 def test_what_a_group_beside_declares_counts_for_nobody_else() -> None:
     values = stored(np.ones((2, 2)), "y x", **{"proj:epsg": 4326})
-    below = Group({"below": Group({"v": values})}, PROJ)
+    below = Group({"below": Group({"v": values}), "x": stored([1, 2], "x")}, PROJ)
     store = store_of(Group({"g": Group({"v": values}), "h": below}))
     dropped = quietly(xr.open_datatree, store, engine="xgroup", convention_attrs="drop")
-    for tree in (dropped, drop_conventions(quietly(xr.open_datatree, store, engine="xgroup"))):
+    kept = quietly(xr.open_datatree, store, engine="xgroup")
+    tree: Any
+    for tree in (dropped, drop_conventions(kept)):
         assert tree["g/v"].attrs == {"proj:epsg": 4326}
         assert tree["h/below/v"].attrs == {"grid_mapping": "spatial_ref"}
         assert tree["h"].attrs == {}
+        assert "x" not in tree["h/below"].to_dataset(inherit=False)
 
 
 def test_an_array_by_itself_needs_to_be_told_what_its_group_declared() -> None:

@@ -126,7 +126,7 @@ def test_random_arrays_as_if_asked_alone(change: Callable[[Documents], Documents
 
 @only_without_indexes
 @pytest.mark.parametrize("assumed", [None, "auto"])
-@pytest.mark.parametrize("name", [*PRODUCTS, "cs_test", "broken_refs"])
+@pytest.mark.parametrize("name", [*PRODUCTS, "cs_test", "spatial_test"])
 def test_arrays_of_published_stores_as_if_asked_alone(
     name: str, assumed: Any, tmp_path: Path
 ) -> None:
@@ -239,6 +239,7 @@ NAMING_A, NAMING_B = (
     stored([1], "x", **declaring("CF", ancillary_variables=path)) for path in ("/g/a", "/g/no")
 )
 IN_CRS = grid(**declaring("proj"))
+IN_TIME = Group({"v": stored([7, 8], "/time")})
 
 
 def of_x(path: str) -> Array:
@@ -271,6 +272,9 @@ BUT_FOR: dict[str, tuple[Any, str, str]] = {
     "two principal conventions, of which the first is asked, or CF and one":
         ({"a": grid(**declaring("cs", "spatial"), **PLAIN, **in_cs(5)), "b": grid(**declaring("CF", "cs"), **TURNED, **in_cs(5))}, "x y a b",
          "/:; x (x) 5 6; a (y x) @ x; b (y x) @ x; ! Resolution /a"),
+    "a dimension that only one of the groups above has":
+        ({"p": Group({"g": IN_TIME}), "q": Group({"g": IN_TIME, "time": coordinate("time", [1, 2])})}, "v time",
+         "/:; /p:; /q:; time (time) 1 2; /p/g:; v (/time); /q/g:; time (time) 1 2; v (time) @ time"),
 }  # fmt: skip
 
 

@@ -314,6 +314,8 @@ def test_which_dimensions_coordinates_lie_along(members: Any, expected: str) -> 
 
 # What the group has itself.
 
+UTM, GEODETIC = Crs("proj:code", "EPSG:32633"), Crs("proj:code", "EPSG:4326")
+DEGREES_EAST = {"units": "degrees_east"}
 COMPUTED = Computed(RegularBounds(Regular(0, 1), -0.5, 0.25), (2, 2), "<f8", ("x", "s"))
 OFFSETS = Offset(Literal(np.array([1.0, 2.0]), ("x",)), -1.0, 1.0, "s")
 C_BY_B = far("x", "c", bounds=here("b", "xs"))
@@ -387,6 +389,18 @@ OWN: dict[str, tuple[Any, str]] = {
     "what an attached array refers to is attached":
         ({"a": ("x", far("c", links=CELLS_OF_C)), "tb": "x"},
          "c (x) 2000-03-11 2000-03-12 | bounds=far_tb long_name=c; far_tb (x n) [[2000-03-01 2000-03-02] [2000-03-03 2000-03-04]]; a (x) @ c; tb (x) @ c; ! Name /g/a"),
+    "bounds of its own stand in place of computed ones of the same name":
+        ({"a": ("x", values("x", 5, 7, bounds=Coordinate("b", COMPUTED))), "b": "xm"},
+         "b (x m) [[0 1] [2 3]]; x (x) 5 7 | bounds=b; a (x) @ x"),
+    "not bounds of its own along another dimension":
+        ({"a": ("x", values("x", 5, 7, bounds=Coordinate("b", COMPUTED))), "b": "ms"},
+         "g_b (x s) [[-0.5 0.25] [0.5 1.25]]; x (x) 5 7 | bounds=g_b; a (x) @ x; b (m s); ! Name /g/a"),
+    "longitudes are named by their units":
+        ({"a": ("yx", UTM, replace(LON, attributes=DEGREES_EAST))},
+         "lon (y x) [[50 51] [52 53] [54 55]] | standard_name=longitude units=degrees_east; spatial_ref () EPSG:32633; a (y x) @ lon spatial_ref | grid_mapping=spatial_ref"),
+    "longitudes in a CRS of their own that is not geographic are not":
+        ({"a": ("yx", replace(LON, attributes=DEGREES_EAST, crs=UTM))},
+         "EPSG_32633 () EPSG:32633; lon (y x) [[50 51] [52 53] [54 55]] | grid_mapping=EPSG_32633 units=degrees_east; a (y x) @ EPSG_32633 lon"),
 }  # fmt: skip
 
 
@@ -421,8 +435,7 @@ def test_which_array_of_the_group_stands_in_place_of_what_is_declared(
 
 # Attributes and warnings.
 
-UTM, GEODETIC = Crs("proj:code", "EPSG:32633"), Crs("proj:code", "EPSG:4326")
-FIRST, SECOND = "0 1 0 0 0 1", "0 1 0"
+FIRST, SECOND, THIRD = "0 1 0 0 0 1", "0 1 0", "0 2 0"
 TEXTS: dict[str, tuple[Any, str]] = {
     "other coordinate values, another size, and a name that is taken": (
         {
@@ -448,20 +461,20 @@ TEXTS: dict[str, tuple[Any, str]] = {
             "a": ("yx", UTM, FIRST),
             "c": ("yx", X, UTM, FIRST),
             "d": ("yx", UTM, SECOND),
-            "e": ("yx", GEODETIC),
+            "e": ("yx", UTM, THIRD),
             "f": (array("yx", grid_mapping="crs"), UTM, FIRST),
         },
         """
         EPSG_32633 () EPSG:32633 | GeoTransform=0 1 0
-        EPSG_4326 () EPSG:4326
+        EPSG_32633_1 () EPSG:32633 | GeoTransform=0 2 0
         crs () EPSG:32633 | GeoTransform=0 1 0 0 0 1
         spatial_ref () EPSG:32633 | GeoTransform=0 1 0 0 0 1
         x (x) 10 11
-        a (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=spatial_ref
-        c (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=spatial_ref
-        d (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=EPSG_32633
-        e (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=EPSG_4326
-        f (y x) @ EPSG_32633 EPSG_4326 crs spatial_ref x | grid_mapping=crs
+        a (y x) @ EPSG_32633 EPSG_32633_1 crs spatial_ref x | grid_mapping=spatial_ref
+        c (y x) @ EPSG_32633 EPSG_32633_1 crs spatial_ref x | grid_mapping=spatial_ref
+        d (y x) @ EPSG_32633 EPSG_32633_1 crs spatial_ref x | grid_mapping=EPSG_32633
+        e (y x) @ EPSG_32633 EPSG_32633_1 crs spatial_ref x | grid_mapping=EPSG_32633_1
+        f (y x) @ EPSG_32633 EPSG_32633_1 crs spatial_ref x | grid_mapping=crs
         """,
     ),
 }
@@ -477,17 +490,8 @@ def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.Monkey
         return getattr(source, "node", None) == Node(0, "far/x")
 
     monkeypatch.setattr(VariableFactory, "is_too_long", is_far)
-    check(
-        store_with({"a": ("x", X), "b": ("x", ONE)}),
-        """
-        far_x (x) 10 11
-        x (x) 1 2
-        a (x) @ far_x x
-        b (x) @ far_x x
-        ! Name: /g/a: its coordinate 'x' of length 2 is called 'far_x' and has no index, because the open would have to read too much for one
-        """,
-        group="g",
-    )
+    found = brief(store_with({"a": ("x", X), "b": ("x", ONE)}), group="g")
+    assert found == "far_x (x) 10 11; x (x) 1 2; a (x) @ far_x x; b (x) @ far_x x; ! Name /g/a"
 
 
 # The same by conventions.
@@ -616,6 +620,8 @@ GRIDS: dict[str, tuple[Any, str]] = {
     "that of the group in terms of CF":
         (lon(EPSG_4326=array(**GEODETIC.grid_mapping())), "lon: EPSG_4326 @ EPSG_4326"),
     "beside a dimension of its name": (lon(b=own([1], "EPSG_4326")), "lon: EPSG_4326_1 @ EPSG_4326_1"),
+    "that which the array names with axes":
+        ({"a": (array("yx", grid_mapping="crs: x y"), UTM), "crs": IS_GEODETIC}, "a: crs @ -"),
 }  # fmt: skip
 
 
