@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 
 import zarr_xgroup
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.tests.builders import (
+    Array,
     Json,
     declaring,
     memory_store,
@@ -89,13 +91,18 @@ def test_what_may_be_written_where_nothing_is_alike() -> None:
         ({"grid_mapping": "lat lon: x y"}, 'leave "grid_mapping" out'),
         ({"formula_terms": "a: zzz b: /grid/a orog: lat", **HYBRID}, 'leave "formula_terms" out'),
         ({"cell_measures": "area: zzz"}, 'or write "external_variables": "zzz" on the root if'),
+        ({"coordinates": "/x/grid"}, 'leave "coordinates" out'),  # a group
+        ({"coordinates": "/x/t7"}, 'leave "coordinates" out'),  # itself
+        ({"coordinates": "/x/odd"}, 'leave "coordinates" out'),  # has a dimension without a name
         ({"cell_measures": "lat"}, 'write, for example, "cell_measures": "area: cell_area"'),
     ]  # fmt: skip
     nodes = beside(**{f"t{n}": wrong for n, (wrong, _remedy) in enumerate(remedies)})
-    found = mistakes({**nodes, "grid/lat_bnds": sized("y", 4)})  # along other dimensions: not meant
+    nodes["grid/lat_bnds"] = sized("y", 4)  # along other dimensions: not meant
+    nodes["grid/odd"] = Array(np.zeros((4, 2)), ("y", None))
+    found = mistakes(nodes)
     for n, (_wrong, remedy) in enumerate(remedies):
         assert remedy in found.pop(f"/data/t{n}").remedy
-    assert not found
+    assert set(found) == {"/grid/odd"}
 
 
 def test_the_nearest_of_many_arrays_is_meant() -> None:
