@@ -183,11 +183,18 @@ def test_a_text_that_pyproj_does_not_understand_stays_as_it_is(text: str, name: 
     assert crs.axis_attributes() == {"X": {"axis": "X"}, "Y": {"axis": "Y"}}
 
 
-def test_wkt_that_some_versions_of_proj_read_and_fail_at_later() -> None:
-    unit = 'UNIT["metre",1,AUTHORITY["EPSG","9001"]],'
-    crs = Crs("proj:wkt2", wkt(5041, "WKT1_GDAL").replace(unit, ""))
+@pytest.mark.parametrize(
+    "text",
+    [
+        wkt(5041, "WKT1_GDAL").replace('UNIT["metre",1,AUTHORITY["EPSG","9001"]],', ""),
+        SITE.format("affine", "east", "north"),
+    ],
+)
+def test_wkt_that_some_versions_of_proj_read_and_fail_at_later(text: str) -> None:
+    crs = Crs("proj:wkt2", text)
     assert crs.differs(Crs("proj:code", "EPSG:32632")) == crs.is_understood
-    assert ("crs_wkt" in crs.grid_mapping()) == crs.is_understood
+    assert ("spatial_ref" in crs.grid_mapping()) == crs.is_understood
+    assert crs.axis_attributes().keys() == {"X", "Y"}
 
 
 UTM_33N = "EPSG:32633"
@@ -218,6 +225,7 @@ PAIRS = {
     "another shift": (shifted(-87), shifted(-84), False),
     "another parameter, without codes": (wkt("+proj=ortho +lon_0=1 +type=crs"), wkt("+proj=ortho +lon_0=2 +type=crs"), False),
     "other kinds": (ROTATED, "EPSG:4978", False),
+    "other kinds, of which PROJ writes no JSON": (json_of(4326, "id", "authority", value=""), "EPSG:32632", False),
     "a height and a local system": ("EPSG:5773", LOCAL, False),
     "one that is not understood": ("EPSG:4326", "EPSG:0", None),
     "two that are not understood": ("EPSG:1", "EPSG:0", None),

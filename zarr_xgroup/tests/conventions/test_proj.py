@@ -86,6 +86,7 @@ CRS_OF_ARRAYS = {
         {"": code(32632), "a": grid("proj", **code(32631)), "b": grid("proj"), "c": stored([1.0], "z", **declaring("proj"))},
         "a=spatial_ref EPSG:32631, b=EPSG_32632 EPSG:32632",
     ),
+    "none for coordinates": ({"": {**declaring("proj"), **code(32631)}, "a": grid(coordinates="lon"), "lon": grid()}, "a=spatial_ref EPSG:32631"),
     "a compound one": ({"a": grid("proj", **{"proj:code": "EPSG:32633+5773"})}, "a=spatial_ref WGS 84 / UTM zone 33N + EGM96 height"),
     "the first of two that differ": (
         {"a": grid("proj", **code(32632), **{"proj:wkt2": wkt(32631)})},
@@ -196,8 +197,10 @@ def test_the_crs_of_an_array_is(nodes: Any, expected: str) -> None:
 
 def test_geozarr_assumes_what_gdal_says_and_grid_mappings_of_groups_above() -> None:
     nodes: Any = {"m": mapping(4326), "g": {}, "g/a": grid("proj", **code(32632), **GDAL)}
-    nodes |= {"g/b": grid(**GDAL), "g/c": placed(grid_mapping="m")}
+    nodes |= {"g/b": grid(**GDAL), "g/c": placed(grid_mapping="m"), "g/d": grid(_CRS={"wkt": "?"})}
     expected = "g/a=spatial_ref EPSG:32632, g/b=EPSG_32631 EPSG:32631, g/c=m EPSG:4326"
+    place = "g/d was opened without the CRS of 'wkt': /g/d#/attributes/_CRS/wkt"
+    expected += f', ! /{place}: is no CRS that pyproj understands: "?"'
     assert crss_of(nodes, assume_conventions="geozarr") == expected
     for assumed, units in (("geozarr", "degrees_east"), (None, None)):
         options: Any = {"group": "g", "assume_conventions": assumed}
