@@ -1,7 +1,7 @@
-"""Random stores that declare `cs`, and odd values to put in place of others."""
+"""Random stores that declare `cs`, as the convention has it."""
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -283,47 +283,3 @@ def cs_stores(draw: st.DrawFn) -> dict[str, Array | Mapping[str, Json]]:
         nodes[f"{GROUP}/b"] = Array(data + 1, tuple(dims), copy.deepcopy(attributes))
     nodes[f"{GROUP}/other"] = stored(np.arange(3), "elsewhere", units="m")
     return nodes
-
-
-# Documents gone wrong.
-
-#: Values of every type of JSON; some mean something at some places.
-ODD_VALUES: tuple[Json, ...] = (
-    *(None, True, False, 0, 1, -1, 0.5, 1e308, float("nan"), float("-inf"), 10**400, 2**53 + 1),
-    *(2**63, -(2**63)),
-    *("", "x", "t", "g", "other", "bounds", "height", "a/b", "/", "..", "../..", "X"),
-    *("days since now", "mayan", "\ud800", "\0"),
-    *([], [None], [[0, 1]], [0, 1], [1e308, 1e308], [2**62, 2**62], [-(10**30), 10**30]),
-    *(["a", "b"], [1, "a"], {}, {"node": "nowhere"}, {"node": "a"}, {"node": "other"}),
-    *({"node": "/g"}, {"node": "/g/a", "attribute": "/attributes/cs"}),
-    *({"node": "/g/a", "attribute": "/attributes/cs/crs/0"}, {"ref": {"node": "../../.."}}),
-    *({"ref": {"node": 5}}, {"node": "x", "uri": "nowhere"}, {"external": {"node": "other"}}),
-    *({"regular": [0, 0]}, {"explicit": [1]}, {"units": "days since 2000-01-01", "calendar": 5}),
-    *({"scale_factor": "a", "_FillValue": {}, "dtype": 5, "coordinates": [5]},),
-    *({"": {"coordinates": [{"values": {"explicit": [1]}}]}},),
-)
-
-_ODD_KEYS = ("", "x", "t", "other", "bounds", "a/b", "node", "ref", "\ud800")
-
-
-def places(value: Json) -> Iterator[tuple[Any, Any]]:
-    """Yield every member of every object and list within a JSON value: container and key."""
-    if isinstance(value, dict | list):
-        for key in list(value) if isinstance(value, dict) else range(len(value)):
-            yield value, key
-            yield from places(value[key])
-
-
-def mutate(choose: Callable[[Sequence[Any]], Any], container: Any, key: Any) -> None:
-    """Change one member of an object or list in a way that `choose` settles."""
-    change = choose(["replace", "replace", "delete", "double", "rename", "wrap"])
-    if change == "delete":
-        del container[key]
-    elif change == "double" and isinstance(container, list):
-        container.insert(key, copy.deepcopy(container[key]))
-    elif change == "rename" and isinstance(container, dict):
-        container[choose(_ODD_KEYS)] = container.pop(key)
-    elif change == "wrap":
-        container[key] = choose([[container[key]], {"ref": container[key]}])
-    else:
-        container[key] = copy.deepcopy(choose(ODD_VALUES))
