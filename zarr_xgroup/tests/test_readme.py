@@ -74,3 +74,14 @@ def test_the_specification_leads_to_the_same_pages_as_a_file_and_on_the_site() -
     for name, link in as_file.items():
         assert (REPOSITORY / link).is_file()
         assert (REPOSITORY / link).resolve() == (REFERENCE / on_site[name]).resolve()
+
+
+def test_the_tests_that_the_specification_names_exist() -> None:
+    table = text_of(REPOSITORY / "xarray_zarr_xgroup_spec.md").partition("## 16. ")[2]
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", table)
+    assert len(named) > 20
+    modules = {path.name: path for path in Path(__file__).parent.rglob("test_*.py")}
+    for module, name in named:
+        assert re.search(rf"^def {name}\(", text_of(modules[module]), re.MULTILINE), (
+            f"{module}::{name}"
+        )
