@@ -95,7 +95,7 @@ LONGITUDE = "axis=X long_name=longitude coordinate standard_name=longitude units
 LATITUDE = "axis=Y long_name=latitude coordinate standard_name=latitude units=degrees_north"
 
 
-def row_of(box: list[int]) -> Json:
+def nodes_in(box: list[int]) -> Json:
     """Return the box of a grid of nodes."""
     return {"bbox": box, "registration": "node", "code": "EPSG:32632"}
 
@@ -113,19 +113,17 @@ GRIDS: Mapping[str, tuple[Nodes, str]] = {
         a (y x) @ x y
     """),
     "the length of a single row is in the GeoTransform": (
-        grid(spatial(TENS, registration="node", code="EPSG:4326"), (1, 3)), f"""
-        spatial_ref () EPSG:4326 | GeoTransform=95.0 10.0 0.0 205.0 0.0 -10.0
-        x (x) 100.0 110.0 120.0 | {LONGITUDE}
+        grid(
+            spatial([0.5, 0, 100, 0, -0.5, 200], registration="node", code="EPSG:4326"), (1, 3)
+        ), f"""
+        spatial_ref () EPSG:4326 | GeoTransform=99.75 0.5 0.0 200.25 0.0 -0.5
+        x (x) 100.0 100.5 101.0 | {LONGITUDE}
         y (y) 200.0 | {LATITUDE}
         a (y x) @ spatial_ref x y | grid_mapping=spatial_ref
     """),
     "coordinates of a rotated grid are 2-D, and no axes": (grid(spatial(ROTATED)), AT_ROTATED),
-    "they are one pair for arrays with axes in any order": (
-        grid(spatial(ROTATED), b=field((3, 2), "x y")), AT_ROTATED + "b (x y) @ xc yc"
-    ),
-    "null is none": (
-        grid(spatial(TENS, registration=None, shape=None, bbox=None, transform_type=None)), AT_TENS
-    ),
+    "they are one pair for arrays with axes in any order": (grid(spatial(ROTATED), b=field((3, 2), "x y")), AT_ROTATED + "b (x y) @ xc yc"),
+    "null is none": (grid(spatial(TENS, registration=None, shape=None, bbox=None, transform_type=None)), AT_TENS),
     "names in another case are those of the array": (
         grid(spatial(TENS, ("Y", "x")), (2, 3), "y X"), """
         X (X) 105.0 115.0 125.0 | axis=X
@@ -145,13 +143,9 @@ GRIDS: Mapping[str, tuple[Nodes, str]] = {
             "a": field((2, 3), **declaring("spatial")), "b": field((4, 5), "v u"),
         }, AT_TENS + "b (v u)"
     ),
-    "attributes without a declaration mean nothing": (
-        grid({**spatial(TENS), "zarr_conventions": []}), "a (y x)"
-    ),
+    "attributes without a declaration mean nothing": (grid({**spatial(TENS), "zarr_conventions": []}), "a (y x)"),
     "nothing to compute coordinates from": (grid(spatial(bbox=None)), NOTHING),
-    "a shape is nothing alone": (
-        grid(spatial(transform_type="affine", registration="node", shape=[2, 3])), NOTHING
-    ),
+    "a shape is nothing alone": (grid(spatial(transform_type="affine", registration="node", shape=[2, 3])), NOTHING),
     "a transform and box of STAC are not those of the convention": (
         grid({**spatial(), "proj:transform": TWENTIES, "proj:bbox": [1.0, 2.0, 3.0, 4.0]}), NOTHING
     ),
@@ -203,9 +197,13 @@ its dimensions are called ['y_b', 'x_b']
         a (y x) @ x y
     """),
     "a coordinate variable stays beside 2-D coordinates": (
-        grid(spatial(ROTATED), y=stored([7.0, 6.0], "y")),
-        AT_ROTATED.replace("yc (", "y (y) 7.0 6.0 | axis=Y\nyc (").replace("xc yc", "xc y yc"),
-    ),
+        grid(spatial([1, 0, 0, 1, 1, 0], code="EPSG:4326"), (1, 2), y=stored([7.0], "y")), f"""
+        spatial_ref () EPSG:4326
+        xc (y x) [[0.5 1.5]] | {LONGITUDE[7:]}
+        y (y) 7.0 | {LATITUDE}
+        yc (y x) [[1.0 2.0]] | {LATITUDE[7:]}
+        a (y x) @ spatial_ref xc y yc | grid_mapping=spatial_ref
+    """),
     "attributes of coordinate variables stay and are completed": (
         grid(
             spatial(code="EPSG:4326"),
@@ -237,21 +235,19 @@ its dimensions are called ['y_b', 'x_b']
             "crs": Array(0, (), {"GeoTransform": "100 10 0 200 0 -10"}),
         }, f"{AT_TENS.rstrip()} | grid_mapping=crs\ncrs () | GeoTransform=100 10 0 200 0 -10"
     ),
+    "a GeoTransform that cannot be used does not": (
+        {
+            "": spatial(TENS), "a": field((2, 3), grid_mapping="crs"),
+            "crs": Array(0, (), {"GeoTransform": "0 0"}),
+        }, f"{AT_TENS.rstrip()} | grid_mapping=crs\ncrs () | GeoTransform=0 0"
+    ),
     # Bounding boxes.
     "a grid fills its box": (grid(spatial(bbox=[100, 180, 130.0, 200.0])), AT_TENS),
-    "nodes reach to the edges of their box": (
-        grid(spatial(bbox=[105.0, 185.0, 125.0, 195.0], registration="node")), AT_TENS
-    ),
-    "a box beside the transform that gives it": (
-        grid(spatial(TENS, bbox=[100.005, 180.0, 130.0, 200.0])), AT_TENS
-    ),
-    "the box of a rotated grid is that of its corners": (
-        grid(spatial(ROTATED, bbox=[100.0, 184.0, 136.0, 218.0])), AT_ROTATED
-    ),
+    "nodes reach to the edges of their box": (grid(spatial(bbox=[105.0, 185.0, 125.0, 195.0], registration="node")), AT_TENS),
+    "a box beside the transform that gives it": (grid(spatial(TENS, bbox=[100.005, 180.0, 130.0, 200.0])), AT_TENS),
+    "the box of a rotated grid is that of its corners": (grid(spatial(ROTATED, bbox=[100.0, 184.0, 136.0, 218.0])), AT_ROTATED),
     "zeros are no box": (grid(spatial(bbox=[0.0, 0, 0, 0.0])), "a (y x)"),
-    "zeros beside a transform are no contradiction": (
-        grid(spatial(TENS, bbox=[0.0, 0.0, 0.0, 0.0])), AT_TENS
-    ),
+    "zeros beside a transform are no contradiction": (grid(spatial(TENS, bbox=[0.0, 0.0, 0.0, 0.0])), AT_TENS),
     # What cannot be used, or contradicts something.
     "another shape than the array has": (
         grid(spatial(TENS, shape=[3, 2])), f"""{AT_TENS}
@@ -351,7 +347,7 @@ def test_dimensions_without_names_get_those_of_the_convention(
     check(nodes, f"x (x) 105.0 115.0 125.0 | axis=X\na ({dims}) @ x y\n{told}", only="a x")
 
 
-def test_a_row_of_cells_gets_no_names_of_the_convention() -> None:
+def test_a_nodes_in_cells_gets_no_names_of_the_convention() -> None:
     dataset, _told = outcome(grid(spatial(TENS), (4,), (None,)))
     assert (dataset["a"].dims, set(dataset.coords)) == (("phony_dim_0",), set())
 
@@ -379,9 +375,7 @@ MISTAKES: Mapping[str, list[Json]] = {
         {"transform": None, "bbox": [1, 0, 1, 5]}, {"transform": None, "bbox": [0, 5, 5, 0]},
         {"transform": None, "bbox": [170.0, -10.0, -170.0, 10.0]},
     ],
-    "bbox: is degenerate: cells have no area": [
-        {"transform": None, "bbox": [-1e308, -1e308, 1e308, 1e308]}
-    ],
+    "bbox: is degenerate: cells have no area": [{"transform": None, "bbox": [-1e308, -1e308, 1e308, 1e308]}],
 }
 # fmt: on
 
@@ -396,7 +390,7 @@ def test_mistakes_cost_the_coordinates(text: str, examples: list[Json]) -> None:
         assert lines[1].startswith(start + text)
 
 
-@pytest.mark.parametrize("dimensions", ["yx", 5, [1, 2], ["y"], ["y", "y"], ["y", "x", "z"], {}])
+@pytest.mark.parametrize("dimensions", ["yx", 5, ["y", 5], ["y"], ["y", "y"], ["y", "x", "z"], {}])
 @pytest.mark.parametrize("place", ["", "a"])
 def test_dimensions_must_be_two_names(place: str, dimensions: Any) -> None:
     told = (
@@ -412,16 +406,14 @@ def test_dimensions_must_be_two_names(place: str, dimensions: Any) -> None:
 ACROSS = {"bbox": [170.0, -10.0, -170.0, 10.0], "code": "EPSG:4326"}
 #: Attributes of a grid, its size, and its coordinates: those without a known position are told.
 BOXES: Mapping[str, Any] = {
-    "a row of nodes has no length": (row_of([0, 0, 5, 5]), (1, 3), {"x": [0.0, 2.5, 5.0]}),
-    "a row of nodes": (row_of([0, 5, 5, 5]), (1, 3), {"x": [0.0, 2.5, 5.0], "y": [5.0]}),
-    "a column of nodes has no length": (row_of([0, 0, 5, 5]), (3, 1), {"y": [5.0, 2.5, 0.0]}),
-    "a column of nodes": (row_of([7, 0, 7, 5]), (3, 1), {"y": [5.0, 2.5, 0.0], "x": [7.0]}),
-    "a single node": (row_of([7, 5, 7, 5]), (1, 1), {"y": [5.0], "x": [7.0]}),
-    "a single node has no length": (row_of([0, 0, 5, 5]), (1, 1), {}),
+    "a row of nodes has no length": (nodes_in([0, 0, 5, 5]), (1, 3), {"x": [0.0, 2.5, 5.0]}),
+    "a row of nodes": (nodes_in([0, 5, 5, 5]), (1, 3), {"x": [0.0, 2.5, 5.0], "y": [5.0]}),
+    "a column of nodes has no length": (nodes_in([0, 0, 5, 5]), (3, 1), {"y": [5.0, 2.5, 0.0]}),
+    "a column of nodes": (nodes_in([7, 0, 7, 5]), (3, 1), {"y": [5.0, 2.5, 0.0], "x": [7.0]}),
+    "a single node": (nodes_in([7, 5, 7, 5]), (1, 1), {"y": [5.0], "x": [7.0]}),
+    "a single node has no length": (nodes_in([0, 0, 5, 5]), (1, 1), {}),
     "across the antimeridian": (ACROSS, (1, 2), {"y": [0.0], "x": [175.0, 185.0]}),
-    "beside its transform": (
-        {"transform": [10, 0, 170, 0, -20, 10], **ACROSS}, (1, 2), {"y": [0.0], "x": [175.0, 185.0]}
-    ),
+    "beside its transform": ({"transform": [10, 0, 170, 0, -20, 10], **ACROSS}, (1, 2), {"y": [0.0], "x": [175.0, 185.0]}),
     "in a plane": ({**ACROSS, "code": "EPSG:32632"}, (2, 4), {}),
 }
 # fmt: on
