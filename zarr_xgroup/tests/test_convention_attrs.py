@@ -84,11 +84,9 @@ DROPPED: dict[str, tuple[Any, Any, Any, Any]] = {
         ({"cs": {"of": "another kind"}, "proj:code": "none"}, {"crs": SYSTEMS}, {"cs": '{"of": "another kind"}', "proj:code": "none"},
          {"crs": '{"shared": {"axes": {}}}'}),
     "shared objects of a group go with those that refer to them": (declaring("cs"), {"crs": SYSTEMS}, {}, {}),
-    "a layout of levels goes with its declaration":
-        ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
+    "a layout of levels goes with its declaration": ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
     "other declarations in a list stay":
-        ({}, {"zarr_conventions": [{"uuid": uuid} for uuid in OURS_AND_OTHER]}, {},
-         {"zarr_conventions": json.dumps([{"uuid": OTHER}])}),
+        ({}, {"zarr_conventions": [{"uuid": uuid} for uuid in OURS_AND_OTHER]}, {}, {"zarr_conventions": json.dumps([{"uuid": OTHER}])}),
     "other declarations in an object stay":
         ({}, {"zarr_conventions": OURS_AND_OTHER}, {}, {"zarr_conventions": json.dumps({OTHER: {"name": "other"}})}),
     "what is no declaration stays":

@@ -42,8 +42,7 @@ SIZE, VALUES = "(size 3, its parents' 2)", "(other coordinate values than /)"
 RENAMED: dict[str, tuple[Any, dict[str, str]]] = {
     "another size than the parents":
         ({"v": along("x", 2), "g/v": along("x", 3), "g/w": along("y", 3)}, {"/g": f"'x' -> 'x_g' {SIZE}"}),
-    "another size than the grandparents":
-        ({"v": along("x", 2), "g/h/v": along("x", 3)}, {"/g/h": f"'x' -> 'x_h' {SIZE}"}),
+    "another size than the grandparents": ({"v": along("x", 2), "g/h/v": along("x", 3)}, {"/g/h": f"'x' -> 'x_h' {SIZE}"}),
     "siblings need not align": ({"g/v": along("x", 2), "h/v": along("x", 3)}, {}),
     "children align with what was renamed":
         ({"v": along("x", 2), "g/v": along("x", 3), "g/h/v": along("x", 3), "g/h/w": along("x_g", 4)},
@@ -55,13 +54,11 @@ RENAMED: dict[str, tuple[Any, dict[str, str]]] = {
     "a new name that a dimension of the parents has":
         ({"v": along("x", 2), "w": along("x_g", 3), "g/v": along("x", 3)}, {"/g": f"'x' -> 'x_g_2' {SIZE}"}),
     "new names that an array and a group have":
-        ({"v": along("x", 2), "g/v": along("x", 3), "g/x_g": along("y", 3), "g/x_g_2": Group()},
-         {"/g": f"'x' -> 'x_g_3' {SIZE}"}),
+        ({"v": along("x", 2), "g/v": along("x", 3), "g/x_g": along("y", 3), "g/x_g_2": Group()}, {"/g": f"'x' -> 'x_g_3' {SIZE}"}),
     "other values than the parents": ({"x": X, "g/x": OTHER_X}, {"/g": f"'x' -> 'x_g' {VALUES}"}),
     "other values than the grandparents": ({"x": X, "g/h/x": OTHER_X}, {"/g/h": f"'x' -> 'x_h' {VALUES}"}),
     "other values than the nearest that there are":
-        ({"v": along("x", 2), "g/x": X, "g/h/x": OTHER_X},
-         {"/g/h": "'x' -> 'x_h' (other coordinate values than /g)"}),
+        ({"v": along("x", 2), "g/x": X, "g/h/x": OTHER_X}, {"/g/h": "'x' -> 'x_h' (other coordinate values than /g)"}),
     "other values of all dimensions but one":
         ({**{name: coordinate(name, [1, 2]) for name in "xyz"}, **{f"g/{name}": coordinate(name, [1, 9]) for name in "yz"}},
          {"/g": f"'y' -> 'y_g' {VALUES}, 'z' -> 'z_g' {VALUES}"}),

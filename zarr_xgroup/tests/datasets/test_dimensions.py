@@ -290,8 +290,7 @@ ROOT_TIME = coordinate("time", [1, 2], long_name="root's")
 IN_TIME = stored([7, 8], "/time")
 ABOVE: dict[str, tuple[Any, str]] = {
     "the root, one of several dimensions":
-        ({"time": ROOT_TIME, "g/deep/v": stored([[[7]], [[8]]], "/time y x")},
-         "time (time) 1 2 | long_name=root's; v (time y x) @ time"),
+        ({"time": ROOT_TIME, "g/deep/v": stored([[[7]], [[8]]], "/time y x")}, "time (time) 1 2 | long_name=root's; v (time y x) @ time"),
     "without an array along it":
         ({"time": stored([1, 2], "x"), "w": stored([1, 2], "time"), "g/deep/v": IN_TIME}, "v (time)"),
     "the nearest, of another length, and what is nowhere":
@@ -329,20 +328,16 @@ OWN_TIMES: dict[str, tuple[dict[str, Group | Array], str]] = {
         ({"time": coordinate("time", [30, 40, 50])},
          "root_time (root_time) 1 2 | long_name=root's; time (time) 30 40 50; v (root_time) @ root_time; ! Dimension /g/deep"),
     "scalar":
-        ({"time": stored(5)},
-         "root_time (root_time) 1 2 | long_name=root's; time (); v (root_time) @ root_time; ! Dimension /g/deep"),
+        ({"time": stored(5)}, "root_time (root_time) 1 2 | long_name=root's; time (); v (root_time) @ root_time; ! Dimension /g/deep"),
     "along another dimension":
-        ({"time": stored([1, 2, 3], "x")},
-         "root_time (root_time) 1 2 | long_name=root's; time (x); v (root_time) @ root_time; ! Dimension /g/deep"),
+        ({"time": stored([1, 2, 3], "x")}, "root_time (root_time) 1 2 | long_name=root's; time (x); v (root_time) @ root_time; ! Dimension /g/deep"),
     "along that of the group above":
         ({"time": stored([30, 40], "/time")},
          "root_time (root_time) 1 2 | long_name=root's; time (root_time) @ root_time; v (root_time) @ root_time; ! Dimension /g/deep"),
     "a dimension only":
-        ({"w": stored([1, 2, 3], "time")},
-         "root_time (root_time) 1 2 | long_name=root's; v (root_time) @ root_time; w (time); ! Dimension /g/deep"),
+        ({"w": stored([1, 2, 3], "time")}, "root_time (root_time) 1 2 | long_name=root's; v (root_time) @ root_time; w (time); ! Dimension /g/deep"),
     "a group":
-        ({"time": Group({})},
-         "root_time (root_time) 1 2 | long_name=root's; v (root_time) @ root_time; ! Dimension /g/deep"),
+        ({"time": Group({})}, "root_time (root_time) 1 2 | long_name=root's; v (root_time) @ root_time; ! Dimension /g/deep"),
 }  # fmt: skip
 
 

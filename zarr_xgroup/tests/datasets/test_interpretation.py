@@ -249,11 +249,9 @@ def of_x(path: str) -> Array:
 #: Nodes, the variables that are looked at, and these.
 BUT_FOR: dict[str, tuple[Any, str, str]] = {
     "what they declare":
-        ({"a": stored([1], "x", **declaring("uom"), **UOM), "b": stored([1], "x", **UOM)}, "a b",
-         "/:; a (x) | units=kg; b (x)"),
+        ({"a": stored([1], "x", **declaring("uom"), **UOM), "b": stored([1], "x", **UOM)}, "a b", "/:; a (x) | units=kg; b (x)"),
     "one that refers to itself":
-        (dict.fromkeys("abc", FLAGGED), "a b c",
-         "/:; a (x) | ancillary_variables=b; b (x) | ancillary_variables=/b; c (x) | ancillary_variables=b"),
+        (dict.fromkeys("abc", FLAGGED), "a b c", "/:; a (x) | ancillary_variables=b; b (x) | ancillary_variables=/b; c (x) | ancillary_variables=b"),
     "a CRS of the group's own":
         ({"p": Group({"a": MERCATOR}), "q": Group({"a": MERCATOR, "spatial_ref": DEGREES})}, "x spatial_ref",
          "/:; /p:; spatial_ref () EPSG:3857; x (x) 0.5 1.5 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m; /q:; spatial_ref () EPSG:4326; x (x) 0.5 1.5 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east"),

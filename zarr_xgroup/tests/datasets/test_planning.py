@@ -97,14 +97,11 @@ LACKING: dict[str, tuple[Any, list[str]]] = {
     "not what others name": ({"": declaring("spatial"), "a": grid(coordinates="d"), "d": grid(), "y": Y, "x": X}, []),
     "an array called as a dimension that is no coordinate": ({"": {}, "x": stored([[1]], "x y")}, ["/x"]),
     "not an array that another group refers to":
-        ({"": {}, "axes": Group({"lon": grid(), "lat": grid()}), "located": Group({"a": grid(**declaring("geolocation", geolocation=PLACES))})},
-         []),
+        ({"": {}, "axes": Group({"lon": grid(), "lat": grid()}), "located": Group({"a": grid(**declaring("geolocation", geolocation=PLACES))})}, []),
     "nor one that a group below names":
-        ({"": {}, "height": stored([1], "t"), "g": Group({"b": grid(coordinates="height"), "height": Group()})},
-         ["/g/b"]),
+        ({"": {}, "height": stored([1], "t"), "g": Group({"b": grid(coordinates="height"), "height": Group()})}, ["/g/b"]),
     "one of a layout of levels":
-        ({"": {}, "p": Group({"0": Group({"c": grid()})}, {"multiscales": {"tile_matrix_set": "WebMercatorQuad"}})},
-         ["/p/0/c"]),
+        ({"": {}, "p": Group({"0": Group({"c": grid()})}, {"multiscales": {"tile_matrix_set": "WebMercatorQuad"}})}, ["/p/0/c"]),
 }  # fmt: skip
 
 
