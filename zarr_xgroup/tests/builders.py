@@ -158,11 +158,14 @@ def coordinate(name: str, values: Any, **attrs: Any) -> Array:
     return Array(values, (name,), attrs)
 
 
+BYTES: Json = {"name": "bytes", "configuration": {"endian": "little"}}
+
+
 def _v3_document(array: Array) -> dict[str, Any]:
     data = array.data
     attributes = dict(array.attrs)
     fill_value: Any = False if data.dtype.kind == "b" else 0
-    codecs: list[dict[str, Any]] = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    codecs: list[Json] = [BYTES]
     data_type = data.dtype.name
     if data.dtype.kind == "O":
         data_type, fill_value, codecs = "string", "", [{"name": "vlen-utf8"}]
@@ -311,12 +314,11 @@ def write_store(
     return folder
 
 
-_BYTES: Json = {"name": "bytes", "configuration": {"endian": "little"}}
 _ZSTD: Json = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
 _SHARDS: Json = {
     "chunk_shape": [1, 2],
-    "codecs": [_BYTES, _ZSTD],
-    "index_codecs": [_BYTES, {"name": "crc32c"}],
+    "codecs": [BYTES, _ZSTD],
+    "index_codecs": [BYTES, {"name": "crc32c"}],
     "index_location": "end",
 }
 SHARDED: Json = {"codecs": [{"name": "sharding_indexed", "configuration": _SHARDS}]}

@@ -11,13 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pyproj
 import pytest
-import xarray as xr
 import zarr
 
 from zarr_xgroup.tests import builders
-from zarr_xgroup.tests.builders import Contents, Json, ZarrFormat, to_json, write_local
+from zarr_xgroup.tests.builders import Json, ZarrFormat, to_json, write_local
 
 TESTS = Path(__file__).parent
 REPOSITORY = TESTS.parents[1]
@@ -90,11 +88,6 @@ def write(
     return folder
 
 
-def contents_of(documents: Mapping[str, Json]) -> Contents:
-    """Return what is stored of documents that are given by path."""
-    return {f"{path}/zarr.json".lstrip("/"): to_json(it) for path, it in documents.items()}
-
-
 def v2_files(document: Json) -> dict[str, Json]:
     """Return the documents of a node as those of Zarr v2, by name."""
     attributes = dict(document["attributes"])
@@ -151,24 +144,3 @@ def committed(name: str, folder: Path, form: tuple[ZarrFormat, bool]) -> Path:
     if consolidated:
         consolidate(folder)
     return folder
-
-
-def without_crs(dataset: xr.Dataset) -> xr.Dataset:
-    """Return a Dataset without the coordinates that stand for CRSs and what names these."""
-    result = dataset.copy()
-    for name in {variable.attrs.get("grid_mapping") for variable in dataset.variables.values()}:
-        if name is not None:
-            result = result.drop_vars(name)
-    for variable in result.variables.values():
-        variable.attrs.pop("grid_mapping", None)
-    return result
-
-
-def crs_of(dataset: xr.Dataset, name: str) -> str | None:
-    """Return the code of the CRS that an array's grid mapping stands for, None without one."""
-    mapping = dataset[name].attrs.get("grid_mapping")
-    if mapping is None:
-        return None
-    assert mapping in dataset[name].coords
-    attributes = dataset.coords[mapping].attrs
-    return ":".join(pyproj.CRS.from_wkt(attributes["crs_wkt"]).to_authority())

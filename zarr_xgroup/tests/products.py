@@ -6,7 +6,8 @@ attributes by which these are described. They hold fewer arrays of a kind.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ from typing import Any
 import numpy as np
 import pyproj
 
-from zarr_xgroup.tests.builders import UUIDS, Json, to_json, write_local
+from zarr_xgroup.tests.builders import (
+    BYTES,
+    UUIDS,
+    Array,
+    Group,
+    Json,
+    all_nodes,
+    documents_of,
+    to_json,
+    write_local,
+)
 
 PRODUCTS = ("sentinel1_grd_eopf_v2", "sentinel2_l1c_eopf_v2", "sentinel2_l1c_geozarr_v3")
 
@@ -27,44 +38,45 @@ _FLAGS = {"flag_masks": [1, 2, 4], "flag_meanings": ["LOST", "DEGRADED", "NO_DAT
 #: Not a number, as xarray writes it into an attribute of Zarr v3.
 _NAN = "AAAAAAAA+H8="
 
+Documents = Mapping[str, Mapping[str, Json]]
+
 
 @cache
-def _text(name: str) -> str:
-    path = _PUBLISHED / f"{name}.json"
-    if path.is_file():
-        return path.read_text(encoding="utf-8")
-    made = _sentinel_1() if name == PRODUCTS[0] else _sentinel_2(3 if name == PRODUCTS[2] else 2)
-    return json.dumps(made)
+def _documents(name: str) -> Documents:
+    """Return the documents of a product, by path of their node and name of their file."""
+    published = _PUBLISHED / f"{name}.json"
+    if published.is_file():
+        return dict(_published(json.loads(published.read_text(encoding="utf-8"))))
+    zarr_format: Any = int(name[-1])
+    made = _sentinel_1() if name == PRODUCTS[0] else _sentinel_2(is_geozarr=zarr_format == 3)
+    return {path: documents_of(node, zarr_format) for path, node in all_nodes(made)}
 
 
-def document(name: str) -> Json:
-    """Return a product: the document of its root, which holds those of its nodes as ``members``."""
-    found: Json = json.loads(_text(name))
-    return found
-
-
-def nodes(node: Json, path: str = "") -> Iterator[tuple[str, Json]]:
-    """Yield the documents of a product's nodes by path."""
-    own = {key: value for key, value in node.items() if key != "members"}
-    yield path, {**own, "node_type": "group" if "members" in node else "array"}
-    for name, member in node.get("members", {}).items():
-        yield from nodes(member, f"{path}/{name}".strip("/"))
+def _published(node: Json, path: str = "") -> Iterator[tuple[str, dict[str, Json]]]:
+    """Yield the documents of a product that has those of its nodes as ``members``."""
+    members = node.pop("members", None)
+    if node["zarr_format"] == 3:
+        yield path, {"zarr.json": {**node, "node_type": "array" if members is None else "group"}}
+    else:
+        attributes = {".zattrs": node.pop("attributes", {})}
+        node.pop("node_type", None)
+        yield path, {(".zarray" if members is None else ".zgroup"): node, **attributes}
+    for name, member in (members or {}).items():
+        yield from _published(member, f"{path}/{name}".strip("/"))
 
 
 def group_paths(name: str) -> list[str]:
     """Return the paths of all groups of a product."""
-    return [path for path, node in nodes(document(name)) if node["node_type"] == "group"]
+    return [
+        path
+        for path, files in _documents(name).items()
+        if ".zgroup" in files or files.get("zarr.json", {}).get("node_type") == "group"
+    ]
 
 
 def write(name: str, folder: Path) -> Path:
     """Write a product without consolidated metadata, and return its folder."""
-    for path, node in nodes(document(name)):
-        if node["zarr_format"] == 3:
-            files = {"zarr.json": node}
-        else:
-            attributes, kind = node.pop("attributes", {}), node.pop("node_type")
-            own = {".zarray": node} if kind == "array" else {".zgroup": {"zarr_format": 2}}
-            files = {**own, ".zattrs": attributes}
+    for path, files in _documents(name).items():
         write_local({key: to_json(content) for key, content in files.items()}, folder / path)
     return folder
 
@@ -72,60 +84,30 @@ def write(name: str, folder: Path) -> Path:
 # Made up.
 
 
-class _Form:
-    """Makes the documents of nodes in a format of Zarr."""
-
-    def __init__(self, zarr_format: int) -> None:
-        self.format = zarr_format
-
-    def group(self, members: Json, attributes: Json | None = None) -> Json:
-        own = {"zarr_format": self.format, "attributes": attributes or {}, "members": members}
-        return own if self.format == 2 else {**own, "node_type": "group"}
-
-    def array(self, dtype: str, sizes: dict[str, int], attributes: Json | None = None) -> Json:
-        kind, shape, attributes = np.dtype(dtype), list(sizes.values()), attributes or {}
-        chunks = [min(size, 1830) for size in shape]
-        if self.format == 2:
-            return {
-                "zarr_format": 2,
-                "shape": shape,
-                "chunks": chunks,
-                "dtype": kind.str,
-                "fill_value": "NaN" if kind.kind == "f" else None,
-                "order": "C",
-                "filters": None,
-                "compressor": {"id": "zstd", "level": 3},
-                "attributes": {**attributes, "_ARRAY_DIMENSIONS": list(sizes)},
-            }
-        fixed = {"name": "fixed_length_utf32", "configuration": {"length_bytes": kind.itemsize}}
-        return {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": shape,
-            "data_type": fixed if kind.kind == "U" else kind.name,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
-            "fill_value": {"f": "NaN", "U": ""}.get(kind.kind, 0),
-            "dimension_names": list(sizes) if sizes else None,
-            "attributes": attributes,
-        }
+def _array(dtype: str, sizes: dict[str, int], attributes: Json | None = None) -> Array:
+    kind, chunks = np.dtype(dtype), tuple(min(size, 1830) for size in sizes.values())
+    # Texts are of fixed length, which arrays of builders are not.
+    values = np.broadcast_to(np.zeros((), "f8" if kind.kind == "U" else kind), [*sizes.values()])
+    fixed = {"name": "fixed_length_utf32", "configuration": {"length_bytes": kind.itemsize}}
+    empty = {"f": "NaN", "U": "", "b": False}.get(kind.kind, 0)
+    v2 = {"dtype": kind.str, "compressor": {"id": "zstd", "level": 3}, "filters": None}
+    v2["fill_value"] = "NaN" if kind.kind == "f" else None
+    v3: Json = {"fill_value": empty, "dimension_names": [*sizes] or None}
+    if kind.kind == "U":
+        v3 |= {"data_type": fixed, "codecs": [BYTES]}
+    return Array(values, (*sizes,), attributes or {}, chunks=chunks, v2=v2, v3=v3)
 
 
-def _sentinel_1() -> Json:
-    form = _Form(2)
-
-    def described(dtype: str, sizes: dict[str, int], name: str, **attributes: Any) -> Json:
+def _sentinel_1() -> Group:
+    def described(dtype: str, sizes: dict[str, int], name: str, **attributes: Any) -> Array:
         said = {"long_name": name, "dtype": dtype, **attributes}
-        return form.array(
-            dtype, sizes, {**said, "_eopf_attrs": {"dimensions": list(sizes), **said}}
-        )
+        return _array(dtype, sizes, {**said, "_eopf_attrs": {"dimensions": list(sizes), **said}})
 
-    def times(size: int) -> Json:
+    def times(size: int) -> Array:
         units = {"units": "days since 2025-09-12", "calendar": "proleptic_gregorian"}
-        return form.array("<i8", {"azimuth_time": size}, units)
+        return _array("<i8", {"azimuth_time": size}, units)
 
-    def polarisation() -> Json:
+    def polarisation() -> Group:
         places = {
             name: described("<f8", {"azimuth_time": 210}, name, units="degrees", coordinates="line")
             for name in ("latitude", "longitude", "incidence_angle")
@@ -139,9 +121,9 @@ def _sentinel_1() -> Json:
         image = {"azimuth_time": 16678, "ground_range": 26587}
         gamma = described("<f4", {"azimuth_time": 27, "ground_range": 67}, "gamma")
         conditions = {
-            "gcp": form.group({"azimuth_time": times(210), **positions, **places}),
-            "orbit": form.group({"azimuth_time": times(16), "position": orbit}),
-            "replica": form.group({"azimuth_time": times(15), "valid_flag": flag}),
+            "gcp": Group({"azimuth_time": times(210), **positions, **places}),
+            "orbit": Group({"azimuth_time": times(16), "position": orbit}),
+            "replica": Group({"azimuth_time": times(15), "valid_flag": flag}),
         }
         measurements = {
             "azimuth_time": described("<u2", {"azimuth_time": 16678}, "azimuth time"),
@@ -149,25 +131,26 @@ def _sentinel_1() -> Json:
         }
         calibration = {"azimuth_time": times(27), "gamma": gamma}
         parts = {
-            "conditions": form.group(conditions),
-            "measurements": form.group(measurements),
-            "quality": form.group({"calibration": form.group(calibration)}),
+            "conditions": Group(conditions),
+            "measurements": Group(measurements),
+            "quality": Group({"calibration": Group(calibration)}),
         }
-        return form.group(parts, about)
+        return Group(parts, about)
 
     about: Json = {"other_metadata": {"mode": "IW"}, "stac_discovery": {"type": "Feature"}}
-    return form.group({"PRODUCT_VH": polarisation(), "PRODUCT_VV": polarisation()}, about)
+    return Group({"PRODUCT_VH": polarisation(), "PRODUCT_VV": polarisation()}, about)
 
 
-def _sentinel_2(zarr_format: int) -> Json:
-    form, is_geozarr = _Form(zarr_format), zarr_format == 3
+def _sentinel_2(*, is_geozarr: bool) -> Group:
     crs = pyproj.CRS(_UTM)
     wkt1 = crs.to_wkt("WKT1_GDAL")
 
     def scaled(cell: float) -> int:
         return int(_LENGTH // cell)
 
-    def bands(cell: float, names: tuple[str, ...], dtype: str, **attributes: Any) -> Json:
+    def bands(
+        cell: float, names: tuple[str, ...], dtype: str, **attributes: Any
+    ) -> dict[str, Array]:
         size = scaled(cell)
         said = scaled(min(cell, 60.0))  # overviews keep what is true of their source
         side = _LENGTH / said
@@ -180,21 +163,23 @@ def _sentinel_2(zarr_format: int) -> Json:
             "proj:wkt2": wkt1,  # as they have it
         }
         members = {
-            name: form.array(dtype, {"y": size, "x": size}, {**attributes, **georeference})
+            name: _array(dtype, {"y": size, "x": size}, {**attributes, **georeference})
             for name in names
         }
-        return members | {name: form.array("<i8", {name: size}) for name in ("x", "y")}
+        return members | {name: _array("<i8", {name: size}) for name in ("x", "y")}
 
-    def grid(cell: float, members: Json) -> Json:
+    def grid(cell: float, members: dict[str, Array]) -> Group:
         if not is_geozarr:
-            return form.group(members)
-        for member in members.values():
-            if len(member["shape"]) == 2:
-                member["attributes"]["grid_mapping"] = "spatial_ref"
+            return Group(members)
+        along = {"grid_mapping": "spatial_ref"}
+        members = {
+            name: replace(it, attrs={**it.attrs, **along}) if it.data.ndim == 2 else it
+            for name, it in members.items()
+        }
         mapping = {**crs.to_cf(), "crs_wkt": wkt1, "spatial_ref": wkt1}
-        members = {**members, "spatial_ref": form.array("<i8", {}, mapping)}
+        members = {**members, "spatial_ref": _array("<i8", {}, mapping)}
         own = {"grid_mapping": "spatial_ref", "spatial:shape": [scaled(cell)] * 2}
-        return form.group(members, {**spatial, **own})
+        return Group(members, {**spatial, **own})
 
     spatial: Json = {
         "proj:code": f"EPSG:{_UTM}",
@@ -226,44 +211,44 @@ def _sentinel_2(zarr_format: int) -> Json:
     pyramid = {**spatial, "zarr_conventions": declared, "multiscales": {"layout": layout}}
     angles = {"angle": 2, "y": 23, "x": 23}
     geometry = {
-        "angle": form.array("<U7", {"angle": 2}),
-        "band": form.array("<U3", {"band": 13}),
-        "mean_angles": form.array("<f8", {"band": 13, "angle": 2}),
-        "sun_angles": form.array("<f8", angles),
-        **{name: form.array("<i8", {name: 23}) for name in ("x", "y")},
+        "angle": _array("<U7", {"angle": 2}),
+        "band": _array("<U3", {"band": 13}),
+        "mean_angles": _array("<f8", {"band": 13, "angle": 2}),
+        "sun_angles": _array("<f8", angles),
+        **{name: _array("<i8", {name: 23}) for name in ("x", "y")},
     }
-    footprint = form.group({"r60m": form.group(bands(60.0, ("b01",), "|u1"))})
+    footprint = Group({"r60m": Group(bands(60.0, ("b01",), "|u1"))})
     conditions = {
-        "geometry": form.group(geometry),
-        "mask": form.group({"detector_footprint": footprint}),
-        "meteorology": _meteorology(form),
+        "geometry": Group(geometry),
+        "mask": Group({"detector_footprint": footprint}),
+        "meteorology": _meteorology(is_geozarr=is_geozarr),
     }
-    measured = form.group(reflectance, pyramid if is_geozarr else {})
+    measured = Group(reflectance, pyramid if is_geozarr else {})
     parts = {
-        "conditions": form.group(conditions),
-        "measurements": form.group({"reflectance": measured}),
-        "quality": form.group({"mask": form.group(mask)}),
+        "conditions": Group(conditions),
+        "measurements": Group({"reflectance": measured}),
+        "quality": Group({"mask": Group(mask)}),
     }
-    return form.group(parts, {} if is_geozarr else {"stac_discovery": {"type": "Feature"}})
+    return Group(parts, {} if is_geozarr else {"stac_discovery": {"type": "Feature"}})
 
 
-def _meteorology(form: _Form) -> Json:
+def _meteorology(*, is_geozarr: bool) -> Group:
     """Return forecasts as cfgrib describes them: CF, with scalar coordinates."""
     units = {"units": "days since 2025-01-13 00:00:00", "calendar": "proleptic_gregorian"}
     names = "number time step surface latitude longitude valid_time"
     pressure = {"GRIB_gridType": "regular_ll", "coordinates": names, "units": "Pa"}
-    if form.format == 3:
+    if is_geozarr:
         pressure["_FillValue"] = _NAN
     steps = {"units": "days", "standard_name": "forecast_period", "dtype": "timedelta64[ns]"}
     members = {
-        "latitude": form.array("<f8", {"latitude": 9}, {"units": "degrees_north"}),
-        "longitude": form.array("<f8", {"longitude": 9}, {"units": "degrees_east"}),
-        "number": form.array("<i8", {}, {"standard_name": "realization", "units": "1"}),
-        "step": form.array("<i8", {}, steps),
-        "surface": form.array("<f8", {}),
-        "time": form.array("<i8", {}, {**units, "standard_name": "forecast_reference_time"}),
-        "valid_time": form.array("<i8", {}, {**units, "standard_name": "time"}),
-        "msl": form.array("<f4", {"latitude": 9, "longitude": 9}, pressure),
+        "latitude": _array("<f8", {"latitude": 9}, {"units": "degrees_north"}),
+        "longitude": _array("<f8", {"longitude": 9}, {"units": "degrees_east"}),
+        "number": _array("<i8", {}, {"standard_name": "realization", "units": "1"}),
+        "step": _array("<i8", {}, steps),
+        "surface": _array("<f8", {}),
+        "time": _array("<i8", {}, {**units, "standard_name": "forecast_reference_time"}),
+        "valid_time": _array("<i8", {}, {**units, "standard_name": "time"}),
+        "msl": _array("<f4", {"latitude": 9, "longitude": 9}, pressure),
     }
     about = {"Conventions": "CF-1.7", "institution": "a weather service"}
-    return form.group({"ecmwf": form.group(members, about)})
+    return Group({"ecmwf": Group(members, about)})
