@@ -22,6 +22,7 @@ from zarr_xgroup.conventions import (
     register,
     registry,
 )
+from zarr_xgroup.conventions.model import Link
 from zarr_xgroup.tests.builders import Array, Group, Json, opened_with_warnings
 from zarr_xgroup.tests.tables import check, rows, store_of
 
@@ -96,6 +97,20 @@ def test_all_that_a_handler_says_is_attached_along_renamed_dimensions_too() -> N
     assert dataset["a"].attrs["levelled"] == 1
     assert dataset["a"].attrs["grid_mapping"] == "spatial_ref"
     assert set(dataset.data_vars) == {"a", "b"}
+
+
+def test_all_that_belongs_to_a_coordinate_is_renamed_with_its_dimension() -> None:
+    def along_x(name: str, **more: Any) -> Coordinate:
+        return Coordinate(name, Literal(np.zeros(2), ("x",)), **more)
+
+    link = Link("coordinates", "../lon", along_x("lon"))
+    terms = {"ps": along_x("ps")}
+    whole = along_x("x", bounds=along_x("x_bounds"), formula_terms=terms, links=(link,))
+    found = whole.renamed({"x": "u"})
+    assert found.bounds is not None
+    parts = (found, found.bounds, found.formula_terms["ps"], found.links[0].coordinate)
+    assert [part.name for part in parts] == ["u", "u_bounds", "ps", "lon"]
+    assert {part.source.dims for part in parts} == {("u",)}
 
 
 def test_a_handler_that_says_what_it_reads_is_asked_once_of_arrays_that_are_alike(
