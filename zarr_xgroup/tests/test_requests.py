@@ -54,7 +54,6 @@ from zarr_xgroup.tests.servers import (
     Response,
     serve_http,
 )
-from zarr_xgroup.variables.lazy import LazyArray, ends_fetched, lazy_variable
 
 #: Seconds that a request takes: enough that those made at once overlap on a busy machine.
 DELAY = 0.01
@@ -250,21 +249,6 @@ def test_times_that_are_not_to_be_decoded_are_not_read() -> None:
     dataset = opened(xr.open_dataset, store, decode_times={"started": False, "ended": True})
     assert set(store.chunks) == {"ended/c/0", "ended/c/1"}
     assert [dataset[name].dtype.kind for name in names] == ["i", "M"]
-
-
-@pytest.mark.parametrize("function", TREES)
-def test_no_array_of_format_2_is_asked_whether_it_is_a_group(function: Open) -> None:
-    plain = build(deep(2), 2)
-    folder = {"g0/folder/notes.txt": b"mine", "g0/folder/inside/more.txt": b"mine"}
-    store = DelayingStore(memory_store({**plain, **folder}), DELAY)
-    opened(function, store)
-    asked_for = Counter(key for operation, key in store.requests if operation == "get")
-    assert set(asked_for.values()) == {1}
-    groups = {key.removesuffix(".zgroup") for key in plain if key.endswith(".zgroup")}
-    ends = {key.removesuffix(".zgroup") for key in asked_for if key.endswith(".zgroup")}
-    assert ends == {*groups, "g0/folder/"}
-    # A folder is no group: nothing in it is looked at.
-    assert not any(key.startswith("g0/folder/inside") for key in asked_for)
 
 
 def test_nothing_is_asked_for_that_a_listing_denies() -> None:
@@ -518,19 +502,6 @@ def test_a_server_that_keeps_no_connection_is_asked_for_little_at_once(closing: 
 
 
 # What was fetched early is what would have been read.
-
-
-@pytest.mark.parametrize("shape", [(), (1,), (4,), (2, 3)])
-def test_the_ends_are_not_read_again(shape: tuple[int, ...]) -> None:
-    def unread(key: Any) -> Any:
-        pytest.fail(f"{key} was read")
-
-    values = np.arange(np.prod(shape)).reshape(shape)
-    dims = tuple(f"d{axis}" for axis in range(len(shape)))
-    variable = lazy_variable(LazyArray(unread, shape, values.dtype), dims, {})
-    array = ends_fetched(variable, values.flat[0], values.flat[-1])
-    decoded = xr.conventions.decode_cf_variable("t", lazy_variable(array, dims, TIMES))
-    assert decoded.dtype.kind == "M"
 
 
 LINE = np.arange(6)

@@ -171,7 +171,7 @@ def test_a_local_store_keeps_the_letters_of_its_path(tmp_path: Path) -> None:
 )
 def test_long_texts_are_read_at_once(part: str) -> None:
     text = part * 10_000  # compared from each place on: minutes
-    for uri in (f"http://{text}", f"@{text}", f"{text}@"):
+    for uri in (f"http://{text}", f"@{text}@"):
         for function in (redact, redact_uri, redact_location):
             assert len(function(uri)) <= len(uri)
 

@@ -25,7 +25,6 @@ from zarr_xgroup.metadata.documents import (
     JsonObject,
     Pool,
     ZarrFormat,
-    consolidated_nodes,
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
@@ -181,24 +180,6 @@ def test_what_only_looks_as_if_it_could_not_be_decoded() -> None:
         assert problem is None
 
 
-@pytest.mark.parametrize(
-    ("zarr_format", "found"),
-    [
-        (3, {}),
-        (3, {"zarr.json": b'{"node_type": "group"}'}),
-        (3, {"zarr.json": b'{"node_type": "group", "consolidated_metadata": null}'}),
-        (3, {"zarr.json": b"[]"}),
-        (3, {"zarr.json": XGroupStoreError("it cannot be read")}),
-        (3, {".zmetadata": b'{"metadata": {}}'}),
-        (2, {}),
-        (2, {"zarr.json": b'{"consolidated_metadata": {"metadata": {}}}'}),
-    ],
-    ids=str,
-)
-def test_no_consolidated_metadata(zarr_format: ZarrFormat, found: Found) -> None:
-    assert consolidated_nodes(found, zarr_format, "/") is None
-
-
 @each_format
 @pytest.mark.parametrize("written", [None, 7, "2"])
 @pytest.mark.parametrize("consolidated", [True, False])
@@ -276,10 +257,13 @@ def test_consolidated_metadata_of_a_group_serve_it_and_what_is_below(
         expected, options = "/:\nw (y)\n/b:", {"group": "a", "consolidated": consolidated}
         check(store, expected, function=xr.open_datatree, **options)  # type: ignore[arg-type]
     assert [prefix for prefix in store.listed if "b" in prefix] == []
-    # Of no use for the whole; and those of the root go first.
-    check(store, WHOLE, function=xr.open_datatree)
-    both = memory_store(build(SMALL, zarr_format, consolidated=["a", ""]))
-    library, _group = Library.open(both, {"group": "a"})
+    check(store, WHOLE, function=xr.open_datatree)  # of no use for the whole
+
+
+@each_format
+def test_consolidated_at_the_root_goes_first(zarr_format: ZarrFormat) -> None:
+    store = memory_store(build(SMALL, zarr_format, consolidated=["a", ""]))
+    library, _group = Library.open(store, {"group": "a"})
     assert library.tree.stores[0].consolidated_at == ""
 
 
