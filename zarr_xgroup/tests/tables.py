@@ -81,7 +81,7 @@ def check(
     store : Group, mapping, or anything that names a store
         Nodes as `build` takes them, the contents of a store by key, or what xarray opens.
     expected : str
-        The text, see `text_of`; indentation and the order of lines of variables do not matter.
+        The text, see `text_of`; indentation and empty lines do not matter.
     only : str, optional
         The names of the variables that are looked at, with spaces between them, or ``coords`` for all
         coordinates; warnings always are. Default: all variables.

@@ -13,7 +13,7 @@ from zarr_xgroup.conventions import Surroundings
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import KnownStore, Tree
-from zarr_xgroup.tests.builders import Array, Group, coordinate, recorded
+from zarr_xgroup.tests.builders import SHARDED, Array, Group, coordinate, recorded
 from zarr_xgroup.tests.tables import check, outcome, rows, store_of
 
 #: Where OGC names CRSs.
@@ -64,11 +64,39 @@ def test_the_root_declares_cf_by_naming_it_with_nz(
     check(below, "", group="g/a", only="lon")
 
 
-def test_the_fill_value_of_nz_masks_whatever_the_storage_has() -> None:
-    values = np.array([0, -99, 7], "i2")
-    array = Array(values, ("n",), {"_FillValue": -99}, v3={"fill_value": 7})
-    dataset = check(Group({"v": array}, NZ), "v (n)")
-    np.testing.assert_equal(dataset["v"].values, [0.0, np.nan, 7.0])
+TYPES = ["bool", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8", "c8", "c16"]
+WRITTEN = {"flag": True, "n": 1, "f": 0.1, "list": ["a", "b"], "more": {"deep": {"er": [1]}}}
+OF_NZ = Group(
+    {
+        **{kind: Array(np.array([0, 1, 1], kind), ("n",)) for kind in TYPES},
+        "filled": Array(
+            np.array([0, -99, 7], "i2"), ("n",), {"_FillValue": -99}, v3={"fill_value": 7}
+        ),
+        "packed": Array(
+            np.array([1, 2, 3], "i2"), ("n",), {"scale_factor": 0.5, "add_offset": 10.0}
+        ),
+        "sharded": Array(np.arange(9.0).reshape(3, 3), ("n", "m"), chunks=(2, 2), v3=SHARDED),
+        "lat": coordinate("lat", [50.0, 51.0]),
+        "height": Array(2.0),
+        "data": Array(np.ones((2, 3)), ("lat", "n"), {**WRITTEN, "coordinates": "height"}),
+    },
+    NZ,
+)
+
+
+def test_a_store_of_nz_is_read_as_it_says() -> None:
+    """Its types, scalars, fill values, packing and shards, coordinates by their names, and attributes as they are."""
+    dataset = check(OF_NZ, "height () 2.0\nlat (lat) 50.0 51.0", only="lat height")
+    assert all(dataset[kind].dtype == np.dtype(kind) for kind in TYPES)
+    assert all((dataset[kind].values == [0, 1, 1]).all() for kind in TYPES)
+    # Masked by `_FillValue`, whatever the storage has.
+    np.testing.assert_equal(dataset["filled"].values, [0.0, np.nan, 7.0])
+    assert dataset["packed"].values.tolist() == [10.5, 11.0, 11.5]
+    assert (dataset["sharded"].values == np.arange(9.0).reshape(3, 3)).all()
+    assert dataset["data"].attrs == WRITTEN
+    assert [type(it) for it in dataset["data"].attrs.values()] == [bool, int, float, list, dict]
+    other = Group({"g": Group({"v": Array(np.ones(4), ("lat",))}), "h": Group(OF_NZ.members)}, NZ)
+    check(other, "v (lat)", group="g")  # another group, another dimension of the same name
 
 
 # GDAL's attributes.
