@@ -311,8 +311,10 @@ def of_three(*items: Json, **attributes: Any) -> Group:
 
 
 def own(rows: int, columns: int, **more: Array) -> Group:
-    """Return a group with an array that has a coordinate of its own."""
-    return Group({"y": stored(np.arange(float(rows)), "y"), "v": field(rows, columns), **more})
+    """Return a group with an array that has coordinates of its own."""
+    axes = {"y": rows, "x": columns}
+    own = {name: stored(np.arange(float(size)), name) for name, size in axes.items()}
+    return Group({**own, "v": field(rows, columns), **more})
 
 
 def stac(rows: int, columns: int) -> Json:
