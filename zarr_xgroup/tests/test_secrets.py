@@ -6,7 +6,7 @@ import json
 import pickle
 import re
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -202,7 +202,7 @@ def shown_by(error: BaseException) -> Iterator[str]:
             yield from shown_by(link.error)
 
 
-def shown_by_dataset(dataset: xr.Dataset, own: Mapping[str, Any]) -> Iterator[str]:
+def shown_by_dataset(dataset: xr.Dataset, own: Container[str]) -> Iterator[str]:
     """Yield all that a Dataset shows but what stands in the store's own attributes."""
     bare = dataset.copy()
     bare.attrs = {}
@@ -219,19 +219,23 @@ def assert_untold(texts: Iterable[str]) -> None:
         assert SECRET not in text.replace("%20", " ")
 
 
-def assert_untold_of(attributes: Mapping[str, Any]) -> None:
-    """Open, explain and check a store with an array of such attributes."""
+def assert_untold_of(each: Sequence[Mapping[str, Any]]) -> None:
+    """Open, explain and check a store with an array of each of such attributes, in a group of its own."""
     names = ("cs", "ref", "geolocation", "proj", "spatial", "uom")
-    declared = {"zarr_conventions": [{"name": name} for name in names], **attributes}
-    arrays = {"v": Array([[1.0, 2.0]], ("y", "x"), declared), "x": Array([1.0, 2.0], ("x",))}
-    store: Any = memory_store(build(Group(arrays)))
+    declared = {"zarr_conventions": [{"name": name} for name in names]}
+    x, own = Array([1.0, 2.0], ("x",)), {key for attributes in each for key in attributes}
+    arrays = [Array([[1.0, 2.0]], ("y", "x"), declared | dict(it)) for it in each]
+    groups = {f"g{n}": Group({"v": array, "x": x}) for n, array in enumerate(arrays)}
+    store: Any = memory_store(build(Group(groups)))
     explanation, verdict = explain(store), check(store)
     for value in (explanation, verdict):
         assert_untold((repr(value), json.dumps(value.to_dict()), str(pickle.dumps(value))))
     assert_untold((explanation._repr_html_(), page(explanation)))
     assert_untold(workflow_commands(verdict.store, verdict.mistakes))
     tree, warnings = opened_with_warnings(xr.open_datatree, store)
-    assert_untold(shown_by_dataset(tree.to_dataset(), attributes))
+    assert warnings
+    for node in tree.leaves:
+        assert_untold(shown_by_dataset(node.to_dataset(), own))
     for warning in warnings:
         assert_untold(shown_by(warning))
 
@@ -267,16 +271,14 @@ def mistaken(uri: str) -> Iterator[dict[str, Any]]:
 @example(f"u:{SECRET}@h/x")
 @few
 def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
-    for attributes in referring(uri):
-        assert_untold_of(attributes)
+    assert_untold_of([*referring(uri)])
 
 
 @given(st.one_of(encoded, tokens, st.just(f"http://{HOST}/a?sig={SECRET}")))
 @example(f"ftp://a.b:%7C%3A%3D%40{SECRET}%5C%26%5B%5B@{HOST}/store.zarr")  # cut where it is long
 @few
 def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> None:
-    for attributes in mistaken(uri):
-        assert_untold_of(attributes)
+    assert_untold_of([*mistaken(uri)])
 
 
 @given(uris)
