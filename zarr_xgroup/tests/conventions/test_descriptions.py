@@ -248,25 +248,22 @@ def test_every_key_of_cs_may_be_misspelt(model: type[Model]) -> None:
         assert model.misspelt({**free, f"{key}{key[-1]}": 1}) == {f"{key}{key[-1]}": key}
 
 
+#: What others call members of cs and proj, and attributes of spatial.
+WORDS: list[tuple[type[Model], str, str]] = [
+    (CoordinateSet, "bounds", "boundaries"),
+    *((Axis, it, "coordinates") for it in ("coord", "coords")),
+    *((it, "units", "unit") for it in (Axis, CoordinateSet, Time, Ucum)),
+    *((ProjMembers, it, f"proj:{it}") for it in ("code", "epsg", "projjson", "wkt2")),
+    (ProjMembers, "wkt", "proj:wkt2"),
+]
+ATTRIBUTES = {"geotransform": "transform", "GeoTransform": "transform", "bounds": "bbox", "dims": "dimensions"}  # fmt: skip
+
+
 def test_words_of_others() -> None:
-    proj = {it: f"proj:{it}" for it in ("code", "epsg", "projjson", "wkt2")} | {"wkt": "proj:wkt2"}
-    of_models: list[tuple[type[Model], dict[str, str]]] = [
-        (CoordinateSet, {"bounds": "boundaries"}),
-        (Axis, {"coord": "coordinates", "coords": "coordinates"}),
-        (ProjMembers, proj),
-        *((model, {"units": "unit"}) for model in (Axis, CoordinateSet, Time, Ucum)),
-    ]
-    for model, words in of_models:
-        for written, meant in words.items():
-            assert model.misspelt({written: 1}) == {written: meant}
+    assert [model.misspelt({word: 1}) for model, word, _meant in WORDS] == [{word: meant} for _model, word, meant in WORDS]  # fmt: skip
     known = [it.key for it in SpatialHandler.described]
-    for written, meant in {
-        "geotransform": "transform",
-        "GeoTransform": "transform",
-        "bounds": "bbox",
-        "dims": "dimensions",
-    }.items():
-        assert misspelt([f"spatial:{written}"], known) == {f"spatial:{written}": f"spatial:{meant}"}
+    for word, meant in ATTRIBUTES.items():
+        assert misspelt([f"spatial:{word}"], known) == {f"spatial:{word}": f"spatial:{meant}"}
 
 
 # Third parties.

@@ -447,7 +447,8 @@ CASES: list[BrokenRule] = [
     case("open/principal-convention", {"/model/pr": sized("row column", 5, 6)}, "as the others have it", at="/model/pr#"),
 ]  # fmt: skip
 
-PAGE = (DOCS / "reference" / "rules.md").read_text(encoding="utf-8")
+#: The page that scripts/make_rules_page.py writes; "" if installed without it.
+PAGE = "".join(it.read_text(encoding="utf-8") for it in DOCS.glob("reference/rules.md"))
 
 #: Mistakes by which several arrays lose something, or something else is lost, too: how many warnings these are.
 SEVERAL_WARNINGS = {
@@ -467,8 +468,7 @@ def test_a_broken_rule_is_told_once_and_mended_by_its_remedy(
     (found,) = (it for it in verdict.mistakes for at in it.places if at == _place(place))
     assert found.rule.name == rule, verdict
     assert remedy in found.remedy
-    if edits is next(it[2] for it in CASES if it[0] == rule):
-        # scripts/make_rules_page.py writes the first case of a rule onto the page.
+    if PAGE and edits is next(it[2] for it in CASES if it[0] == rule):  # the case that it shows
         uri = (tmp_path / "store.zarr").as_uri()
         shown = replace(found, text=found.text.replace(uri, "file:///data/store.zarr"))
         text = repr(Verdict("", "/", (shown,))).rpartition(f"\n  {rule} (")[0]
@@ -525,7 +525,7 @@ def test_each_rule_has_a_case_and_a_section_on_its_page() -> None:
     assert len(names) == len(set(names))
     consolidated = {name for name in names if name.startswith("consolidated/")}
     assert {rule for rule, *_rest in CASES} | consolidated == set(names)
-    for rule in RULES:
+    for rule in RULES if PAGE else ():
         assert f"### {rule.name} {{: #{rule.name} }}\n" in PAGE
         assert f"\n\nFrom: {rule.document}, *{rule.section}*\n\n" in PAGE
 
