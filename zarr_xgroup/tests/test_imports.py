@@ -1,76 +1,66 @@
-"""What is imported before a store is opened: xarray imports the entry points of all its engines."""
+"""What is imported before a store is opened, and what an open does without: packages that extras install."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import xarray as xr
 
+import zarr_xgroup
+from zarr_xgroup import cli
 from zarr_xgroup._requirements import EXTRAS
+from zarr_xgroup.storage import failures, foreign
 from zarr_xgroup.tests.builders import Array, Group, build, write_local
 
-PROGRAM = """
+#: Modules of the package that are light, and that every user of xarray has to import.
+LIGHT = {"zarr_xgroup", *(f"zarr_xgroup.{name}" for name in ("_requirements", "backend", "errors"))}
+LIGHT |= {f"zarr_xgroup.{name}" for name in ("i18n", "options", "redaction")}
+
+FIRST_STEPS = """
 import json, sys
+version, sys.version_info = sys.version_info, (3, 10, 4, "final", 0)
+try:
+    import zarr_xgroup
+except ImportError as error:
+    print(json.dumps([str(error), [name for name in sys.modules if name[:12] == "zarr_xgroup."]]))
+sys.version_info = version
 import xarray, zarr
 before = set(sys.modules)
 import zarr_xgroup.backend
 print(json.dumps(sorted(set(sys.modules) - before)))
-"""
-
-OPENING = """
-import sys
-import zarr, zarr_xgroup.backend
+print(json.dumps([name for name in dir(zarr_xgroup) if name[:2] != "__"]))
 store = zarr.storage.MemoryStore()
 zarr.create_group(store)
-print("zarr_xgroup.opening" in sys.modules)
+closed = "zarr_xgroup.opening" in sys.modules
 zarr_xgroup.backend.XGroupBackendEntrypoint().open_dataset(store)
-print("zarr_xgroup.opening" in sys.modules)
+print(json.dumps([closed, "zarr_xgroup.opening" in sys.modules]))
+for name in dir(zarr_xgroup):
+    getattr(zarr_xgroup, name)
 """
 
-#: Modules of the package that are light, and that every user of xarray has to import.
-OURS = {
-    *("zarr_xgroup", "zarr_xgroup._requirements", "zarr_xgroup.backend", "zarr_xgroup.errors"),
-    "zarr_xgroup.i18n",
-    *("zarr_xgroup.options", "zarr_xgroup.redaction"),
-}
+
+def printed(program: str) -> Any:
+    """Return what a new interpreter prints that runs a program: a JSON value in each line."""
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
+    assert (run.returncode, run.stderr) == (0, "")
+    return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def printed(program: str) -> str:
-    """Return what a new interpreter prints that runs a program."""
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
-    )
-    return run.stdout
-
-
-def test_the_entry_point_imports_hardly_anything() -> None:
-    modules = json.loads(printed(PROGRAM))
-    assert {name for name in modules if name.partition(".")[0] == "zarr_xgroup"} == OURS
+def test_an_old_python_is_told_and_hardly_anything_is_imported_before_the_first_open() -> None:
+    (told, imported), modules, names, (before, after) = printed(FIRST_STEPS)
+    assert told.startswith("xarray-zarr-xgroup needs Python 3.11 or newer, and this is Python 3.10")
+    assert imported == []
+    assert {name for name in modules if name.partition(".")[0] == "zarr_xgroup"} == LIGHT
     packages = {name.partition(".")[0] for name in modules} - {"zarr_xgroup", "packaging"}
     assert packages <= sys.stdlib_module_names
-
-
-def test_the_first_open_imports_the_rest() -> None:
-    assert printed(OPENING).split() == ["False", "True"]
-
-
-# What extras install.
-
-HIDING = """
-import sys, warnings
-warnings.simplefilter("ignore")
-
-class Hidden:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {hidden!r} or name in {hidden!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-
-sys.meta_path.insert(0, Hidden())
-import xarray as xr
-import zarr_xgroup
-from zarr_xgroup import cli
-"""
+    public = {name for name in zarr_xgroup.__all__ if name[:2] != "__"}
+    assert names == sorted(public | {"conventions", "report"})
+    assert (before, after) == (False, True)
 
 
 @pytest.fixture
@@ -81,27 +71,41 @@ def store(tmp_path: Path) -> str:
     return str(write_local(build(Group(arrays)), tmp_path / "store.zarr"))
 
 
-def without(packages: list[str], program: str) -> subprocess.CompletedProcess[str]:
-    """Return what came of a program where packages are not installed."""
-    program = HIDING.format(hidden=packages) + program
-    command = [sys.executable, "-c", program]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+HIDING = """
+import contextlib, io, json, sys, warnings
+warnings.simplefilter("ignore")
 
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
-def test_a_local_store_opens_without_what_extras_install(store: str) -> None:
-    program = (
-        f"print(xr.open_dataset({store!r}, engine='xgroup', decode_times=False).load())\n"
-        f"print(xr.open_datatree({store!r}, engine='xgroup', decode_times=False).load())\n"
-        f"print(zarr_xgroup.check({store!r}).is_clean)\n"
-        f"sys.exit(cli.main(['explain', {store!r}, '--json']))"
-    )
-    bare, full = without([*EXTRAS], program), without([], program)
-    assert (bare.returncode, bare.stderr) == (0, "")
-    assert bare.stdout == full.stdout
-    assert "a        (time) float64" in bare.stdout
+sys.meta_path.insert(0, Hidden())
+import xarray as xr
+import zarr_xgroup
+from zarr_xgroup import cli
 
+for program in {programs!r}:
+    told, end = io.StringIO(), None
+    with warnings.catch_warnings(), contextlib.redirect_stderr(told), contextlib.redirect_stdout(told):
+        try:
+            exec(program)
+        except SystemExit as raised:
+            end = raised.code
+        except Exception as error:
+            end = str(error)
+    print(json.dumps([end, told.getvalue()]))
+"""
 
-#: What needs a package that an extra installs.
+#: What does without packages of extras.
+LOCAL = """
+print(xr.open_dataset({store!r}, engine='xgroup', decode_times=False).load())
+print(xr.open_datatree({store!r}, engine='xgroup', decode_times=False).load())
+print(zarr_xgroup.check({store!r}).is_clean)
+cli.main(['explain', {store!r}, '--json'])
+"""
+
+#: What needs one.
 NEEDING = (
     ("aiohttp", "xr.open_dataset('http://127.0.0.1:9/a.zarr', engine='xgroup')"),
     ("s3fs", "xr.open_dataset('s3://bucket/a.zarr', engine='xgroup')"),
@@ -114,28 +118,16 @@ NEEDING = (
     ("rich", "sys.exit(cli.main(['demo']))"),
 )
 
-#: Prints how each of some programs ends, and what it tells.
-TRYING = """
-import contextlib, io, json
-ends = []
-for program in {programs!r}:
-    told, code = io.StringIO(), None
-    with warnings.catch_warnings(), contextlib.redirect_stderr(told):
-        try:
-            exec(program)
-        except SystemExit as end:
-            code = end.code
-        except Exception as error:
-            code = str(error)
-    ends.append((code, told.getvalue()))
-print(json.dumps(ends))
-"""
 
-
-def test_what_is_missing_is_named_with_what_installs_it(store: str) -> None:
-    programs = [program.format(store=store) for _package, program in NEEDING]
-    run = without([package for package, _program in NEEDING], TRYING.format(programs=programs))
-    ends = json.loads(run.stdout.splitlines()[-1])
+def test_what_is_missing_is_named_with_what_installs_it_and_local_stores_open_without(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    programs = [it.format(store=store) for it in (LOCAL, *(program for _it, program in NEEDING))]
+    (end, local), *ends = printed(HIDING.format(hidden={*EXTRAS}, programs=programs))
+    assert end is None
+    exec(programs[0], {"xr": xr, "zarr_xgroup": zarr_xgroup, "cli": cli})  # noqa: S102 - as above
+    assert local == capsys.readouterr().out
+    assert "a        (time) float64" in local
     for (package, program), (code, told) in zip(NEEDING, ends, strict=True):
         assert code, program
         last = (code if isinstance(code, str) else told).strip().splitlines()[-1]
@@ -143,27 +135,29 @@ def test_what_is_missing_is_named_with_what_installs_it(store: str) -> None:
         assert f"package {package} is missing or too old: {remedy}" in last, program
 
 
-def test_an_error_that_is_about_no_package_of_an_extra_stays(store: str) -> None:
-    program = f"zarr_xgroup.explain = None\ncli.main(['explain', {store!r}])"
-    assert "TypeError" in without([], program).stderr
-    program = f"print(repr(zarr_xgroup.explain({store!r})))"
-    assert (
-        "No module named 'zarr_xgroup.report.folding'"
-        in without(["zarr_xgroup.report.folding"], program).stderr
-    )
+def test_an_error_that_is_about_no_package_of_an_extra_stays(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("terminal", "folding"):
+        monkeypatch.delitem(sys.modules, f"zarr_xgroup.report.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "zarr_xgroup.report.folding", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^import of zarr_xgroup\.report\.folding"):
+        repr(zarr_xgroup.explain(store))
+    monkeypatch.setattr(zarr_xgroup, "explain", None, raising=False)
+    with pytest.raises(TypeError, match="NoneType"):
+        cli.main(["explain", store])
 
 
-def test_an_old_package_of_an_extra_is_named_like_a_missing_one(tmp_path: Path) -> None:
+def test_an_old_package_of_an_extra_is_named_like_a_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("aiohttp")
     described = tmp_path / "aiohttp-3.11.0.dist-info" / "METADATA"
     described.parent.mkdir()
     described.write_text("Metadata-Version: 2.1\nName: aiohttp\nVersion: 3.11.0\n")
-    program = (
-        "import asyncio\n"
-        "from zarr_xgroup.storage import failures, foreign\n"
-        f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "try: asyncio.run(foreign.http_client(True))\n"
-        "except ImportError as error: print(error, failures.reason_of(error), sep='\\n')"
-    )
-    told, reason = without([], program).stdout.splitlines()
-    assert "aiohttp 3.11.0 is too old (needed: 3.12 or newer)" in told
-    assert reason.endswith("aiohttp is missing or too old: install the extra `http`")
+    monkeypatch.syspath_prepend(tmp_path)
+    too_old = r"aiohttp 3\.11\.0 is too old \(needed: 3\.12 or newer\)"
+    with pytest.raises(ImportError, match=too_old) as raised:
+        asyncio.run(foreign.http_client(True))
+    told = failures.reason_of(raised.value)
+    assert told.endswith("aiohttp is missing or too old: install the extra `http`")
