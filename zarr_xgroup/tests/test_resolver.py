@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from zarr.storage import MemoryStore
 
-from zarr_xgroup import XGroupError, XGroupPathError, XGroupReferenceError, XGroupWarning, check
+from zarr_xgroup import XGroupError, XGroupReferenceError, XGroupWarning, check
 from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -115,34 +115,15 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
         ref("../s/time"),
         "/g/s/time; '../s/time' was taken to be /g/s/time, not /s/time (an array is needed, found a group)",
     ),
-    "a group as the second candidate is no choice": (
-        "s/ s/time g/s/ g/s/time/",
-        ref("../s/time"),
-        "/s/time",
-    ),
     "a slash in front means the root": ("s/ s/time g/s/ g/s/time", ref("/s/time"), "/s/time"),
-    "slashes at the end and dots": ("c/ c/lat", ref(".././c/../c/lat/"), "/c/lat"),
-    "in ref": ("g/time", {"ref": ref("time")}, "/g/time"),
     "lists and deeper": ("g/b c", {"0": [ref("b"), {"1": ref("/c")}, "b"]}, "/c /g/b"),
-    "the whole document is the array": ("g/b", ref("b#"), "/g/b"),
     "a value in a document attaches nothing": ("g/b", ref("b#/attributes/path"), ""),
     "nor does a group, or its document": ("s/", [ref("/s"), ref("/s#")], ""),
     "nor does the array itself": ("", [ref("a"), ref("../a")], ""),
-    "what is no reference says nothing": ("b", {"path": "b", "node": 5}, ""),
     "nothing is there": (
         "time",
         ref("lost"),
         f"; 'lost' leads nowhere, tried /g/lost {NOT_FOUND}, /g/a/lost {NOT_FOUND}",
-    ),
-    "Zarr has no nodes in arrays": (
-        "g/a/time",
-        ref("time"),
-        f"; 'time' leads nowhere, tried /g/time {NOT_FOUND}, /g/a/time {NOT_FOUND}",
-    ),
-    "one that leads above the root and one that is lost": (
-        "time",
-        ref("../../lost"),
-        f"; '../../lost' leads nowhere, tried above the root of the store, /lost {NOT_FOUND}",
     ),
     "above the root": (
         "time g/time",
@@ -168,11 +149,6 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
         "/c; '..#/attributes/crs/x' was taken to be /g, not / (nothing stands at #/attributes/crs)",
     ),
     "a chain is followed from place to place": (CHAIN, ref("/s#/attributes/it"), "/t/u/w"),
-    "a reference of a group is followed for the array, too": (
-        {"g/": {"it": ref("time")}, "g/time": {}},
-        ref("/g#/attributes/it"),
-        "/g/time",
-    ),
     "the group of the array comes before that of the reference": (
         {"s/": {"it": ref("time")}, "s/time": {}, "g/time": {}},
         ref("/s#/attributes/it"),
@@ -210,7 +186,6 @@ VALUES: dict[str, tuple[Places, Json, str]] = {
         ref("../s/time"),
         f"/g/s/time; '../s/time' was taken to be /g/s/time, not /s/time {SHAPE}",
     ),
-    "the second one is too long": ("s/ s/time g/s/ g/s/time[3]", ref("../s/time"), "/s/time"),
     "of a shared CRS, all that is passed over is told": (
         {"s/": {}, "s/u/": {"crs": external(ref("../t/time"))}, "s/t/": {}, "s/t/time": {}}
         | {"t/": {}, "t/time[3]": {}, "g/t/": {}, "g/t/time": {}},
@@ -229,11 +204,6 @@ VALUES: dict[str, tuple[Places, Json, str]] = {
 def test_values_of_an_axis_have_to_fit(places: Places, reference: Json, expected: str) -> None:
     crs = reference if "attribute" in reference else external(reference)
     assert follow(stored(places, {"cs": {"crs": [crs]}})) == expected
-
-
-def test_an_array_of_the_root_may_refer_from_itself() -> None:
-    contents = stored("time", {"it": ref("../time")}, at="a")
-    assert follow(contents, "").split() == ["/time"]
 
 
 def test_a_reference_that_consolidated_metadata_leave_out() -> None:
@@ -271,23 +241,16 @@ def test_work_does_not_double_with_each_reference(end: str) -> None:
 
 #: References to a node of another store, in which others stand.
 FOREIGN = {
-    "absolute, whatever is here": ("/s/time", "other/s/time"),
     "relative means the root, too": ("time", "other/time"),
     "followed from a group there, never from here": (
         "s#/attributes/it",
         "other/s/time; /s#/attributes/it: 'time' was taken to be /s/time, not /time (which fits too)",
     ),
-    "followed from an array there": (
-        "s/b#/attributes/it",
-        "other/time; /s/b#/attributes/it: '../time' was taken to be /time, not /s/time (which fits too)",
-    ),
-    "to a third store": ("s#/attributes/third", "third/time"),
     "to a third store that is not there": (
         "s#/attributes/lost",
         "; store file:///lost cannot be opened",
     ),
     "above the root": ("../time", "; '../time' leads above the root of the store"),
-    "far above the root": ("/h/../../time", "; '/h/../../time' leads above the root of the store"),
 }
 
 
@@ -310,30 +273,20 @@ NO_NODE = "is no reference: it has no 'node'"
 #: JSON, and the reference in short or the error.
 WRITTEN = {
     '{"node": "time"}': "time",
-    '{"node": "/"}': "/",
-    '{"node": "../../a/"}': "../../a/",
     '{"node": "a b\u00e9~#?", "more": 1}': "a b\u00e9~#?",
     '{"node": "time", "attribute": ""}': "time#",
     '{"node": "time", "attribute": "/~0~1/", "uri": null}': "time#/~0~1/",
     '{"node": "t", "uri": "s3://b/k", "attribute": "/a"}': "s3://b/k|t#/a",
     "null": f"{IT}: must be an object, got null",
-    '[{"node": "time"}]': f"{IT}: must be an object, got list",
-    "{}": f"{IT}: {NO_NODE}",
-    '{"attribute": "/a"}': f"{IT}: {NO_NODE}",
-    '{"ref": {"uri": "x"}}': f"{IT}/ref: {NO_NODE}",
     '{"ref": "time"}': f"{IT}/ref: must be an object, got string",
-    '{"ref": true}': f"{IT}/ref: must be an object, got boolean",
-    '{"node": 5}': f"{IT}/node: must be a string, got number",
     '{"ref": {"node": 5}}': f"{IT}/ref/node: must be a string, got number",
-    '{"node": "a", "uri": {}}': f"{IT}/uri: must be a string, got object",
-    '{"node": "a", "attribute": 0.5}': f"{IT}/attribute: must be a string, got number",
     **{
         f'{{"node": "{path}"}}': f"{IT}/node: '{path}' is not the path of a node"
-        for path in ("", "//", "//a", "a//b", "a//", "a\\u0000b")
+        for path in ("//a", "a//", "a\\u0000b")
     },
     **{
         f'{{"node": "a", "attribute": "{pointer}"}}': f"{IT}/attribute: '{pointer}' is no JSON pointer"
-        for pointer in ("a", "#/a", " /a", "/~", "/a~", "/~2", "/a/~x", "~0")
+        for pointer in ("#/a", " /a", "/~", "/a/~x")
     },
 }  # fmt: skip
 
@@ -376,9 +329,7 @@ REF: dict[str, tuple[Any, str]] = {
     "an empty list": ([], ""),
     "by name": ({"time": ref("/b")}, "/b"),
     "a number": (7, ": must be an object, got number"),
-    "an object without a node": ({}, f": {NO_NODE}"),
     "an item of a list without a node": ([ref("/b"), {"path": "b"}], f"/b/1: {NO_NODE}"),
-    "an object in ref without a node": ({"ref": {"path": "b"}}, f"/ref: {NO_NODE}"),
 }
 
 
@@ -392,9 +343,8 @@ def test_the_attribute_ref(value: Any, expected: str) -> None:
     assert [it.severity for it in mistakes] == ["error"] * bool(place)
 
 
-@pytest.mark.parametrize("declared", [(), ("spatial",)], ids=str)
-def test_ref_of_an_array_that_does_not_declare_it_may_be_anything(declared: Any) -> None:
-    attrs = declaring(*declared, ref="main", it=ref("b"))
+def test_ref_of_an_array_that_does_not_declare_it_may_be_anything() -> None:
+    attrs = declaring("spatial", ref="main", it=ref("b"))
     contents = build({"": Group(), "a": Array(np.ones(2), ("x",), attrs), **nodes_of("b")})
     assert "attributes/ref" not in follow(contents, "")
     assert not follow(contents, "").startswith("/b")
@@ -421,86 +371,26 @@ def test_paths_are_as_posixpath_has_them_but_never_clamped(base: str, path: str,
     assert relative_path(base, path + end) == expected
 
 
-@pytest.mark.parametrize(
-    ("pointer", "at"),
-    [
-        ("/absent/more/~1", "/absent"),
-        ("/list/2", "/list/2"),
-        ("/list/-", "/list/-"),  # RFC 6901: the element after the last one
-        ("/list/01", "/list/01"),
-        ("/list/\u0661", "/list/\u0661"),  # an Arabic digit
-        ("/list/a~1~0b/c", "/list/a~1~0b"),
-        ("/text/0", "/text/0"),
-        ("/null/0", "/null/0"),
-        ("/list/" + "9" * 5000, "/list/" + "9" * 5000),
-    ],
-    ids=lambda text: text[:12],
-)
-def test_where_a_pointer_ends_that_leads_to_nothing(pointer: str, at: str) -> None:
-    document = {"list": [0, 1], "text": "ab", "null": None}
-    with pytest.raises(XGroupReferenceError) as raised:
-        at_pointer(Node(0, "a"), document, pointer)
-    assert str(raised.value) == f"nothing stands at #{at}"
+DOCUMENT = {"": {"": 1}, "list": [0, {"~1": 2}], "a/~b": "ab", "null": None}
+#: What stands at the places of JSON pointers (RFC 6901).
+POINTERS: dict[str, Any] = {
+    "": DOCUMENT, "/": {"": 1}, "//": 1, "/list/0": 0, "/list/1/~01": 2, "/a~1~0b": "ab", "/null": None,
+}  # fmt: skip
+#: Pointers to nothing, and how far they lead.
+ENDING = {
+    "/absent/more/~1": "/absent",
+    "/list/a~1~0b/c": "/list/a~1~0b",
+    **{it: it for it in ("/list/2", "/list/-", "/list/01", "/list/\u0661", "/a~1~0b/0", "/null/0")},
+    "/list/" + "9" * 5000: "/list/" + "9" * 5000,
+}
 
 
-def rfc6901(document: Any, pointer: str) -> Any:
-    """Read a pointer character by character; raise ValueError, or LookupError without a value."""
-    tokens: list[str] = []
-    position = 0
-    while position < len(pointer):
-        character = pointer[position]
-        if character == "/":
-            tokens.append("")
-        elif not tokens:
-            raise ValueError(pointer)
-        elif character == "~":
-            position += 1
-            escaped = pointer[position : position + 1]
-            if escaped not in ("0", "1") or not escaped:
-                raise ValueError(pointer)
-            tokens[-1] += "~" if escaped == "0" else "/"
-        else:
-            tokens[-1] += character
-        position += 1
-    for token in tokens:
-        if isinstance(document, dict):
-            document = document[token]
-        elif isinstance(document, list):
-            positions = {str(number): number for number in range(len(document))}
-            document = document[positions[token]]
-        else:
-            raise KeyError(token)
-    return document
-
-
-_KEYS = st.text(alphabet="~/01a-", max_size=3)
-_JSON = st.recursive(
-    st.none() | st.integers(0, 9) | _KEYS,
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(_KEYS, values, max_size=4),
-    max_leaves=12,
-)
-
-
-@fast
-@given(
-    st.dictionaries(_KEYS, _JSON, max_size=5),
-    st.lists(st.sampled_from(["/", "~", "~0", "~1", "0", "1", "a", "-", "01", "2"]), max_size=8),
-)
-@example({"": {"": 1}}, ["/", "/"])
-@example({"a": [1]}, ["/", "a", "/", "01"])
-@example({"~1": 1}, ["/", "~0", "1"])
-def test_pointers_are_read_as_an_independent_reader_does(
-    document: dict[str, Any], parts: list[str]
-) -> None:
-    pointer = "".join(parts)
-    members = {key: json.dumps(value).encode() for key, value in document.items()}
-    for read in (document, JsonObject(members)):  # decoded, and not yet
-        try:
-            expected = rfc6901(document, pointer)
-        except (ValueError, LookupError) as error:
-            kind = XGroupPathError if isinstance(error, ValueError) else XGroupReferenceError
-            with pytest.raises(kind):
-                at_pointer(Node(0, "a"), read, pointer)
-        else:
+def test_where_pointers_lead() -> None:
+    members = {key: json.dumps(value).encode() for key, value in DOCUMENT.items()}
+    for read in (DOCUMENT, JsonObject(members)):  # decoded, and not yet
+        for pointer, value in POINTERS.items():
             found = at_pointer(Node(0, "a"), read, pointer)
-            assert (found.value, found.pointer) == (expected, pointer)
+            assert (found.value, found.pointer) == (value, pointer)
+        for pointer, at in ENDING.items():
+            with pytest.raises(XGroupReferenceError, match=f"^nothing stands at #{at}$"):
+                at_pointer(Node(0, "a"), read, pointer)

@@ -14,14 +14,10 @@ from zarr.storage import ZipStore
 
 from zarr_xgroup import XGroupError, XGroupPathError
 from zarr_xgroup.metadata.paths import (
-    ancestor_paths,
-    is_below,
     is_node_name,
     is_node_path,
     is_plain_name,
-    join_path,
     normalize_path,
-    relative_path,
 )
 from zarr_xgroup.storage import start
 from zarr_xgroup.storage import stores as open_stores
@@ -31,7 +27,6 @@ from zarr_xgroup.tests.builders import (
     Contents,
     Group,
     Json,
-    RecordingStore,
     build,
     compare,
     consolidate,
@@ -40,7 +35,6 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened_with_warnings,
     recording_store,
-    some_pairs,
     write_fsspec_memory,
     write_local,
     write_zip,
@@ -87,17 +81,6 @@ def test_a_name_stays_one_however_often_it_is_decoded(parts: list[str]) -> None:
             name = unquote(name)
 
 
-def test_paths_are_made_of_names() -> None:
-    pairs = {("a", "b"): "a/b", ("", "b"): "b", ("a", ""): "a", ("", ""): ""}
-    assert {parts: join_path(*parts) for parts in pairs} == pairs
-    paths = {"a/b/c": ["a", "a/b"], "a": [], "": []}
-    assert {path: list(ancestor_paths(path)) for path in paths} == paths
-    assert relative_path("X", "X//") == "X/X"
-    below = {("", ""): True, ("a", ""): True, ("a", "a"): True, ("a/b", "a"): True}
-    below |= {("", "a"): False, ("ab", "a"): False, ("b/a", "a"): False}
-    assert {pair: is_below(*pair) for pair in below} == below
-
-
 # Stores of servers.
 
 
@@ -118,11 +101,9 @@ def referring(node: str) -> Json:
 def stores(segment: str) -> Iterator[tuple[Contents, Json]]:
     """Yield stores that lead to a node of such a path, and how each is opened."""
     x = Array([1.0, 2.0], ("x",))
-    nodes = (f"/{segment}/x", f"{segment}/x", f"g/{segment}", f"/{segment}", f"../{segment}/x")
-    for number, node in enumerate(nodes):
+    for node in (f"/{segment}/x", f"g/{segment}", f"../{segment}/x"):
         grid = {"f": Array([1.0, 2.0], ("x",), referring(node))}
-        contents = build(Group({**grid, "g": Group(grid)}))
-        yield consolidate(contents) if number % 2 else contents, {}
+        yield build(Group({**grid, "g": Group(grid)})), {}
     plain = build(Group({"x": x, "g": Group({"x": x})}))
     yield plain, {"group": f"g/{segment}"}
 
@@ -134,16 +115,12 @@ def stores(segment: str) -> Iterator[tuple[Contents, Json]]:
     yield edit(consolidate(plain), "zarr.json", lying), {}
 
 
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have stores in memory pass for such of a server."""
+@pytest.mark.parametrize("segment", LEAVING)
+def test_no_store_of_a_server_is_asked_for_them(
+    segment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for module in (start, open_stores):
         monkeypatch.setattr(module, "is_served", lambda _store: True)
-
-
-@pytest.mark.usefixtures("served")
-@pytest.mark.parametrize("segment", LEAVING)
-def test_no_store_of_a_server_is_asked_for_them(segment: str) -> None:
     for contents, options in stores(segment):
         store = recording_store(contents)
         function = xr.open_dataset if options else xr.open_datatree
@@ -152,25 +129,6 @@ def test_no_store_of_a_server_is_asked_for_them(segment: str) -> None:
             opened.load()
         assert store.gets or options
         assert not [key for key in (*store.gets, *store.listed) if leaves(key)]
-
-
-class Lister(RecordingStore):
-    """A store whose listings have names that are none."""
-
-    async def list_dir(self, prefix: str) -> Any:
-        async for name in super().list_dir(prefix):
-            yield name
-        for name in ("..", "%2e%2e", "..\\x"):
-            yield name
-
-
-@pytest.mark.usefixtures("served")
-def test_names_that_are_listed_and_none_are_told() -> None:
-    store = Lister(recording_store(build(Group({"x": Array([1.0], ("x",))}))))
-    tree, (warning,) = opened_with_warnings(xr.open_datatree, store)
-    assert list(tree.coords) == ["x"]
-    assert "'%2e%2e'" in str(warning)
-    assert not [key for key in (*store.gets, *store.listed) if leaves(key)]
 
 
 def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileServer) -> None:
@@ -189,22 +147,14 @@ def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileSer
     assert not [path for path in http_server.paths() if leaves(path) or "%2" in path]
 
 
-#: Names that only a server takes for others.
-PLAIN = ["%2e%2e", "a%2Fb", "x%5cy", "..;", ".%2e", "%252e"]
-
-
-@pytest.mark.parametrize(("name", "is_consolidated"), some_pairs(PLAIN, [False, True], 2))
-def test_names_that_no_server_sees_are_taken_as_they_are(
-    tmp_path: Path, name: str, is_consolidated: bool
-) -> None:
+@pytest.mark.parametrize("name", ["%2e%2e", "a%2Fb", "x%5cy", "..;"])
+def test_names_that_no_server_sees_are_taken_as_they_are(tmp_path: Path, name: str) -> None:
     contents = build(Group({name: Array([1.0], ("x",)), "g": Group({name: Group()})}))
-    if is_consolidated:
-        contents = consolidate(contents)
     for store in (
         memory_store(contents),
         write_local(contents, tmp_path / "local.zarr"),
         ZipStore(write_zip(contents, tmp_path / "store.zip"), mode="r"),
-        *([write_fsspec_memory(contents, f"names{is_consolidated}")] if HAS_SYNC_FSSPEC else []),
+        *([write_fsspec_memory(contents, "names")] if HAS_SYNC_FSSPEC else []),
     ):
         assert name in compare(xr.open_dataset, store).variables
         tree = opened_with_warnings(xr.open_datatree, store)[0]
