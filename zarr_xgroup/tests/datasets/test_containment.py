@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from packaging.version import Version
 
 from zarr_xgroup import XGroupMetadataError
 from zarr_xgroup.datasets.build import Builder
@@ -17,22 +16,15 @@ from zarr_xgroup.errors import containing
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.tests.builders import (
-    XARRAY,
     Array,
     Json,
     Nodes,
     assert_same,
-    build,
-    compare,
     declaring,
-    opened,
-    opened_with_warnings,
     oracle,
-    quietly,
-    recording_store,
     stored,
 )
-from zarr_xgroup.tests.tables import check, outcome, rows, store_of
+from zarr_xgroup.tests.tables import outcome, rows, store_of
 from zarr_xgroup.variables.sources import Literal
 
 TIMES = {"units": "days since 2000-01-01"}
@@ -72,9 +64,6 @@ def external(path: str) -> Json:
 #: Attributes by which the values of a coordinate cannot be had, as text, and what is told of them.
 UNREADABLE: dict[str, tuple[Json, str, str]] = {
     "a scale factor that is text": ({"scale_factor": "two"}, "scale_factor=two", "'scale_factor' is no number"),
-    "an empty scale factor": ({"scale_factor": ""}, "scale_factor=", "'scale_factor' is no number"),
-    "a scale factor that is an object": ({"scale_factor": {"a": 1}}, 'scale_factor={"a": 1}', "'scale_factor' is no number"),
-    "an offset that is text": ({"add_offset": "two"}, "add_offset=two", "'add_offset' is no number"),
     "two that are text": ({"scale_factor": "", "add_offset": "two"}, "add_offset=two scale_factor=", "'scale_factor' is no number; 'add_offset' is no number"),
     "the encoding of text": ({"_Encoding": "utf-8"}, "_Encoding=utf-8", "AttributeError"),
 }  # fmt: skip
@@ -149,21 +138,6 @@ def cells(dim: str) -> Array:
 
 #: Nodes below a root -> what the root opens as.
 WRONG: dict[str, tuple[Nodes, str]] = {
-    "an array whose scale factor is text": (
-        {"y": ints(scale_factor="two")},
-        """
-        y (x) | scale_factor=two
-        ! Metadata: /y#/attributes/scale_factor: left undecoded, xarray cannot decode it: 'scale_factor' is no number
-        """,
-    ),
-    "several scale factors": (
-        {"x": ints(scale_factor=[1, 2]), "w": data()},
-        """
-        x (x) int32 1 2 | scale_factor=[1, 2]
-        w (x) @ x
-        ! Metadata: /x: left undecoded, xarray cannot decode it: ValueError
-        """,
-    ),
     "stored texts that are declared to be packed": (
         {**LABEL, "v": of_set(scale_factor=2.0), "w": of_set(scale_factor=2.0)},
         """
@@ -172,25 +146,6 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         v (x) @ label x
         w (x) @ label x
         ! Metadata: /v: its coordinate 'label': left undecoded, xarray cannot decode it: ValueError
-        """,
-    ),
-    "units that are no text": (
-        {
-            "t": along("h", external("g/h")), "g": {}, "g/h": ints("h", units={"of": "length"}),
-            "u": along("i", EXPLICIT, attributes={"units": ["m"]}),
-            "v": along("j", EXPLICIT, axis={"attributes": {"units": 5}}),
-            "w": along("k", EXPLICIT, axis={"unit": {}}),
-        },
-        """
-        h (h) int32 1 2 | units={"of": "length"}
-        i (i) 1 2 | units=["m"]
-        j (j) 1 2 | units=5
-        k (k) 1 2
-        t (h) @ h
-        u (i) @ i
-        v (j) @ j
-        w (k) @ k
-        ! Resolution: /w was opened without 'unit' of axis 'k': /w#/attributes/cs/crs/0/axes/k/unit/ucum: is missing
         """,
     ),
     "texts that are boundaries of times": (
@@ -230,110 +185,12 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         ! Dimension: /w: dimensions of its coordinate 'b' have another size here, and were renamed 's' -> 's_b'
         """,
     ),
-    "grid mappings that name dimensions": (
-        {
-            "u": stored(np.zeros(3), "spatial_ref"),
-            "v": data("x", "proj", grid_mapping="x", **PROJ),
-            "w": data("x", "proj", grid_mapping="spatial_ref", **PROJ),
-        },
-        """
-        u (spatial_ref)
-        v (x) | grid_mapping=x
-        w (x) | grid_mapping=spatial_ref
-        """,
-    ),
 }  # fmt: skip
 
 
 @rows(WRONG)
 def test_what_is_wrong_costs_nothing_else(nodes: Nodes, expected: str) -> None:
     check_but_reasons({"": {}, **nodes}, expected)
-
-
-def test_a_coordinate_called_as_a_child_group_has_another_name() -> None:
-    nodes = {"": {}, "w": along("x", {"regular": [0, 1]}), "x": {}, "x/q": data()}
-    check(
-        nodes,
-        """
-        /:
-        x_1 (x) 0 1
-        w (x) @ x_1
-        /x:
-        q (x)
-        ! Name: /w: its coordinate 'x' is called 'x_1', because 'x' is something else here or cannot be a name
-        """,
-        function=xr.open_datatree,
-    )
-
-
-def test_an_array_of_the_group_that_has_a_dimension_twice_stays_as_it_is() -> None:
-    nodes: Nodes = {"": {}, "w": data("x", "ref", it={"node": "a"})}
-    store = store_of({**nodes, "a": stored(np.zeros((2, 2)), ("x", "x"))})
-    dataset = quietly(xr.open_dataset, store, engine="xgroup")  # xarray warns of it
-    assert dataset.coords["a"].dims == ("x", "x")
-
-
-# What depends on the version of xarray.
-
-
-def test_empty_booleans_that_are_to_be_times() -> None:
-    store = store_of({"": {}, "x": Array(np.zeros(0, bool), ("x",), TIMES)})
-    dataset, given = opened_with_warnings(xr.open_dataset, store)
-    assert dataset["x"].shape == (0,)
-    if dataset["x"].dtype == bool:  # some versions can decode them
-        start = "/x: opened with its times undecoded: UnboundLocalError: "
-        assert [str(it).startswith(start) for it in given] == [True]
-
-
-def refuses_formula_terms(terms: str) -> bool:
-    """Tell whether this version of xarray refuses them, or only warns."""
-    formula = {"x": xr.Variable("x", [1], {"formula_terms": terms})}
-    try:
-        quietly(xr.conventions.decode_cf_variables, formula, {}, decode_coords="all")
-    except ValueError:
-        return True
-    return False
-
-
-@pytest.mark.skipif(not refuses_formula_terms("a b"), reason="this xarray takes them for terms")
-@pytest.mark.parametrize("is_scaled", [False, True])
-def test_relations_that_make_no_sense(is_scaled: bool) -> None:
-    attrs: Json = {"formula_terms": "a b", "coordinates": 5}
-    attrs |= {"scale_factor": [1, 2]} if is_scaled else {}
-    dataset, (told,) = opened_with_warnings(
-        xr.open_dataset, store_of({"": {}, "x": ints(**attrs)}), decode_coords="all"
-    )
-    without = "/x#/attributes/coordinates: opened without 'coordinates', 'formula_terms'"
-    assert str(told).startswith("/x: left undecoded" if is_scaled else without)
-    assert "must be a string" not in str(told)
-    assert dataset["x"].values.tolist() == [1, 2]
-    assert dataset["x"].attrs == attrs
-
-
-def test_stored_texts_that_are_declared_to_be_something_harmless_are_not_read() -> None:
-    store = recording_store(build({"": {}, **LABEL, "v": of_set(long_name="name")}))
-    dataset = opened(xr.open_dataset, store)
-    if Version("2025.1") <= XARRAY:  # those before read texts to find out that they are some
-        assert not store.chunk_gets
-    assert dataset.coords["label"].values.tolist() == ["a", "b"]
-
-
-def test_own_texts_that_say_to_be_packed_are_opened_as_by_engine_zarr() -> None:
-    store = store_of({"": {}, "y": stored(["a", "b"], "x", scale_factor=2.0)})
-    dataset = opened(xr.open_dataset, store)
-    with pytest.raises(Exception, match=r"ufunc|multiply|str"):
-        dataset["y"].load()
-
-
-def test_a_trial_of_one_variable_warns_of_nothing() -> None:
-    x = ints(scale_factor="two", grid_mapping="crs")
-    store = store_of({"": {}, "x": x, "crs": stored(np.int32(0))})
-    _dataset, told = opened_with_warnings(xr.open_dataset, store, decode_coords="all")
-    assert len(told) == 1
-
-
-def test_nothing_is_wrong_where_nothing_is_decoded() -> None:
-    compare(xr.open_dataset, store_of({"": {}, "y": ints(scale_factor="two")}), decode_cf=False)
 
 
 # Whatever is raised.
@@ -371,17 +228,11 @@ class OddError(Exception):
     """Of no class that anybody would think of."""
 
 
-class _HiddenError(OddError):
-    pass
-
-
-@pytest.mark.parametrize("kind", [OddError, _HiddenError, RecursionError, MemoryError])
+@pytest.mark.parametrize("kind", [OddError, MemoryError])
 def test_whatever_is_raised_is_contained(kind: type[Exception]) -> None:
-    public = OddError if kind is _HiddenError else kind
     error = kind("why")
-    with pytest.raises(XGroupMetadataError) as told, containing():
+    with pytest.raises(XGroupMetadataError, match=f"{kind.__name__}: why") as told, containing():
         raise error
-    assert str(told.value) == f"{public.__name__}: why"
     assert told.value.__cause__ is error
 
 
