@@ -1,7 +1,5 @@
 """Stores that fail: requests that raise, documents that are no JSON, chunks that cannot be read."""
 
-import json
-import pickle
 import re
 import socket
 import sys
@@ -10,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -25,7 +23,6 @@ from zarr_xgroup import (
     XGroupStoreError,
 )
 from zarr_xgroup.tests.builders import (
-    HAS_INDEX_OPTION,
     Array,
     Contents,
     Group,
@@ -41,21 +38,16 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened,
     opened_with_warnings,
-    oracle,
     recording_store,
     some_pairs,
     stored,
-    to_json,
     update,
-    write_fsspec_memory,
     write_local,
-    write_store,
 )
 from zarr_xgroup.tests.servers import (
     LOOPBACK,
     Fault,
     FileServer,
-    Server,
     patiently,
     redirect,
     serve_http,
@@ -67,8 +59,8 @@ T = TypeVar("T")
 
 #: What no open may take, whatever the machine is busy with: a safeguard, not a measurement.
 SAFEGUARD = 60.0
-#: Seconds that answers have: where none comes, and where all come.
-BRIEF, LONG = 0.2, 30.0
+#: Seconds that answers have where all come.
+LONG = 30.0
 
 SECRET = "hunter2"
 
@@ -89,8 +81,8 @@ def cs(name: str, uri: str, node: str) -> Any:
     return stored([1.0, 2.0], name, **declaring("cs", cs={"crs": [{"axes": axes}]}))
 
 
-def referring(uri: str, *others: str) -> Nodes:
-    """Return a store that refers to the foreign one, to others like it, and to itself."""
+def referring(uri: str) -> Nodes:
+    """Return a store that refers to the foreign one and to itself."""
     return {
         "": {},
         "x": stored([10.0, 20.0, 30.0], "x", units="m"),
@@ -98,7 +90,6 @@ def referring(uri: str, *others: str) -> Nodes:
         "profile": cs("level", uri, "/level"),
         "scanned_at": stored([1.0, 2.0, 3.0], "x", **declaring("ref", scanned={"uri": uri, "node": "/scanned"})),
         "scene": stored(np.ones((2, 3)), "y x", **declaring("ref", lon={"uri": uri, "node": "/lon"})),
-        **{f"other_{n}": cs(f"level_{n}", it, "/level") for n, it in enumerate(others)},
         "below": {},
         "below/profile": cs("level", uri, "/level"),
     }  # fmt: skip
@@ -122,7 +113,7 @@ WHOLE = """
     /below:
     profile (level)
 """
-NAMES = ("level", "lon", "scanned", "x", "own", "profile", "level_0", "level_1")
+NAMES = ("level", "lon", "scanned", "x", "own", "profile")
 
 
 def whole(*lost: str) -> list[str]:
@@ -194,31 +185,18 @@ NO_STORE = "it is not a Zarr store: /zarr.json is not valid JSON"
 FAULTS: dict[str, tuple[str, Fault, str]] = {
     "a root that is not found": ("zarr.json", Fault(404), "not found: it has neither a zarr.json nor a .zgroup"),
     "a root that is forbidden": ("zarr.json", Fault(403), "no permission"),
-    "a root behind a password": ("zarr.json", Fault(401), "no permission"),
     "a root that fails": ("zarr.json", Fault(500), "500"),
-    "a root that is not available": ("zarr.json", Fault(503), "503"),
     "a root that is redirected for ever": ("zarr.json", redirect("/a/zarr.json"), "TooManyRedirects"),
-    "a root that breaks off": ("zarr.json", Fault(truncate=20), "cannot be read: "),
-    "a root whose connection is reset": ("zarr.json", Fault(reset=True), "cannot be read: "),
     "a root that never answers": ("zarr.json", stall(), "timeout"),
     "a root that is no JSON": ("zarr.json", Fault(body=b"{"), NO_STORE),
-    "a root that is nested too deep": ("zarr.json", Fault(body=b"[" * 100_000), NO_STORE),
-    "a root that is empty": ("zarr.json", Fault(body=b""), NO_STORE),
-    "a root that is no text": ("zarr.json", Fault(body=b"\xff\xfe"), NO_STORE),
-    "a root that is a page": ("zarr.json", Fault(body=b"<!DOCTYPE html><html></html>"), NO_STORE),
     "a root that is a list": ("zarr.json", Fault(body=b"[1, 2]"), "it is not a Zarr store: "),
     "a root of a format to come": ("zarr.json", Fault(body=b'{"zarr_format": 4, "node_type": "group"}'), "'zarr_format' is 4, neither 2 nor 3"),
     "a root that is an array": ("zarr.json", Fault(body=ROOT_ARRAY), "it is an array: the URI must be that of a group"),
     "a node that is not found": ("level/zarr.json", Fault(404), "not found in store"),
-    "a node that is forbidden": ("level/zarr.json", Fault(403), "no permission"),
-    "a node that fails": ("level/zarr.json", Fault(500), "500"),
     "a node that breaks off": ("level/zarr.json", Fault(truncate=20), "/level/zarr.json cannot be read"),
-    "a node that never answers": ("level/zarr.json", stall(), "timeout"),
     "a node that is no JSON": ("level/zarr.json", Fault(body=b"{"), "/level/zarr.json is not valid JSON"),
     "a node that is a list": ("level/zarr.json", Fault(body=b"[]"), "'zarr.json' must be a JSON object, got list"),
     "a chunk that is forbidden": ("level/c/0", Fault(403), "no permission"),
-    "a chunk that fails": ("level/c/0", Fault(500), "500"),
-    "a chunk that breaks off": ("level/c/0", Fault(truncate=3), "cannot be read"),
     "a chunk that is short": ("level/c/0", Fault(body=b"abc"), "cannot be read"),
     "a chunk that never answers": ("level/c/0", stall(), "timeout"),
 }  # fmt: skip
@@ -236,71 +214,26 @@ def test_a_request_that_fails_costs_what_it_asks_for(
     host, limit = http_server.url.removeprefix("http://"), timeout if fault.delay else LONG
     warning = check_lost(f"http://user:{SECRET}@{host}/a", text, lost, limit)
     assert f"{http_server.url}/a" in str(warning) or text == "not found in store"
-    if not (fault.reset or fault.headers):  # aiohttp takes what is reset for an old connection
+    if not fault.headers:
         assert http_server.paths().count(f"/a/{key}") == 1  # not again for each array
 
 
-class Kind(NamedTuple):
-    """A kind of server, with the store on it."""
-
-    server: Server
-    uri: str
-    #: Before the key, in the paths of requests.
-    prefix: str
-    options: dict[str, Any]
-
-
-@pytest.fixture(params=["http", "s3", "gcs"])
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
-    contents = below(build(FOREIGN, consolidated=True), "a")
-    if request.param == "s3":
-        s3fs: Any = pytest.importorskip("s3fs")
-        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)  # what botocore has tried before
-    if request.param == "gcs":
-        pytest.importorskip("gcsfs")
-    server = request.getfixturevalue(f"{request.param}_server")
-    if request.param == "http":
-        server.contents.update(contents)
-        return Kind(server, f"{server.url}/a", "/a", {})
-    uri, options = server.upload("bucket", contents), dict(server.options)
-    if request.param == "s3":
-        options |= {"secret": SECRET, "config_kwargs": {"retries": {"total_max_attempts": 2}}}
-        return Kind(server, f"{uri}/a", "/bucket/a", {uri: options})
-    return Kind(server, f"{uri}/a", "/o/a", {uri: options})
-
-
-@pytest.mark.server
-def test_a_store_that_has_failed_can_be_opened_again(kind: Kind) -> None:
-    server, options = kind.server, {"cross_store_storage_options": kind.options}
-
-    def at(key: str = "") -> Callable[[Any], bool]:
-        return lambda request: f"{kind.prefix}/{key}" in request.path
-
-    for fault, text in ((stall(), "timeout"), (Fault(404), "not found"), (Fault(403), "no permission"), (Fault(body=b"{"), "is not valid JSON")):  # fmt: skip
-        server.faults[at()] = fault
-        limit = BRIEF if fault.delay else LONG
-        assert kind.uri in str(check_lost(kind.uri, text, timeout=limit, **options))
-        server.reset()
-    if kind.prefix == "/a":
-        server.faults["/a/zarr.json"] = Fault(500, times=1)  # not tried again by anybody
-        check_lost(kind.uri, "500")
-    else:
-        for key in ("zarr.json", "level/c/0", "scanned/c/0"):
-            server.faults[at(key)] = Fault(500, times=1)  # tried again by the storage layer
-    server.requests.clear()
-    check_whole(kind.uri, **options)
-
-
-def closed_port() -> int:
-    with socket.socket() as listener:
-        listener.bind((LOOPBACK, 0))
-        port: int = listener.getsockname()[1]
-        return port
+@patiently
+def test_a_store_that_has_failed_can_be_opened_again(
+    http_server: FileServer, timeout: float
+) -> None:
+    http_server.contents.update(below(build(FOREIGN), "a"))
+    http_server.faults["*"] = stall()
+    check_lost(f"{http_server.url}/a", "timeout", timeout=timeout)
+    http_server.reset()
+    check_whole(f"{http_server.url}/a")
 
 
 @pytest.mark.server
 def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"http://{LOOPBACK}:{closed_port()}"
+    with socket.socket() as listener:
+        listener.bind((LOOPBACK, 0))
+        url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
     assert url in str(check_lost(f"{url}/a", "connection refused"))
     s3fs: Any = pytest.importorskip("s3fs")
     monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
@@ -312,18 +245,14 @@ def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     s3 = {"s3://bucket": options}
     check_lost("s3://bucket/a", "connection refused", cross_store_storage_options=s3)
-    with pytest.raises(XGroupStoreError, match="connection refused") as caught:
-        xr.open_dataset("zip::s3://bucket/a.zip", engine="xgroup", storage_options={"s3": options})
-    assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("user", ["", f"user:{SECRET}@"])
-def test_a_host_that_has_no_address(user: str) -> None:
-    warning = check_lost(f"http://{user}store.invalid/a", "unreachable")
+def test_a_host_that_has_no_address() -> None:
+    warning = check_lost(f"http://user:{SECRET}@store.invalid/a", "unreachable")
     assert "http://store.invalid/a" in str(warning)
 
 
-@pytest.mark.parametrize("uri", ["s3://bucket/a", "gs://bucket/a", "gcs://b"])
+@pytest.mark.parametrize("uri", ["s3://bucket/a", "gs://bucket/a"])
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, uri: str) -> None:
     package, extra = ("s3fs", "s3") if uri.startswith("s3") else ("gcsfs", "gcs")
     monkeypatch.setitem(sys.modules, package, None)
@@ -335,61 +264,32 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, uri
     assert f"install the extra `{extra}`" in str(warning)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("odd"), TypeError("odd"), AttributeError("odd")])
-def test_whatever_a_store_raises_is_an_error_of_it(error: Exception) -> None:
+def test_whatever_a_store_raises_is_an_error_of_it() -> None:
     class Odd(MemoryStore):
         @property
         def supports_listing(self) -> bool:  # type: ignore[override]
-            raise error
+            message = "odd"
+            raise TypeError(message)
 
     store: Any = Odd({})
-    with pytest.raises(XGroupStoreError, match=f"cannot be opened: {type(error).__name__}: odd"):
+    with pytest.raises(XGroupStoreError, match="cannot be opened: TypeError: odd"):
         xr.open_dataset(store, engine="xgroup")
-
-
-@pytest.mark.parametrize("where", ["library.find_start", "foreign.place_of", "foreign.places_of"])
-def test_a_mistake_of_our_own_is_no_error_of_a_store(
-    http_server: FileServer, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    def mistaken(*_arguments: Any) -> Any:
-        message = "a mistake"
-        raise LookupError(message)
-
-    http_server.contents.update(below(build(FOREIGN), "a"))
-    nodes = referring(f"{http_server.url}/a")
-    http_server.contents.update(below(build(nodes, consolidated=True), "opened"))
-    monkeypatch.setattr(f"zarr_xgroup.storage.{where}", mistaken)
-    with pytest.raises(LookupError, match="a mistake"):
-        xr.open_dataset(f"{http_server.url}/opened", engine="xgroup")
 
 
 # Requests that may fail.
 
 
-def test_without_a_limit_all_is_waited_for(http_server: FileServer) -> None:
-    http_server.contents.update(below(build(FOREIGN, consolidated=True), "a"))
-    http_server.faults["*"] = Fault(delay=0.1)
-    tree, told = opened_in_time(referring(f"{http_server.url}/a"), None)
-    assert told == []
-    assert text_of(tree, NAMES) == whole()
-    for name in REFERRING:
-        assert tree[name].encoding["source"] == f"{http_server.url}/a/{name}"
-
-
 @pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("consolidated", [True, False])
-def test_what_is_absent_may_be_forbidden(
-    http_server: FileServer, zarr_format: ZarrFormat, consolidated: bool
-) -> None:
+def test_what_is_absent_may_be_forbidden(http_server: FileServer, zarr_format: ZarrFormat) -> None:
     """As by S3 to those who must not list a bucket."""
-    contents = below(build(FOREIGN, zarr_format, consolidated=consolidated), "a")
+    contents = below(build(FOREIGN, zarr_format), "a")
     http_server.contents.update(contents)
     http_server.faults[lambda request: request.path.removeprefix("/") not in contents] = Fault(403)
     check_whole(f"{http_server.url}/a")
 
 
 @pytest.mark.parametrize(
-    "fault", [*map(Fault, (403, 404, 500)), Fault(body=b"<html></html>")], ids=str
+    "fault", [Fault(500), Fault(body=b"<html></html>")], ids=["it fails", "it is no JSON"]
 )
 def test_consolidated_metadata_that_are_of_no_use_are_done_without(
     http_server: FileServer, fault: Fault
@@ -400,47 +300,6 @@ def test_consolidated_metadata_that_are_of_no_use_are_done_without(
     assert text_of(tree, NAMES) == whole()
     starts = [str(it).partition(" node by node: ")[0] for it in told]
     assert starts == ([f"{http_server.url}/a is read"] if fault.body else [])
-
-
-def test_chunks_that_are_not_wanted_may_fail(http_server: FileServer) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
-    http_server.faults["/level/c/0"] = stall()
-    http_server.faults["/scanned/c/1"] = Fault(500)  # of times the first and the last are read
-    store = referring(f"{http_server.url}/a")
-    dataset, told = opened_in_time(store, function=xr.open_dataset, drop_variables="level")
-    assert told == []
-    assert dataset["scanned"][0].values == np.datetime64("2000-01-01T01")
-    http_server.reset()
-    http_server.faults["/level/c/0"] = Fault(404)  # it has the fill value
-    dataset, told = opened_in_time(store, function=xr.open_dataset)
-    assert told == []
-    assert dataset["level"].values.tolist() == [0.0, 0.0]
-
-
-@pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray always builds default indexes")
-def test_a_chunk_that_no_index_needs_may_fail(http_server: FileServer) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
-    http_server.faults["/level/c/0"] = http_server.faults["/scanned/c/2"] = Fault(500)
-    dataset, (warning,) = opened_in_time(
-        referring(f"{http_server.url}/a"), function=xr.open_dataset, create_default_indexes=False
-    )
-    http_server.reset()
-    assert warning.paths == ("/scanned_at",)
-    assert dataset["level"].values.tolist() == [1000.0, 850.0]
-
-
-@pytest.mark.parametrize("number", [0, 2])
-def test_a_chunk_of_times_that_fails_leaves_them_undecoded(
-    http_server: FileServer, number: int
-) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
-    http_server.faults[f"/scanned/c/{number}"] = Fault(500)
-    tree, (warning,) = opened_in_time(referring(f"{http_server.url}/a"))
-    http_server.reset()
-    assert type(warning.error) is XGroupStoreError
-    assert warning.paths == ("/scanned_at",)
-    undecoded = "scanned (x) 1 2 3 | units=hours since 2000-01-01"
-    assert text_of(tree, NAMES) == [undecoded if it.startswith("scanned") else it for it in whole()]
 
 
 # Several stores.
@@ -464,8 +323,6 @@ def test_what_another_store_says_that_a_third_one_fails(http_server: FileServer)
         assert set(tree["g/profile"].coords) == {"level", "x"}
         for server, key, lost in (
             (http_server, "/a/zarr.json", {"level"}),
-            (http_server, "/a/level/c/0", {"level"}),
-            (middle, "/x/zarr.json", {"x"}),
             (middle, "/zarr.json", {"level", "x"}),
         ):
             server.faults[key] = Fault(500)
@@ -475,27 +332,6 @@ def test_what_another_store_says_that_a_third_one_fails(http_server: FileServer)
             assert server.url in str(warning)
             assert warning.paths == ("/profile", "/g/profile")
             assert set(tree["g/profile"].coords) == {"level", "x"} - lost
-
-
-@patiently
-def test_one_store_that_fails_leaves_the_others_alone(
-    http_server: FileServer, timeout: float
-) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
-    with serve_http(build(FOREIGN)) as other:
-        store = referring(f"{http_server.url}/a", other.url)
-        http_server.faults["*"] = stall()
-        tree, (warning,) = opened_in_time(store, timeout)
-        assert set(warning.paths) == {"/profile", "/below/profile", "/scene", "/scanned_at"}
-        assert tree["level_0"].values.tolist() == [1000.0, 850.0]
-        http_server.reset()
-        other.faults["*"] = Fault(403)
-        tree, (warning,) = opened_in_time(store)
-        assert warning.paths == ("/other_0",)
-        assert text_of(tree, NAMES) == whole()
-        http_server.faults["*"] = Fault(403)
-        tree, told = opened_in_time(store)
-        assert {it.error.store for it in told} == {f"{http_server.url}/a", other.url}
 
 
 # Documents of the opened store that cannot be used.
@@ -547,27 +383,22 @@ def without_key(key: str) -> Callable[[Any], Any]:
 BROKEN: dict[ZarrFormat, dict[str, Callable[[Any], Any]]] = {
     3: {
         "unknown codec": update(codecs=[{"name": "nosuchcodec"}]),
-        "codecs not a list": update(codecs="bytes"),
         **{f"no {key}": without_key(key) for key in ("codecs", "data_type", "chunk_grid", "fill_value")},
         "unknown data type": update(data_type="float1024"),
-        "data type a number": update(data_type=64),
         "unknown chunk grid": update(chunk_grid={"name": "honeycomb", "configuration": {}}),
-        "chunk grid null": update(chunk_grid=None),
         "unknown chunk keys": update(chunk_key_encoding={"name": "nosuchencoding"}),
         "fill value of another type": update(fill_value={"a": 1}),
         "storage transformers": update(storage_transformers=[{"name": "unknown"}]),
     },
     2: {
         "unknown compressor": update(compressor={"id": "nosuchcodec"}),
-        "unknown filter": update(filters=[{"id": "nosuchcodec"}]),
         **{f"no {key}": without_key(key) for key in ("chunks", "dtype")},
         "unknown data type": update(dtype="<q99"),
-        "data type a number": update(dtype=8),
         "unknown order": update(order="Z"),
         "fill value of another type": update(fill_value={"a": 1}),
     },
 }  # fmt: skip
-PLACES = [("bad", False), ("bad", True), ("sub/bad", True), ("sub/bad", False)]
+PLACES = [("bad", False), ("x", True), ("sub/bad", True), ("sub/bad", False)]
 
 
 @pytest.mark.parametrize(
@@ -586,12 +417,13 @@ def test_an_array_that_zarr_cannot_use_is_left_out_alone(
     assert warning.error.__cause__ is not None
 
 
+VALUES: tuple[Any, ...] = ([], "text")
 OF_SHAPE = "'shape' must be a list of lengths, got "
 #: What stands in the place of an array's document, or how that is changed -> what is told, `{key}` is its name.
 UNUSABLE: dict[str, tuple[Any, str]] = {
-    **{f"the shape {shape!r}": (update(shape=shape), f"{OF_SHAPE}{shape!r}") for shape in ("nonsense", None, -2, [-1], [1.5], ["2"], {"x": 2})},
-    **{f"the text {it!r}": (it, "/bad/{key} is not valid JSON: ") for it in (b"{", b"", b"\xff\xfe{}", b'{"a": 1}}', b"nonsense")},
-    **{f"the value {it!r}": (lambda _, it=it: it, "'{key}' must be a JSON object, got " + type(it).__name__) for it in ([], ["a"], "text", 5, True)},
+    **{f"the shape {shape!r}": (update(shape=shape), f"{OF_SHAPE}{shape!r}") for shape in (None, -2, [-1], [1.5], ["2"])},
+    **{f"the text {it!r}": (it, "/bad/{key} is not valid JSON: ") for it in (b"", b"\xff\xfe{}", b'{"a": 1}}')},
+    **{f"the value {it!r}": (lambda _, it=it: it, "'{key}' must be a JSON object, got " + type(it).__name__) for it in VALUES},
     "another format": (update(zarr_format=7), "'zarr_format' must be "),
     "chunks without length": (lambda it: {**it, **({"chunks": [0]} if "chunks" in it else {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0]}}})}, "its chunks [0] have no length"),
 }  # fmt: skip
@@ -609,14 +441,9 @@ def test_a_document_that_cannot_be_understood_costs_its_array(
         assert isinstance(warning.error, XGroupMetadataError)
 
 
-@pytest.mark.parametrize("node_type", ["table", None, 5])
-def test_a_node_that_is_neither_array_nor_group_is_left_out(node_type: Any) -> None:
-    text = f"'node_type' must be 'array' or 'group', got {node_type!r}"
-    check_left_out(memory_store(broken(update(node_type=node_type))), text)
-
-
-def test_a_dimension_coordinate_that_is_left_out_leaves_its_dimension() -> None:
-    check_left_out(memory_store(broken(update(chunk_key_encoding=5), "x")), "", "x")
+def test_a_node_that_is_neither_array_nor_group_is_left_out() -> None:
+    text = "'node_type' must be 'array' or 'group', got 'table'"
+    check_left_out(memory_store(broken(update(node_type="table"))), text)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
@@ -660,7 +487,7 @@ def test_a_key_that_cannot_be_read_costs_its_array(key: str) -> None:
 @pytest.mark.parametrize("consolidated", [False, True])
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("path", ["bad", "sub"])
-@pytest.mark.parametrize("attributes", [[], "text", 5, [{"units": "s"}]], ids=repr)
+@pytest.mark.parametrize("attributes", ["text", [{"units": "s"}]], ids=repr)
 def test_attributes_that_are_no_object_cost_themselves(
     attributes: Any, path: str, zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
@@ -692,37 +519,19 @@ def test_what_is_not_wanted_is_not_told_of() -> None:
         opened(xr.open_dataset, memory_store(broken(change, "sub/bad")))
 
 
-def test_values_that_cannot_be_read_fail_alone() -> None:
-    dataset = opened(xr.open_dataset, memory_store({**build(SOUND), "bad/c/0": b"\x00"}))
-    assert dataset["before"].values.tolist() == [1.0, 2.0]
-    with pytest.raises(Exception):  # noqa: B017, PT011 - of zarr, by version
-        dataset["bad"].load()
-
-
-def with_chunks(document: Any) -> Any:
-    """Return the document of an array without length, with chunks without length."""
-    chunks = [0, 1][: len(document["shape"])]
-    if "chunks" in document:
-        return {**document, "chunks": chunks}
-    return {**document, "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}}}
-
-
-EMPTY: Nodes = {"": {}, "n": stored(np.zeros(0), "n"), "v": stored(np.zeros((0, 2)), "n x")}
+#: Chunks without length.
+CHUNKS = {"name": "regular", "configuration": {"chunk_shape": [0, 1]}}
 #: The contents of a store that zarr opens though something is missing or odd.
 LENIENT: dict[str, Contents] = {
     "a group that does not say so": edit(build(SOUND), "zarr.json", without_key("node_type")),
-    "a group of type null": edit(build(SOUND), "zarr.json", update(node_type=None)),
     **{
         f"an array without {key}": broken(without_key(key), zarr_format=2)
         for key in ("compressor", "filters", "dimension_separator")
     },
-    "an array called as a key of v3": build({**SOUND, "zarr.json": stored([1.0, 2.0], "x")}, 2),
     "a group called as a key of v3": build({**SOUND, "zarr.json": {}, "zarr.json/v": stored(1.0)}, 2),
     "a shape that is a number": edit(build({"": {}, "v": stored([1.0, 2.0], "x")}), "v/zarr.json", update(shape=2)),
-    "a shape that is true": edit(build({"": {}, "v": stored([1.0], "x")}), "v/zarr.json", update(shape=True)),
     "a shape that is true, of v2": edit(build({"": {}, "v": stored([1.0], "x")}, 2), "v/.zarray", update(shape=[True])),
-    "no chunks of no length": edit(edit(build(EMPTY), "n/zarr.json", with_chunks), "v/zarr.json", with_chunks),
-    "no chunks of no length, of v2": edit(edit(build(EMPTY, 2), "n/.zarray", with_chunks), "v/.zarray", with_chunks),
+    "no chunks of no length": edit(build({"": {}, "v": stored(np.zeros((0, 2)), "n x")}), "v/zarr.json", update(chunk_grid=CHUNKS)),
 }  # fmt: skip
 
 
@@ -732,60 +541,10 @@ def test_what_zarr_can_do_without_changes_nothing(function: Any, contents: Conte
     compare(function, memory_store(contents))
 
 
-def test_groups_that_zarr_does_not_take_for_some_are_groups() -> None:
-    ours = opened(xr.open_dataset, memory_store({**build(SOUND, 2), ".zgroup": b"{}"}))
-    assert_same(ours, oracle(xr.open_dataset, store_of(SOUND, 2)))
-    contents = edit(build(SOUND), "sub/zarr.json", without_key("node_type"))
-    tree = opened(xr.open_datatree, memory_store(contents))
-    assert_same(tree, opened(xr.open_datatree, store_of(SOUND)))
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_consolidated_keys_that_are_no_paths_are_left_out(zarr_format: ZarrFormat) -> None:
-    contents = consolidate(build(SOUND, zarr_format), zarr_format=zarr_format)
-    place = "zarr.json" if zarr_format == 3 else ".zmetadata"
-    document = json.loads(contents[place])
-    nodes = (document["consolidated_metadata"] if zarr_format == 3 else document)["metadata"]
-    keys = ["/", "//", ".", "..", "../x", "a/../b", "a//b"]
-    for key in keys:
-        nodes[key if zarr_format == 3 else f"{key}/.zarray"] = {}
-    dataset, (told,) = opened_with_warnings(
-        xr.open_dataset, memory_store({**contents, place: to_json(document)})
-    )
-    assert_same(dataset, oracle(xr.open_dataset, store_of(SOUND, zarr_format)))
-    assert "has 7 keys that cannot be paths of nodes, which were left out: " in str(told)
-    assert "'//'" in str(told)
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_no_more_is_asked_of_a_store_of_both_formats(zarr_format: ZarrFormat) -> None:
-    store = recording_store({**build(SOUND, 2), **build(SOUND, 3)})
-    opened(xr.open_datatree, store, zarr_format=zarr_format)
-    assert not [key for key in store.gets if key.startswith(".z") and "/" in key]
-
-
-def deeply(depth: int, function: Callable[[], Any]) -> Any:
-    return function() if depth == 0 else deeply(depth - 1, function)
-
-
-@pytest.mark.parametrize("place", ["bad", "x", "sub", ""])
-@pytest.mark.parametrize("frames", [0, 150, 400])
-def test_nesting_is_not_deeper_for_a_caller_that_is_deep(place: str, frames: int) -> None:
-    contents, key = build(SOUND), f"{place}/zarr.json".lstrip("/")
-    deep = b'"attributes": {"deep": %s, ' % (b"[" * 850 + b"]" * 850)
-    contents[key] = contents[key].replace(b'"attributes": {', deep, 1).replace(b", }", b"}")
-    group = place if place == "sub" else None
-    # Not as a tree: xarray before 2025.1 cannot copy such attributes.
-    dataset = deeply(frames, lambda: opened(xr.open_dataset, memory_store(contents), group=group))
-    assert "deep" in (dataset[place].attrs if place in ("bad", "x") else dataset.attrs)
-
-
 # Other stores.
 
 
-@pytest.mark.parametrize(
-    "uri", [f"file:///{'a' * 300}", f"file:///{'a/' * 3000}b", "file:///a\0b", "file:///%00"]
-)
+@pytest.mark.parametrize("uri", [f"file:///{'a' * 300}", "file:///a\0b"])
 def test_a_uri_that_cannot_be_a_path_costs_the_reference(tmp_path: Path, uri: str) -> None:
     nodes: Nodes = {**SOUND, "w": stored(1.0, **declaring("ref", it={"uri": uri, "node": "a"}))}
     dataset, (told,) = opened_with_warnings(
@@ -793,19 +552,6 @@ def test_a_uri_that_cannot_be_a_path_costs_the_reference(tmp_path: Path, uri: st
     )
     assert "cannot be opened" in str(told)
     assert set(dataset.variables) == {"x", "before", "bad", "zlast", "w"}
-
-
-@pytest.mark.server
-@pytest.mark.parametrize("cache", ["simplecache", "filecache"])
-@pytest.mark.parametrize("is_remote", [False, True])
-def test_a_store_behind_a_cache(cache: str, is_remote: bool) -> None:
-    contents = consolidate(build(SOUND))
-    local = write_fsspec_memory(contents, f"faults_{cache}")
-    expected = oracle(xr.open_dataset, memory_store(contents))
-    with serve_http(contents) as server:
-        dataset = opened(xr.open_dataset, f"{cache}::{server.url if is_remote else local}")
-        assert_same(dataset, expected, encoding=False)
-        assert_same(pickle.loads(pickle.dumps(dataset)), expected, encoding=False)
 
 
 @pytest.mark.server
@@ -819,8 +565,3 @@ def test_threads_lose_nothing_of_a_cache(tmp_path: Path) -> None:
         tree = opened(xr.open_datatree, address, storage_options=options)
         assert [len(it.data_vars) for it in tree.subtree] == [0, *[10] * 5]
         assert all((it == [1, 2]).all() for it in tree["g4"].load().data_vars.values())
-
-
-def test_a_reference_to_a_store_behind_a_cache(tmp_path: Path) -> None:
-    write_store(tmp_path / "a", FOREIGN)
-    check_whole(f"simplecache::file://{tmp_path}/a")
