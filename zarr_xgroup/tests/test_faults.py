@@ -208,7 +208,7 @@ def test_a_request_that_fails_costs_what_it_asks_for(
     http_server: FileServer, key: str, fault: Fault, text: str, timeout: float
 ) -> None:
     http_server.contents.update(below({**build(FOREIGN), ".zattrs": b"{}"}, "a"))
-    http_server.faults[f"/a/{key}"], fault.shown = fault, 0
+    http_server.faults[f"/a/{key}"] = fault
     http_server.requests.clear()
     lost = ["level"] if "level" in key else list(REFERRING)
     host, limit = http_server.url.removeprefix("http://"), timeout if fault.delay else LONG
