@@ -8,238 +8,156 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import explain
-from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
     Contents,
     Group,
-    ZarrFormat,
     build,
     declaring,
     edit,
-    memory_store,
     opened,
     opened_with_warnings,
     recording_store,
+    stored,
     write_local,
 )
+from zarr_xgroup.tests.tables import brief, check, rows, store_of
 
 DAYS = [15.5, 45.0, 74.5]
-BOUNDS = [[0.0, 31.0], [31.0, 59.0], [59.0, 90.0]]
-NUMBERS = Array(DAYS, ("time",))
+NUMBERS = stored(DAYS, "time")
+BOUNDS = stored([[0.0, 31.0], [31.0, 59.0], [59.0, 90.0]], "time nv")
 TIME = {"unit": "days", "epoch": "2000-01-01", "calendar": "noleap"}
 UNITS = {"units": "days since 2000-01-01 00:00:00", "calendar": "noleap"}
+#: What does not agree with these times.
+OTHER: dict[str, Any] = {**TIME, "epoch": "1900-01-01"}
+EDGES = {"external": {"node": "/bnds"}}
 
 
-def field(
-    node: Any = "/time",
-    *,
-    boundaries: Any = None,
-    time: Any = TIME,
-    dims: Any = "time x",
-    **more: Any,
-) -> Array:
+def field(node: Any = "/time", time: Any = TIME, dims: str = "time x", **more: Any) -> Array:
     """Return an array whose axis `time` is an array elsewhere, and what that is to it."""
-    item: dict[str, Any] = {
-        "values": {"external": {"node": node} if isinstance(node, str) else node}
-    }
-    item |= {} if time is None else {"time": time}
-    item |= {} if boundaries is None else {"boundaries": boundaries}
+    values = {"external": {"node": node} if isinstance(node, str) else node}
+    item = {"values": values, "time": time, **more}
+    item = {key: it for key, it in item.items() if it is not None}
     axes = {"time": {"abbreviation": "T", "coordinates": [item]}}
     shape = [3 if dim == "time" else 2 for dim in dims.split()]
-    return Array(
-        np.zeros(shape), tuple(dims.split()), declaring("cs", cs={"crs": [{"axes": axes}]}, **more)
-    )
+    return stored(np.zeros(shape), dims, **declaring("cs", cs={"crs": [{"axes": axes}]}))
 
 
-def tree_of(*, time: Array = NUMBERS, ocean: Array, ice: Array, **more: Any) -> Group:
-    return Group({"time": time, "ocean": Group({"sst": ocean}), "ice": Group({"sic": ice}), **more})
+def tree_of(ocean: Array, ice: Array | None = None, time: Array = NUMBERS, **more: Any) -> Group:
+    """Return times, and groups below with an array each that refers to them."""
+    ice = ocean if ice is None else ice
+    return Group({"time": time, "ocean": Group({"v": ocean}), "ice": Group({"v": ice}), **more})
 
 
-#: The shapes and dimensions of two arrays, of which one has an axis without a dimension.
-AT_ONE_TIME: Any = ((2, ("x",)), ((1, 2), ("time", "x")))
-
-SHARED = tree_of(ocean=field(), ice=field())
+def at_one_time(dims: str, *shape: int) -> Array:
+    return Array(np.zeros(shape), dims.split(), field().attrs)
 
 
-def months(tree: Any, *paths: str) -> list[list[int]]:
-    """Return the months of the times of groups, which have to be called so."""
-    return [tree[path].to_dataset()["time"].dt.month.values.tolist() for path in paths]
+def run(node: str) -> Group:
+    return Group({"time": NUMBERS, "ocean": Group({"v": field(node)})})
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-@pytest.mark.parametrize("consolidated", [False, True])
-def test_parent_and_children_share_one_time(zarr_format: ZarrFormat, consolidated: bool) -> None:
-    store = memory_store(build(SHARED, zarr_format, consolidated=consolidated))
-    tree = opened(xr.open_datatree, store)
-    assert months(tree, "/", "ocean", "ice") == [[1, 2, 3]] * 3
-    assert tree["ocean"].to_dataset(inherit=False).coords.keys() == set()
-    assert tree["time"].attrs["axis"] == "T"
-    assert {key: tree["time"].encoding[key] for key in UNITS} == UNITS
-    for path, name in (("ocean", "sst"), ("ice", "sic")):
-        means = tree[path].to_dataset().groupby("time.month").mean()
-        assert means[name].sizes == {"month": 3, "x": 2}
+SAYING_NOTHING = stored(np.zeros(3), "time", **declaring("CF", coordinates="/time"))
+
+DATES = "noleap:2000-01-16T12 noleap:2000-02-15 noleap:2000-03-16T12"
+SAID = " | axis=T standard_name=time"
+TIMES, OCEAN = f"{DATES}{SAID}", f"time_ocean (time_ocean) {DATES}{SAID}"
+CELLS = (
+    "[[noleap:2000-01-01 noleap:2000-02-01] [noleap:2000-02-01 noleap:2000-03-01] "
+    "[noleap:2000-03-01 noleap:2000-04-01]]"
+)
+SHARED_TIME = f"/:; time (time) {TIMES}; /ice:; /ocean:"
+OCEAN_APART = f"/:; time (time) 15.5 45.0 74.5; /ice:; /ocean:; {OCEAN}; ! Dimension /ocean"
+#: A tree, and its times: those of a group that are the same in the group above are not repeated.
+TREES: dict[str, tuple[Any, str]] = {
+    "parent and children share one time": (tree_of(field()), SHARED_TIME),
+    "another epoch": (tree_of(field(), field(time=OTHER)),
+         f"/:; time (time) 15.5 45.0 74.5; /ice:; time_ice (time_ice) noleap:1900-01-16T12 noleap:1900-02-15 noleap:1900-03-16T12{SAID}; /ocean:; {OCEAN}; ! Dimension /ice; ! Dimension /ocean"),
+    "another epoch in the first group": (tree_of(field(time=OTHER), field()),
+         f"/:; time (time) 15.5 45.0 74.5; /ice:; time_ice (time_ice) {TIMES}; /ocean:; time_ocean (time_ocean) noleap:1900-01-16T12 noleap:1900-02-15 noleap:1900-03-16T12{SAID}; ! Dimension /ice; ! Dimension /ocean"),
+    "another calendar": (tree_of(field(), field(time={**TIME, "calendar": "360_day"})),
+         f"/:; time (time) 15.5 45.0 74.5; /ice:; time_ice (time_ice) 360_day:2000-01-16T12 360_day:2000-02-16 360_day:2000-03-15T12{SAID}; /ocean:; {OCEAN}; ! Dimension /ice; ! Dimension /ocean"),
+    "no calendar": (tree_of(field(), field(time={"unit": "days", "epoch": "2000-01-01"})),
+         f"/:; time (time) 15.5 45.0 74.5; /ice:; time_ice (time_ice) 2000-01-16T12 2000-02-15 2000-03-15T12{SAID}; /ocean:; {OCEAN}; ! Dimension /ice; ! Dimension /ocean"),
+    "numbers": (tree_of(field(), field(time=None)), OCEAN_APART),
+    "an array that refers to them and says nothing of times": (tree_of(field(), SAYING_NOTHING), OCEAN_APART),
+    "units of its own stand": (tree_of(field(), time=stored(DAYS, "time", **{**UNITS, "units": "days since 1999-12-01"})),
+         "/:; time (time) noleap:1999-12-16T12 noleap:2000-01-15 noleap:2000-02-13T12; /ice:; /ocean:"),
+    "attributes are those that all declare": (
+        tree_of(*(field(attributes={"long_name": name, "comment": "same"}) for name in ("sea", "ice"))),
+        f"/:; time (time) {DATES} | axis=T comment=same standard_name=time; /ice:; /ocean:"),
+    "boundaries that are declared": (tree_of(field(boundaries=EDGES), field(), bnds=BOUNDS),
+         f"/:; bnds (time nv) {CELLS}; time (time) {TIMES}; /ice:; /ocean:; time_bounds (time bounds) {CELLS}"),
+    "own bounds": (tree_of(field(), time=stored(DAYS, "time", bounds="bnds"), bnds=BOUNDS),
+         f"/:; time (time) {DATES} | axis=T bounds=bnds standard_name=time; bnds (time nv) @ time; /ice:; /ocean:"),
+    "both": (tree_of(field(boundaries=EDGES), field(), time=stored(DAYS, "time", bounds="bnds"), bnds=BOUNDS),
+         f"/:; bnds (time nv) {CELLS}; time (time) {DATES} | axis=T bounds=bnds standard_name=time; /ice:; /ocean:; time_bounds (time bounds) {CELLS}"),
+    "an array that nobody calls bounds": (tree_of(field(), bnds=BOUNDS),
+         f"/:; time (time) {TIMES}; bnds (time nv) @ time; /ice:; /ocean:"),
+    "boundaries of its own group, the other way round": (
+        Group({"v": field("time", boundaries={"external": {"node": "bnds"}}), "time": NUMBERS, "bnds": stored(BOUNDS.data.T, "nv time")}),
+        f"/:; bnds (nv time) [[0.0 31.0 59.0] [31.0 59.0 90.0]]; time (time) {DATES} | axis=T bounds=time_bounds standard_name=time; time_bounds (time bounds) {CELLS}"),
+    "an array of its own group counts first": (tree_of(field(), v=field("time", {**TIME, "unit": "hours"})),
+         f"/:; time (time) noleap:2000-01-01T15:30 noleap:2000-01-02T21 noleap:2000-01-04T02:30{SAID}; /ice:; time_ice (time_ice) {TIMES}; /ocean:; {OCEAN}; ! Dimension /ice; ! Dimension /ocean"),
+    "so it does if it agrees": (tree_of(field(), v=field("time")), SHARED_TIME),
+    "another name and dimension": (
+        Group({"shared": Group({"time": stored(DAYS, "n"), "w": stored(np.zeros(3), "n")}), "ocean": Group({"v": field("/shared/time")}), "ice": Group({"v": field("/shared/time")})}),
+        f"/:; /ice:; time (time) {TIMES}; /ocean:; time (time) {TIMES}; /shared:; time (n) {TIMES}"),
+    "one time as a scalar": (tree_of(at_one_time("x", 2), at_one_time("time x", 1, 2), time=stored(DAYS[:1], "time")),
+         f"/:; time (time) noleap:2000-01-16T12{SAID}; /ice:; /ocean:; time () noleap:2000-01-16T12{SAID}"),
+    "units that nobody knows": (tree_of(field(time={"unit": "fortnights", "epoch": "2000-01-01"})),
+         f"/:; time (time) 15.5 45.0 74.5{SAID} units=fortnights since 2000-01-01 00:00:00; /ice:; /ocean:; ! Metadata /time; ! Metadata /ice/v, /ocean/v"),
+    "groups with the same contents are told apart": (Group({"a": run("/b/time"), "b": run("/b/time")}),
+         f"/:; /a:; time (time) 15.5 45.0 74.5; /b:; time (time) {TIMES}; /a/ocean:; {OCEAN}; /b/ocean:; ! Dimension /a/ocean"),
+}  # fmt: skip
+NAMES = "time time_ice time_ocean bnds time_bounds"
+
+
+@rows(TREES)
+def test_times_of_a_tree(nodes: Any, expected: str) -> None:
+    assert brief(nodes, only=NAMES, function=xr.open_datatree) == expected
+
+
+@pytest.mark.parametrize(("attributes", "kind"), [({}, "f"), ({"bounds": "bnds"}, "O")], ids=str)
+def test_own_bounds_are_decoded_with_their_times(attributes: Any, kind: str) -> None:
+    nodes = tree_of(field(), time=stored(DAYS, "time", **attributes), bnds=BOUNDS)
+    assert opened(xr.open_datatree, store_of(nodes))["bnds"].dtype.kind == kind
+
+
+SHARED = tree_of(field())
 
 
 def test_the_parent_is_as_it_says_itself_where_groups_are_no_tree() -> None:
-    store = memory_store(build(SHARED))
-    dataset, groups = opened(xr.open_dataset, store), opened(xr.open_groups, store)
-    assert dataset["time"].values.tolist() == DAYS
-    xr.testing.assert_identical(groups["/"], dataset)
-
-
-def test_a_tree_below_the_root_is_one_of_its_own() -> None:
-    other = {"unit": "days", "epoch": "1900-01-01"}
-    elsewhere = Group({"v": field("/model/run/time", time=other)})
-    run = tree_of(ocean=field("../time"), ice=field("../time"))
-    store = memory_store(build(Group({"model": Group({"run": run}), "elsewhere": elsewhere})))
-    tree = opened(xr.open_datatree, store, group="model")
-    assert months(tree, "run", "run/ocean") == [[1, 2, 3]] * 2
-    tree, told = opened_with_warnings(xr.open_datatree, store)
-    assert tree["model/run/time"].values.tolist() == DAYS
-    assert len(told) == 2
-    ocean = opened(xr.open_datatree, store, group="model/run/ocean")
-    assert months(ocean, "/") == [[1, 2, 3]]
-
-
-def times_in(explanation: Explanation) -> dict[str, str]:
-    """Return what an explanation says of times, by array."""
-    return {it.path: it.times for group in explanation.groups for it in group.arrays}
-
-
-@pytest.mark.parametrize("consolidated", [False, True])
-def test_an_explanation_says_so(consolidated: bool) -> None:
-    said = "times, as the arrays that refer to it declare: " + ", ".join(UNITS.values())
-    explanation = explain(memory_store(build(SHARED, consolidated=consolidated)))
-    assert times_in(explanation) == {"/time": said, "/ocean/sst": "", "/ice/sic": ""}
-    assert explanation.problems == ()
-    array, below = repr(explanation).splitlines()[3:5]
-    assert "── time (time: 3)" in array
-    assert "times, as the arrays that refer to it" in below
-    differing = tree_of(ocean=field(), ice=field(time={**TIME, "epoch": "1900-01-01"}))
-    assert set(times_in(explain(memory_store(build(differing)))).values()) == {""}
-
-
-@pytest.mark.parametrize(
-    "time",
-    [
-        {**TIME, "epoch": "1900-01-01"},
-        {**TIME, "calendar": "360_day"},
-        {"unit": "days", "epoch": "2000-01-01"},
-        None,
-    ],
-    ids=["epoch", "calendar", "no calendar", "numbers"],
-)
-@pytest.mark.parametrize("is_first", [False, True])
-def test_where_they_differ_the_parent_is_left_as_it_is(time: Any, is_first: bool) -> None:
-    fields = [field(time=time), field()] if is_first else [field(), field(time=time)]
-    root = tree_of(ocean=fields[0], ice=fields[1])
-    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
-    assert tree["time"].values.tolist() == DAYS
-    others = [path for path in ("ice", "ocean") if f"time_{path}" in tree[path].dims]
-    assert others == (["ice", "ocean"] if time else ["ocean" if not is_first else "ice"])
-    assert [str(it).partition(" does not")[0] for it in told] == [f"/{it}:" for it in others]
-
-
-def test_an_array_that_refers_to_it_and_says_nothing_of_times() -> None:
-    says_nothing = Array(np.zeros(3), ("time",), declaring("CF", coordinates="/time"))
-    root = tree_of(ocean=field(), ice=says_nothing)
-    tree, (told,) = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
-    assert "/ocean: does not align" in str(told)
-    assert tree["time"].values.tolist() == DAYS
-
-
-def test_units_of_its_own_stand() -> None:
-    own = {**UNITS, "units": "days since 1999-12-01"}
-    root = tree_of(time=Array(DAYS, ("time",), own), ocean=field(), ice=field())
-    tree = opened(xr.open_datatree, memory_store(build(root)))
-    assert months(tree, "/", "ocean", "ice") == [[12, 1, 2]] * 3
-    assert tree["time"].attrs == {}
-
-
-def test_it_has_the_attributes_that_all_declare() -> None:
-    def described(name: str) -> Array:
-        array = field()
-        (item,) = array.attrs["cs"]["crs"][0]["axes"]["time"]["coordinates"]
-        item["attributes"] = {"long_name": name, "comment": "same"}
-        return array
-
-    root = tree_of(ocean=described("ocean time"), ice=described("ice time"))
-    tree = opened(xr.open_datatree, memory_store(build(root)))
-    assert tree["time"].attrs == {"axis": "T", "comment": "same", "standard_name": "time"}
-
-
-@pytest.mark.parametrize("boundaries", [None, {"external": {"node": "/time_bnds"}}])
-@pytest.mark.parametrize("attrs", [{}, {"bounds": "time_bnds"}])
-def test_boundaries_are_decoded_with_it(boundaries: Any, attrs: dict[str, Any]) -> None:
-    one = field(boundaries=boundaries)
-    bounds = {"time_bnds": Array(BOUNDS, ("time", "nv"))}
-    root = tree_of(time=Array(DAYS, ("time",), attrs), ocean=one, ice=one, **bounds)
-    tree, _told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
-    assert months(tree, "/", "ocean") == [[1, 2, 3]] * 2
-    if boundaries or attrs:
-        assert tree["time_bnds"].dt.month.values.tolist() == [[1, 2], [2, 3], [3, 4]]
-    else:
-        assert tree["time_bnds"].values.tolist() == BOUNDS
-    if boundaries:
-        sides = tree["ocean"].to_dataset().coords["time_bounds"]
-        assert sides.dt.month.values.tolist() == [[1, 2], [2, 3], [3, 4]]
-        assert sides.dims == ("time", "bounds")
-        assert "time_bnds" in tree.coords
-
-
-def test_boundaries_of_its_own_group_alone_are_as_in_a_dataset() -> None:
-    own = field(boundaries={"external": {"node": "time_bnds"}}, node="time")
-    sides = Array(np.transpose(BOUNDS), ("nv", "time"))
-    store = memory_store(build(Group({"v": own, "time": NUMBERS, "time_bnds": sides})))
-    tree, dataset = opened(xr.open_datatree, store), opened(xr.open_dataset, store)
-    xr.testing.assert_identical(tree.to_dataset(), dataset)
-
-
-def test_a_referring_array_in_its_own_group_counts_too() -> None:
-    root = tree_of(ocean=field(), ice=field(), v=field("time", time={**TIME, "unit": "hours"}))
-    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
-    assert tree["time"].encoding["units"] == "hours since 2000-01-01 00:00:00"
-    assert tree["ocean/sst"].dims == ("time_ocean", "x")
-    assert len(told) == 2
-    root = tree_of(ocean=field(), ice=field(), v=field("time"))
-    assert (
-        months(opened(xr.open_datatree, memory_store(build(root))), "/", "ice") == [[1, 2, 3]] * 2
-    )
-
-
-def test_times_under_another_name_and_dimension() -> None:
-    one = field("/shared/t")
-    shared = Group({"t": Array(DAYS, ("n",)), "w": Array(np.zeros(3), ("n",))})
-    root = Group({"shared": shared, "ocean": Group({"sst": one}), "ice": Group({"sic": one})})
-    tree = opened(xr.open_datatree, memory_store(build(root)))
-    assert months(tree, "ocean", "ice") == [[1, 2, 3]] * 2
-    assert tree["shared/w"].coords["t"].dims == ("n",)
-    assert tree["shared/t"].dt.month.values.tolist() == [1, 2, 3]
-
-
-def test_one_time_as_a_scalar() -> None:
-    scalar, along = (Array(np.zeros(shape), dims, field().attrs) for shape, dims in AT_ONE_TIME)
-    root = tree_of(time=Array(DAYS[:1], ("time",)), ocean=scalar, ice=along)
-    tree = opened(xr.open_datatree, memory_store(build(root)))
-    assert months(tree, "/", "ice") == [[1]] * 2
-    assert tree["ocean"].to_dataset(inherit=False)["time"].dt.month == 1
-
-
-def test_without_decoding_both_are_the_same_numbers() -> None:
-    tree = opened(xr.open_datatree, memory_store(build(SHARED)), decode_times=False)
+    store = store_of(SHARED)
+    dataset = check(store, "time (time) 15.5 45.0 74.5")
+    xr.testing.assert_identical(opened(xr.open_groups, store)["/"], dataset)
+    tree = opened(xr.open_datatree, store)
+    assert {key: tree["time"].encoding[key] for key in UNITS} == UNITS
+    tree = opened(xr.open_datatree, store, decode_times=False)
     for path in ("/", "ocean", "ice"):
         time = tree[path].to_dataset()["time"]
         assert time.values.tolist() == DAYS
         assert time.attrs == {**UNITS, "axis": "T", "standard_name": "time"}
 
 
+def test_a_tree_below_the_root_is_one_of_its_own() -> None:
+    elsewhere = Group({"v": field("/model/run/time", OTHER)})
+    model = Group({"run": tree_of(field("../time"))})
+    store = store_of(Group({"model": model, "elsewhere": elsewhere}))
+    for group, path in (("model", "run"), ("model/run", "/"), ("model/run/ocean", "/")):
+        time = opened(xr.open_datatree, store, group=group)[path].to_dataset()["time"]
+        assert time.dt.month.values.tolist() == [1, 2, 3]
+    tree, told = opened_with_warnings(xr.open_datatree, store)
+    assert tree["model/run/time"].values.tolist() == DAYS
+    assert len(told) == 2
+
+
 def test_what_is_dropped_says_nothing() -> None:
-    root = tree_of(ocean=field(), ice=field(time={**TIME, "epoch": "1900-01-01"}))
-    store = memory_store(build(root))
+    members = {**SHARED.members, "ice": Group({"sic": field(time=OTHER)})}
+    store = store_of(Group(members))
     tree = opened(xr.open_datatree, store, drop_variables="sic")
-    assert months(tree, "/", "ocean") == [[1, 2, 3]] * 2
+    assert tree["time"].dt.month.values.tolist() == [1, 2, 3]
     tree = opened(xr.open_datatree, store, drop_variables="time")
     assert all("time" not in node.variables for node in tree.subtree)
 
@@ -247,29 +165,24 @@ def test_what_is_dropped_says_nothing() -> None:
 def test_times_of_another_store_are_none_of_the_tree(tmp_path: Path) -> None:
     other = write_local(build(Group({"time": NUMBERS})), tmp_path / "other.zarr")
     one = field({"node": "/time", "uri": other.as_uri()})
-    store = write_local(build(tree_of(ocean=one, ice=one)), tmp_path / "store.zarr")
+    store = write_local(build(tree_of(one)), tmp_path / "store.zarr")
     tree, told = opened_with_warnings(xr.open_datatree, store)
     assert tree["time"].values.tolist() == DAYS
     assert len(told) == 2
 
 
-def test_what_cannot_be_times_is_told_and_left() -> None:
-    unreadable = field(time={"unit": "fortnights", "epoch": "2000-01-01"})
-    root = tree_of(ocean=unreadable, ice=unreadable)
-    tree, told = opened_with_warnings(xr.open_datatree, memory_store(build(root)))
-    assert all("times undecoded" in str(warning) for warning in told)
-    assert tree["ocean"].to_dataset()["time"].values.tolist() == DAYS
-    assert tree["ocean/sst"].dims == ("time", "x")
-
-
-def test_groups_with_the_same_contents_are_told_apart() -> None:
-    def run(node: str) -> Group:
-        return Group({"time": NUMBERS, "ocean": Group({"sst": field(node)})})
-
-    runs = {"a": run("/c/time"), "b": run("/c/time"), "c": run("/c/time"), "d": run("/d/time")}
-    tree, _told = opened_with_warnings(xr.open_datatree, memory_store(build(Group(runs))))
-    kinds = {path: tree[f"/{path}"]["time"].dtype.kind for path in runs}
-    assert kinds == {"a": "f", "b": "f", "c": "O", "d": "O"}
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_an_explanation_says_so(consolidated: bool) -> None:
+    said = "times, as the arrays that refer to it declare: " + ", ".join(UNITS.values())
+    explanation = explain(store_of(SHARED, consolidated=consolidated))
+    times = {it.path: it.times for group in explanation.groups for it in group.arrays}
+    assert times == {"/time": said, "/ocean/v": "", "/ice/v": ""}
+    assert explanation.problems == ()
+    array, below = repr(explanation).splitlines()[3:5]
+    assert "── time (time: 3)" in array
+    assert "times, as the arrays that refer to it" in below
+    differing = explain(store_of(tree_of(field(), field(time=OTHER))))
+    assert {it.times for group in differing.groups for it in group.arrays} == {""}
 
 
 def requests(contents: Contents, **options: Any) -> tuple[list[str], list[str]]:
@@ -283,11 +196,9 @@ def test_nothing_is_read_that_is_not_read_of_its_own_times(options: dict[str, An
     if options and not HAS_INDEX_OPTION:
         pytest.skip("this xarray always builds indexes of dimension coordinates")
     time = Array(np.arange(40.0), ("time",), chunks=(4,))
-    one = Array(np.zeros(40), ("time",), field().attrs)
-    contents = build(tree_of(time=time, ocean=one, ice=one))
-    with_units = edit(contents, "time/zarr.json", lambda it: {**it, "attributes": UNITS})
+    contents = build(tree_of(at_one_time("time", 40), time=time))
     asked = requests(contents, **options)
+    with_units = edit(contents, "time/zarr.json", lambda it: {**it, "attributes": UNITS})
     assert asked == requests(with_units, **options)
     if options:
-        chunks = [key for key in asked[0] if "/c/" in key]
-        assert chunks == ["time/c/0", "time/c/9"]
+        assert [key for key in asked[0] if "/c/" in key] == ["time/c/0", "time/c/9"]

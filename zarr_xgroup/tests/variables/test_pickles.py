@@ -6,28 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xarray as xr
 
-from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
 from zarr_xgroup.tests.builders import (
-    Array,
     Contents,
     Group,
     build,
     declaring,
     edit,
-    memory_store,
-    opened_with_warnings,
+    stored,
     update,
+    write_local,
 )
+from zarr_xgroup.tests.tables import check, rows
 
 PICKLE = {"id": "pickle", "protocol": 5}
-CODECS: dict[str, dict[str, Any]] = {
+CODECS: dict[str, Any] = {
     "filter": {"filters": [PICKLE]},
     "one of several filters": {"filters": [{"id": "delta", "dtype": "<f8"}, PICKLE]},
     "compressor": {"compressor": PICKLE},
     "of objects": {"dtype": "|O", "fill_value": None, "filters": [PICKLE]},
 }
+UNSAFE = "has the codec 'pickle', which is not safe to read"
 
 
 class Deed:
@@ -41,39 +40,30 @@ class Deed:
 
 
 def hostile(codecs: dict[str, Any], place: Path) -> Contents:
-    contents = edit(
-        build(Group({"x": Array([1.0, 2.0], ("x",)), "v": Array([3.0, 4.0], ("x",))}), 2),
-        "x/.zarray",
-        update(**codecs),
-    )
+    nodes = Group({"x": stored([1.0, 2.0], "x"), "v": stored([3.0, 4.0], "x")})
+    contents = edit(build(nodes, 2), "x/.zarray", update(**codecs))
     return {**contents, "x/0": pickle.dumps(Deed(place))}
 
 
-@pytest.mark.parametrize("codecs", CODECS.values(), ids=CODECS)
 @pytest.mark.parametrize("is_escaped", [False, True])
+@rows(CODECS, "codecs")
 def test_pickles_never_run(codecs: dict[str, Any], is_escaped: bool, tmp_path: Path) -> None:
     contents = hostile(codecs, tmp_path / "made")
     if is_escaped:
         contents["x/.zarray"] = contents["x/.zarray"].replace(b'"pickle"', b'"\\u0070ickle"')
-    for function in (xr.open_dataset, xr.open_datatree):
-        opened, (warning,) = opened_with_warnings(function, memory_store(contents))
-        opened.load()
-        assert set(opened.variables) == {"v"}
-        assert isinstance(warning, XGroupMetadataWarning)
-        assert isinstance(warning.error, XGroupMetadataError)
-        assert "has the codec 'pickle', which is not safe to read" in str(warning)
+    key = "compressor" if "compressor" in codecs else "filters"
+    check(contents, f"v (x)\n! Metadata: /x: left out: {key!r} {UNSAFE}").load()
     assert not (tmp_path / "made").exists()
 
 
 def test_pickles_of_other_stores_never_run(tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    for key, content in hostile(CODECS["filter"], tmp_path / "made").items():
-        (other / key).parent.mkdir(parents=True, exist_ok=True)
-        (other / key).write_bytes(content)
-    axis = {"coordinates": [{"values": {"external": {"uri": other.as_uri(), "node": "/x"}}}]}
-    field = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": {"x": axis}}]}))
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(Group({"f": field}))))
-    dataset.load()
-    assert "x" not in dataset.variables
-    assert "has the codec 'pickle'" in str(told[0])
+    other = write_local(hostile(CODECS["filter"], tmp_path / "made"), tmp_path / "other")
+    values = {"external": {"uri": other.as_uri(), "node": "/x"}}
+    cs = {"crs": [{"axes": {"x": {"coordinates": [{"values": values}]}}}]}
+    place = "/f#/attributes/cs/crs/0/axes/x/coordinates/0/values/external"
+    expected = f"""
+        f (x)
+        ! Resolution: /f was opened without coordinate 'x': {place}: store {other.as_uri()}: /x: 'filters' {UNSAFE}
+    """
+    check(Group({"f": stored([1.0, 2.0], "x", **declaring("cs", cs=cs))}), expected).load()
     assert not (tmp_path / "made").exists()
