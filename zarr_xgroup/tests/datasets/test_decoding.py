@@ -222,14 +222,6 @@ def test_nothing_of_groups_that_are_alike_can_be_changed_in_another(changed: int
         assert_same(other, opened(xr.open_dataset, store, group=path))
 
 
-def test_groups_that_are_alike_with_data_that_xarray_makes_coordinates() -> None:
-    group = Group(
-        {"a": Array(np.zeros((2, 3)), ("y", "x")), "x": Array(np.zeros((3, 2)), ("x", "y"))}
-    )
-    groups = compare(xr.open_groups, store_of(Group({f"g{n}": group for n in range(3)})))
-    assert "x" in groups["/g2"].coords
-
-
 @pytest.mark.parametrize("dtype", ["i2", "f4", "f8"])
 def test_coordinates_beyond_their_type_are_told_as_by_engine_zarr_if_they_are_own(
     dtype: str,
@@ -344,3 +336,13 @@ def test_a_scalar_time_of_another_group_is_read_once(function: Open) -> None:
     assert group["time"].values == np.datetime64("2000-01-08")
     assert store.chunk_gets["t/c/0"] == 1
     check(store, expected, only="coords", group="g")
+
+
+def test_values_that_cannot_be_read_are_told_of_all_arrays_that_have_them() -> None:
+    field = Array(np.ones(2), ("x",), of_axis(**external("/x")))
+    nodes = Group({"x": ints(), "g": Group({"a": field, "b": field})})
+    store = recording_store(build(nodes))
+    store.failing["x/c/0"] = OSError("broken")
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    assert set(dataset.variables) == {"a", "b"}
+    assert [warning.paths for warning in told] == [("/g/a", "/g/b")]
