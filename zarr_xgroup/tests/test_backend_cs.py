@@ -1,6 +1,5 @@
 """Arrays that declare their coordinates by `cs`: what is written, and the coordinates that come out."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -78,86 +77,8 @@ def test_cf_xarray_finds_axes_and_decodes_vertical_coordinates() -> None:
     np.testing.assert_allclose(some["height"].transpose(*some["w"].dims), expected)
 
 
-# All spellings.
-
-PLANE = json.loads("""
-    {"type": "planar", "id": {"proj:code": "EPSG:4326"}, "axes": {
-        "lon": {"abbreviation": "X", "coordinates": [{"direction": "east", "unit": "degrees",
-            "values": {"regular": [0.5, 1.0]}, "boundaries": {"regular": [-0.5, 0.5]}}]},
-        "lat": {"abbreviation": "Y", "coordinates": [{"direction": "north", "unit": "degrees",
-            "values": {"explicit": [10.0, 20.0]}}]}}}
-""")
-TIME = json.loads("""
-    {"type": "temporal", "axes": {
-        "time": {"abbreviation": "T", "coordinates": [{"direction": "future",
-            "time": {"unit": "days", "epoch": "2001-01-01", "calendar": "noleap"},
-            "values": {"external": {"node": "../coords/time"}},
-            "boundaries": {"external": {"node": "../coords/bnds"}}}]}}}
-""")
-#: What they open as, however they are spelled.
-SAME = """
-    lat (lat) 10.0 20.0 | axis=Y standard_name=latitude units=degrees
-    lon (lon) 0.5 1.5 | axis=X bounds=lon_bounds standard_name=longitude units=degrees
-    lon_bounds (lon bounds) [[0.0 1.0] [1.0 2.0]]
-    spatial_ref () EPSG:4326
-    time (time) noleap:2001-01-16 noleap:2001-02-15 noleap:2001-03-16 | axis=T bounds=time_bounds standard_name=time
-    time_bounds (time bounds) [[noleap:2001-01-01 noleap:2001-02-01] [noleap:2001-02-01 noleap:2001-03-01] [noleap:2001-03-01 noleap:2001-04-01]]
-    data (time lat lon) @ lat lon spatial_ref time | grid_mapping=spatial_ref
-"""  # fmt: skip
-IN_SET, ON_AXIS = '"coordinates": [{"direction": "east", ', '"direction": "EAST", "coordinates": [{'
-
-
-def _listed(system: Json) -> str:
-    return json.dumps({**system, "axes": [{"name": k, **v} for k, v in system["axes"].items()]})
-
-
-#: What is written in the attributes of an array instead of what.
-SPELLINGS: dict[str, dict[str, str]] = {
-    "as above": {},
-    "axes as a list": {json.dumps(it): _listed(it) for it in (PLANE, TIME)},
-    "direction on the axis, in capitals": {IN_SET: ON_AXIS},
-    "abbreviation in lower case": {'"X"': '"x"', '"T"': '"t"'},
-    "external, wrapped": {'{"node": "../coords/time"}': '{"ref": {"node": "../coords/time"}}'},
-    "external, inside ref": {
-        '{"external": {"node": "../coords/time"}}': '{"ref": {"external": {"node": "../coords/time"}}}'
-    },
-    "array along a dimension without a name": {"coords/time": "coords/unnamed"},
-    "unit as uom, wrapped": {'"degrees"': '{"uom": {"ucum": {"unit": "degrees"}}}'},
-    "a shared CRS, and one as seen from its group": {
-        json.dumps(PLANE): '{"node": "/", "attribute": "/attributes/crs/plane"}',
-        json.dumps(TIME): '{"ref": {"node": "..", "attribute": "/attributes/crs/as_seen_from_root"}}',
-    },
-    "code of the CRS beside its axes": {'"id": {"proj:code": "EPSG:4326"}': '"proj:code": "EPSG:4326"'},
-}  # fmt: skip
-
-
-def spelled(changes: dict[str, str]) -> Nodes:
-    """Return the nodes of a store of which an array has other attributes."""
-    text = json.dumps(declaring("cs", "ref", cs={"crs": [PLANE, TIME]}))
-    for old, new in changes.items():
-        assert old in text
-        text = text.replace(old, new)
-    from_root = json.loads(json.dumps(TIME).replace("../coords", "coords"))
-    times, edges = [15.0, 45.0, 74.0], np.array([[0.0, 31.0, 59.0], [31.0, 59.0, 90.0]])
-    return {
-        "": {"crs": {"plane": PLANE, "as_seen_from_root": from_root}},
-        "fields": {},
-        "fields/data": Array(np.zeros((3, 2, 2)), ("time", "lat", "lon"), json.loads(text)),
-        "coords": {},
-        "coords/time": Array(times, ("time_coord",)),
-        "coords/unnamed": Array(times, None),
-        "coords/bnds": Array(edges, ("a", "b")),
-    }
-
-
-@rows(SPELLINGS, "changes")
-def test_all_spellings_give_the_same(changes: dict[str, str]) -> None:
-    check(spelled(changes), SAME, group="fields")
-
-
 # Documents as the texts of conventions have them.
 
-PLACES = np.arange(6.0).reshape(2, 3)
 SHARED = """
     lat (lat) -89.75 -89.25 | axis=Y standard_name=latitude units=degrees
     lon (lon) -179.75 -179.25 -178.75 | axis=X standard_name=longitude units=degrees
@@ -179,18 +100,6 @@ TEXTS: dict[str, tuple[str, Nodes, str]] = {
         time (time) noleap:1926-06-05T12 noleap:1926-06-06T12 | axis=T bounds=time_bounds standard_name=time
         time_bounds (time bounds) [[noleap:1926-06-05 noleap:1926-06-06] [noleap:1926-06-06 noleap:1926-06-07]]
         data (time lat lon) @ height lat lon spatial_ref time | grid_mapping=spatial_ref""",
-    ),
-    "CORDEX": (
-        "cs_cordex_geolocation",
-        {name: Array(PLACES, ("rlat", "rlon")) for name in ("lon", "lat")},
-        """EPSG_4326 () EPSG:4326
-        lat (rlat rlon) [[0.0 1.0 2.0] [3.0 4.0 5.0]] | grid_mapping=EPSG_4326 standard_name=latitude
-        lon (rlat rlon) [[0.0 1.0 2.0] [3.0 4.0 5.0]] | grid_mapping=EPSG_4326 standard_name=longitude
-        rlat (rlat) -23.375 -23.265 | axis=Y units=degrees
-        rlon (rlon) -28.375 -28.265 -28.155 | axis=X units=degrees
-        time (time) 360_day:2006-01-01T12 360_day:2006-01-02T12 | axis=T bounds=time_bounds standard_name=time
-        time_bounds (time bounds) [[360_day:2006-01-01 360_day:2006-01-02] [360_day:2006-01-02 360_day:2006-01-03]]
-        data (time rlat rlon) @ EPSG_4326 lat lon rlat rlon time""",
     ),
     **{
         name: (name, {"": sample("cs_group_shared_crs")["attributes"], "time": Array([15.0, 45.0], ("time",))}, SHARED)
@@ -243,12 +152,36 @@ def parametric(terms: Any, **members: Array | Group) -> Nodes:
 #: The greatest integer of 64 bits.
 MOST = 2**63 - 1
 UP = {"regular": [0, 1]}
+#: An axis in the words of older documents.
+SPELLED = {
+    "name": "z",
+    "abbreviation": "z",
+    "direction": "DOWN",
+    "coordinates": [
+        {"unit": {"uom": {"ucum": {"unit": "m"}}}, "values": {"ref": {"external": {"node": "g/u"}}}}
+    ],
+}
 LOST = "'lost' leads nowhere, tried /lost (not found in store), /data/lost (not found in store)"
 ONE_OF = "must have exactly one of regular, explicit, external"
 BEYOND = "! the boundaries of 'x': boundaries/regular: gives boundaries beyond 64 bits"
 TERM_A = {"parametric": {"formula": "f", "terms": {"a": {"explicit": [1, 2]}}}}
 #: A store, its coordinates, and what is told, but for the start of it and of the place in the coordinate set.
 CS: dict[str, tuple[Nodes, str]] = {
+    "axes as a list, in other spellings, with values of an array without names of dimensions": (
+        field(
+            "z", {"proj:code": "EPSG:4326", "axes": [SPELLED]}, g=Group({"u": Array([1, 2], None)})
+        ),
+        """spatial_ref () EPSG:4326
+        z (z) 1 2 | axis=Z positive=down units=m""",
+    ),
+    "values as seen from the group of a shared CRS": (
+        field(
+            "x",
+            {"node": "/g", "attribute": "/attributes/crs/x~1"},
+            g=Group({"u": OWN}, {"crs": {"x/": axes(x=of(at("u")))}}),
+        ),
+        "x (x) 5 6",
+    ),
     "the group's own coordinate stands for values of another length": (
         along("x", of({"explicit": [1, 2, 3]}), x=OWN),
         "x (x) 5 6",
@@ -275,7 +208,6 @@ CS: dict[str, tuple[Nodes, str]] = {
         along("x", of({"regular": [MOST - 1, 1]})),
         f"x (x) {MOST - 1} {MOST}",
     ),
-    "an integer and a float": (along("x", of({"regular": [1, 1.0]})), "x (x) 1.0 2.0"),
     "boundaries of a dimension called bounds": (
         field("bounds", axes(bounds=of(UP, boundaries=UP))),
         """bounds (bounds) 0 1 | bounds=bounds_bounds
