@@ -1,12 +1,7 @@
 """Coordinate reference systems: what is known of a text, which texts are the same, and which pyproj may be given."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pyproj
@@ -50,9 +45,6 @@ UTM_AXES = 'AXIS["Easting",EAST],AXIS["Northing",NORTH]'
 POLAR = wkt(3031)
 ROTATED = "+proj=ob_tran +o_proj=longlat +o_lon_p=0 +o_lat_p=39.25 +lon_0=18 +type=crs"
 ROTATED = wkt(ROTATED).replace('"unnamed"', '"Rotated pole"', 1)
-#: The system of a building site.
-SITE = 'ENGCRS["site",EDATUM["site"],CS[{},2],AXIS["p",{}],AXIS["q",{}],LENGTHUNIT["metre",1]]'
-LOCAL = 'LOCAL_CS["mine",UNIT["metre",1],AXIS["X",EAST],AXIS["Y",NORTH]]'
 
 LON_LAT = (
     "longitude degrees_east (longitude coordinate), latitude degrees_north (latitude coordinate)"
@@ -67,36 +59,15 @@ def planar(x: str = "Easting", y: str = "Northing", unit: str = "m") -> str:
 #: Texts, each with its name and code, and with the standard_name, units and long_name of its axes along X and Y.
 SYSTEMS = {
     "a code": ("EPSG:4326", "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
-    "a code in lower case": ("epsg:4326", "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
     "a code of OGC": ("OGC:CRS84", "WGS 84 (CRS84), OGC:CRS84, geographic", LON_LAT),
-    "a planet": ("IAU_2015:49900", "Mars (2015) - Sphere / Ocentric, IAU_2015:49900, geographic, north first", LON_LAT),
-    "a URN": ("urn:ogc:def:crs:EPSG::4326", "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
     "a URL": ("http://www.opengis.net/def/crs/EPSG/0/4326", "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
-    "a name": ("WGS 84 / UTM zone 33N", "WGS 84 / UTM zone 33N, EPSG:32633", planar()),
     "WKT 1": (DEGREES, "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
-    "WKT 2 of 2015": (wkt(4326, "WKT2_2015"), "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
     "WKT 2, spaces": ("\n  " + wkt(4326).replace("[", " ["), "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
-    "PROJJSON": (json_of(4326), "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
-    "with a height": ("EPSG:4979", "WGS 84, EPSG:4979, geographic, north first", LON_LAT),
     "with one above the sea": ("EPSG:7405", "OSGB36 / British National Grid + ODN height, EPSG:7405", planar()),
     "a height alone": ("EPSG:5773", "EGM96 height, EPSG:5773", ""),
     "a time": ('TIMECRS["t",TDATUM["t"],CS[TemporalDateTime,1],AXIS["t",future]]', "t, no code: t, WKT alone", ""),
     "geocentric": (wkt(4978), "WGS 84, EPSG:4978, WKT alone", ""),
-    "geocentric PROJJSON": (json_of(4978), "WGS 84, EPSG:4978, WKT alone", ""),
     "a rotated pole": (ROTATED, "Rotated pole, no code: Rotated_pole", GRID_LON_LAT),
-    "a rotated pole, rlon, rlat": (
-        ROTATED.replace('"longitude"', '"rlon"').replace('"latitude"', '"rlat"'),
-        "Rotated pole, no code: Rotated_pole",
-        GRID_LON_LAT,
-    ),
-    "Lat and Long": (without_codes(DEGREES)[:-1] + ',AXIS["Lat",NORTH],AXIS["Long",EAST]]', "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
-    "degrees and grads": (
-        json_of(4326, "coordinate_system", "axis", 1, "unit", value="grad").replace('"grad"', '{"type": "AngularUnit", "name": "grad", "conversion_factor": 0.015707963267949}'),
-        "WGS 84, no code: WGS_84, geographic, north first",
-        "longitude (longitude coordinate), latitude (latitude coordinate)",
-    ),
-    "a projection": ("EPSG:32633", "WGS 84 / UTM zone 33N, EPSG:32633", planar()),
-    "a projection, X and Y": (UTM.replace('"Easting"', '"X"').replace('"Northing"', '"Y"'), "WGS 84 / UTM zone 33N, EPSG:32633", planar("X", "Y")),
     "Y to the east": (UTM.replace('"Easting"', '"Y"').replace('"Northing"', '"X"'), "WGS 84 / UTM zone 33N, EPSG:32633", planar("Y", "X")),
     "X and Y in no direction": (
         without_codes(UTM.replace(UTM_AXES, 'AXIS["X",OTHER],AXIS["Y",OTHER]')),
@@ -111,25 +82,10 @@ SYSTEMS = {
     "north first": ("EPSG:3035", "ETRS89-extended / LAEA Europe, EPSG:3035, north first", planar()),
     "south first": ("EPSG:5513", "S-JTSK / Krovak, EPSG:5513, north first, WKT alone", planar("Westing", "Southing")),
     "west first": ("EPSG:2053", "Hartebeesthoek94 / Lo29, EPSG:2053, WKT alone", planar("Westing", "Southing")),
-    "westing and northing": ("EPSG:2221", "Scoresbysund 1952 / Greenland zone 6 east, EPSG:2221, north first, WKT alone", planar("Westing")),
     "both axes to the north": (POLAR, "WGS 84 / Antarctic Polar Stereographic, EPSG:3031, north first", planar()),
-    "both axes to the north, X and Y": (
-        wkt(pyproj.CRS(3031).to_3d()).replace("(E)", "X").replace("(N)", "Y"),
-        "WGS 84 / Antarctic Polar Stereographic, no code: WGS_84_Antarctic_Polar_Stereographic, north first",
-        planar("X", "Y"),
-    ),
-    "both axes to the north, p and q": (
-        POLAR.replace("(E)", "p").replace("(N)", "q"),
-        "WGS 84 / Antarctic Polar Stereographic, EPSG:3031, north first",
-        "",
-    ),
-    "unspecified directions": (SITE.format("Cartesian", "unspecified", "unspecified"), "site, no code: site, WKT alone", ""),
-    "feet": ("EPSG:2222", "NAD83 / Arizona East (ft), EPSG:2222", planar(unit="foot")),
     "survey feet": ("EPSG:2263", "NAD83 / New York Long Island (ftUS), EPSG:2263", planar(unit="US_survey_foot")),
     "Indian yards": ("EPSG:24382", "Kalianpur 1880 / India zone IIb, EPSG:24382", planar(unit="0.914398530744441 m")),
     "a mercator with @null": (wkt(3857, "WKT1_GDAL"), "WGS 84 / Pseudo-Mercator, EPSG:3857, WKT alone", planar()),
-    "WKT of ESRI": (wkt(32632, "WKT1_ESRI"), "WGS 84 / UTM zone 32N, EPSG:32632", planar()),
-    "no authority": (json_of(4326, "id", "authority", value=""), "WGS 84, EPSG:4326, geographic, north first", LON_LAT),
     "a zero byte where it is not read": (json_of(4326, "area", value="\0"), "WGS 84, EPSG:4326, geographic, north first, WKT alone", LON_LAT),
 }  # fmt: skip
 
@@ -164,12 +120,8 @@ NOT_UNDERSTOOD: dict[str, Any] = {
     "other text": ("(no CRS)", "no_CRS"),
     "long text": ("[" + "x" * 50, "x" * 39),
     "no Unicode": ('GEOGCS["\ud800"]', "GEOGCS"),
-    "other JSON": ('{"type": [{}]}', "type"),
     "an unknown type": ('{"type": "GeographicCRSs"}', "type_GeographicCRSs"),
-    "an empty object": ("{}", ""),
     "a zero byte in a component": (json_of(7415, "components", 0, "area", value="\0"), None),
-    "a zero byte in a height": (json_of(7415, "components", 1, "name", value="\0"), None),
-    "a zero byte below a shift": (json_of("+proj=utm +zone=32 +towgs84=1,2,3", "source_crs", "name", value="\0"), None),
 }  # fmt: skip
 
 
@@ -181,20 +133,6 @@ def test_a_text_that_pyproj_does_not_understand_stays_as_it_is(text: str, name: 
     assert name in (crs.variable_name, None)
     assert crs.grid_mapping() == {"proj:code": text}
     assert crs.axis_attributes() == {"X": {"axis": "X"}, "Y": {"axis": "Y"}}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        wkt(5041, "WKT1_GDAL").replace('UNIT["metre",1,AUTHORITY["EPSG","9001"]],', ""),
-        SITE.format("affine", "east", "north"),
-    ],
-)
-def test_wkt_that_some_versions_of_proj_read_and_fail_at_later(text: str) -> None:
-    crs = Crs("proj:wkt2", text)
-    assert crs.differs(Crs("proj:code", "EPSG:32632")) == crs.is_understood
-    assert ("spatial_ref" in crs.grid_mapping()) == crs.is_understood
-    assert crs.axis_attributes().keys() == {"X", "Y"}
 
 
 UTM_33N = "EPSG:32633"
@@ -211,24 +149,15 @@ PAIRS = {
     "one code": ("EPSG:4326", "EPSG:4326", True),
     "one text that is not understood": ("EPSG:0", "EPSG:0", True),
     "another order of axes": ("EPSG:4326", "OGC:CRS84", True),
-    "another order of axes beside a shift": (shifted(-87), shifted(-87, "+axis=neu "), True),
     "a code and WKT 1": (UTM_33N, UTM, True),
     "a code and WKT 1 without codes": (UTM_33N, WITHOUT_CODES, True),
-    "a compound CRS": ("EPSG:5850", wkt(5850, "WKT1_GDAL"), True),
     "another name": (UTM_33N, WITHOUT_CODES.replace("UTM zone 33N", "mine"), True),
     "another zone": (UTM_33N, "EPSG:32632", False),
-    "another false easting": (UTM_33N, WITHOUT_CODES.replace("500000", "0"), False),
     "another ellipsoid": (UTM_33N, WITHOUT_CODES.replace("6378137", "6378000"), False),
     "another unit": (UTM_33N, WITHOUT_CODES.replace('UNIT["metre",1]', FEET), False),
-    "another meridian": (UTM_33N, WITHOUT_CODES.replace('meridian",15', 'meridian",15.5'), False),
-    "another scale of a compound CRS": ("EPSG:5850", wkt(5850, "WKT1_GDAL").replace("150000", "250000"), False),
     "another shift": (shifted(-87), shifted(-84), False),
-    "another parameter, without codes": (wkt("+proj=ortho +lon_0=1 +type=crs"), wkt("+proj=ortho +lon_0=2 +type=crs"), False),
     "other kinds": (ROTATED, "EPSG:4978", False),
-    "other kinds, of which PROJ writes no JSON": (json_of(4326, "id", "authority", value=""), "EPSG:32632", False),
-    "a height and a local system": ("EPSG:5773", LOCAL, False),
     "one that is not understood": ("EPSG:4326", "EPSG:0", None),
-    "two that are not understood": ("EPSG:1", "EPSG:0", None),
 }  # fmt: skip
 
 
@@ -242,27 +171,14 @@ def test_which_crss_are_the_same(text: str, other: str, is_same: bool | None) ->
         assert bucket_key(one) == bucket_key(two)
 
 
-SPHEROID = re.compile(r"(SPHEROID\[[^\[\]]*(\[[^\[\]]*\])?\])")
-SHIFT = r"\1,TOWGS84[598.1,73.7,418.2,0.202,0.045,-2.455,6.7]"
-
-
-@pytest.mark.parametrize("code", [2193, 3035, 3375, 4326, 5850, 27572, 31467, 32633])
+@pytest.mark.parametrize("code", [2193, 3035, 31467, 32633])
 def test_a_crs_is_the_same_however_it_is_written(code: int) -> None:
     system, other = Crs("proj:code", f"EPSG:{code}"), Crs("proj:code", "EPSG:32634")
-    versions = ("WKT2_2015", "WKT2_2019", "WKT1_GDAL", "WKT1_ESRI")
-    plain = [text for version in versions if (text := pyproj.CRS(code).to_wkt(version))]
-    plain.append(json_of(code))
-    shifted = [SPHEROID.sub(SHIFT, text) for text in plain if "SPHEROID" in text]
-    same = [
-        crs
-        for text in (*plain, *shifted, *map(without_codes, plain))
-        if (crs := Crs("proj:wkt2", text)).is_same(system)
-    ]
-    # Without a code, WKT of ESRI lacks what it needs to be found.
-    is_projected = code in (2193, 3035, 31467, 32633)
-    assert {crs.text for crs in same} >= {*plain, *shifted} if is_projected else len(same) >= 3
-    assert {bucket_key(crs) for crs in same} == {bucket_key(system)}
-    assert all(crs.differs(other) and bucket_key(crs) != bucket_key(other) for crs in same)
+    texts = [wkt(code, it) for it in ("WKT2_2015", "WKT2_2019", "WKT1_GDAL", "WKT1_ESRI")]
+    for crs in (Crs("proj:wkt2", text) for text in (*texts, json_of(code))):
+        assert crs.is_same(system)
+        assert crs.differs(other)
+        assert bucket_key(crs) == bucket_key(system) != bucket_key(other)
 
 
 #: Members of `proj`, and the CRSs that are read from them, the most explicit first.
@@ -272,7 +188,6 @@ IDENTITIES: dict[str, Any] = {
     "an object": ({"proj:projjson": {"b": 1, "a": 2}}, [("proj:projjson", '{"a": 2, "b": 1}')], False),
     "null": ({"proj:projjson": None, "proj:code": "OGC:CRS84"}, [("proj:code", "OGC:CRS84")], True),
     "other types": ({"proj:code": True, "proj:wkt2": " ", "proj:epsg": 1.5, "code": "EPSG:4326"}, [], False),
-    "a list": ({"proj:code": ["EPSG:4326"]}, [], False),
 }  # fmt: skip
 
 
@@ -280,32 +195,22 @@ IDENTITIES: dict[str, Any] = {
 def test_members_of_proj_say_crss(members: Any, expected: Any, geographic: bool) -> None:
     assert [(crs.key, crs.text) for crs in crs_in(members)] == expected
     assert is_geographic(members) is geographic
-    # The name counts only where no member says a CRS.
-    assert is_geographic(members, "WGS84") is (geographic or not expected)
-
-
-@pytest.mark.parametrize("name", ["WGS84", "WGS 84", "wgs84", "UTM", "{x", "[", "\0", "", 4326, []])
-def test_a_crs_may_be_known_by_its_name_alone(name: Any) -> None:
-    for identity in (None, {"proj:code": None}, "EPSG:4326", 4326, True, ["EPSG:4326"]):
-        assert is_geographic(identity, name) is (str(name).lower() in ("wgs84", "wgs 84"))
+    for name in ("WGS84", "wgs 84"):  # which counts only where no member says a CRS
+        assert is_geographic(members, name) is (geographic or not expected)
 
 
 LENGTHS = {
-    **dict.fromkeys(("metre", "metres", "Meter", "meters", " METRES ", "1.0 metre"), "m"),
+    **dict.fromkeys(("metre", "Meter", " METRES ", "1.0 metre"), "m"),
     "1000 metre": "km",
     "0.3048 metre": "foot",
-    "0.914398530744441 metre": "0.914398530744441 m",
-    **dict.fromkeys(("0.304800609601219 metre", "US survey foot"), "US_survey_foot"),
-    **{name: name for name in ("degrees_east", "degree", "km", "", "per metre", "K")},
+    "US survey foot": "US_survey_foot",
+    **{name: name for name in ("degrees_east", "km", "", "per metre")},
 }
 
 
 @pytest.mark.parametrize(("unit", "expected"), LENGTHS.items())
 def test_lengths_are_called_as_udunits_calls_them(unit: str, expected: str) -> None:
     assert cf_length(unit) == expected
-
-
-# PROJJSON whose axes have no units.
 
 
 def without_units(code: str) -> dict[str, Any]:
@@ -315,7 +220,7 @@ def without_units(code: str) -> dict[str, Any]:
     return described
 
 
-@pytest.mark.parametrize("number", [32633, 4326, 4979, 4978, 5773, 9518])
+@pytest.mark.parametrize("number", [32633, 4326, 4978, 9518])
 def test_axes_of_projjson_need_no_units(number: int) -> None:
     whole = Crs("proj:code", f"EPSG:{number}")
     (bare,) = crs_in({"proj:projjson": without_units(whole.text)})
@@ -328,14 +233,6 @@ def test_axes_of_projjson_need_no_units(number: int) -> None:
     for attributes in expected.values():
         attributes.pop("units", None)  # it does not say
     assert bare.axis_attributes() == expected
-
-
-@pytest.mark.parametrize("axis", [7, None, [], {}, [7], [None], [{}], [{"unit": None}]])
-@pytest.mark.parametrize("subtype", ["Cartesian", 7, [], None])
-def test_odd_axes_of_projjson_are_not_understood(axis: Any, subtype: Any) -> None:
-    system = {"subtype": subtype, "axis": axis}
-    described = {**without_units("EPSG:4326"), "coordinate_system": system}
-    assert not next(crs_in({"proj:projjson": described})).is_understood
 
 
 # Texts that may name a file are not given to pyproj.
@@ -381,48 +278,29 @@ FILES = "catalog file geoidgrids grids init model nadgrids xy_grids z_grids"
 MAYBE_NAMING_A_FILE = {
     "nothing": "",
     "parameters of PROJ": "+proj=longlat +datum=WGS84",  # which PROJ reads in ways of its own
-    "one parameter": "+proj",
     "a path": "@/etc/<file>",
-    "a Windows path": "a\\<file>",
     "brackets alone": "[x]",
     "WKT in a quote": '"GEOGCS[]',
-    "a code without its end": "EPSG:4326+",
-    "init after a code": "EPSG:4326+init=<file>",
     "init": "+init=<file>:key",
-    "init without plus": "init=<file>:key",
-    "grids": " +proj=longlat +nadgrids=<file> +type=crs",
     "pipeline": "+proj=pipeline +step +proj=hgridshift +grids=<file>",
     "grids after a code": "epsg:4326 +nadgrids=<file>",
     "parameters as JSON": '{"proj": "longlat", "nadgrids": "<file>"}',
     "init as JSON": '{"init": "<file>:key"}',
-    "JSON nested too deeply": '{"a":' + 100_000 * "[",
     "JSON with a line break": '{"proj": "longlat", "title": "\n", "nadgrids": "<file>"}',
-    "JSON that ends early": "{x",
     "bound WKT": NULL_GRID.to_wkt().replace("@null", "<file>"),
-    "bound PROJJSON": NULL_GRID.to_json().replace("@null", "<file>"),
     "a parameter of PROJJSON": method("NTv2", value="<file>"),
     "a method of PROJJSON": method("+proj=hgridshift +grids=<file>", value=0),
-    "a derived method of PROJJSON": method("PROJ ob_tran o_proj=longlat +grids=<file>", value=0),
     "a member of PROJJSON": json.dumps({"type": "ProjectedCRS", " +grids=<file>": 0}),
     "parameter file of WKT 2": 'BOUNDCRS[METHOD["NTv2"],parameterFile["p","<file>"]]',
     "grids of a datum": 'VERT_DATUM["d",2005,EXTENSION["PROJ4_GRIDS","<file>"]]',
-    "extension": MERCATOR.format("+nadgrids=<file>"),
-    "extension with init": MERCATOR.format("+init=<file>:key"),
     "doubled quotes": MERCATOR.format('+nadgrids=@null"",<file> +wktext'),
-    "printed quotes": MERCATOR.format("+nadgrids=@null\u201d,<file> +wktext"),
     "a space that is none to PROJ": MERCATOR.format("+nadgrids=@null\xa0,<file> +wktext"),
-    "such a space in a key": extension("+tables\xa0ellps=file"),
     "an equals sign more": MERCATOR.format("+nadgrids=@null=,<file> +wktext"),
-    "an equals sign in the first value": 'A["+nadgrids=@null=12 +proj=merc"]',
-    "method": f'PROJCRS["m",CONVERSION["c",METHOD["{HGRIDSHIFT} +grids=<file>"]]]',
     "method with spaces": f'PROJCRS["m",CONVERSION["c",METHOD["{HGRIDSHIFT} +grids = <file>"]]]',
     "a parameter in capital letters": extension("+GRIDS=<file>"),
     "an unknown parameter": extension("+tables=file"),
-    "an unknown parameter, then a digit": extension("+tables=1/<file>"),
     "a word, then a path": extension("+ellps=a/<file>"),
-    "a slash": extension("+ellps=/<file>"),
     "a long word": extension("+ellps=" + 201 * "a"),
-    "a long number": extension("+R=" + 201 * "1"),
     # Files may be called like a number or a word.
     **{
         f"{parameter}={value}": extension(f"+{parameter}={value}")
@@ -441,30 +319,10 @@ def test_pyproj_is_given_no_text_that_may_name_a_file(
         crs = Crs("crs_wkt", text.replace("<file>", name))
         assert not names_no_file(crs.text)
         assert crs.grid_mapping() == {"crs_wkt": crs.text}
-    if text.startswith('{"$schema'):
-        (found,) = crs_in({"proj:projjson": json.loads(text)})
-        assert not found.is_understood
 
 
-@pytest.mark.parametrize("part", ["a", " ", "=", "a=", "=1", '""', "=.,", "1=1 "])
+@pytest.mark.parametrize("part", ["a", " ", "=1", '""'])
 @pytest.mark.parametrize("frame", ["{}", 'A["{}"]', '{{"a": {}}}'])
 def test_long_texts_are_judged_at_once(part: str, frame: str) -> None:
     text = part * 20_000  # compared letter by letter with the rest of it: minutes
     names_no_file(frame.format(json.dumps(text) if frame.startswith("{{") else text))
-
-
-def test_proj_opens_files_that_wkt_names(tmp_path: Path) -> None:
-    """If this fails, PROJ has become harmless and `names_no_file` can go."""
-    pipe = tmp_path / "grid"
-    os.mkfifo(pipe)
-    text = MAYBE_NAMING_A_FILE["bound WKT"].replace("<file>", str(pipe))
-    script = "import sys, pyproj; pyproj.CRS(sys.argv[1]).to_cf()"
-    with subprocess.Popen([sys.executable, "-W", "ignore", "-c", script, text]) as process:
-        opened: list[int] = []
-        # Opening a pipe waits for who opens its other end.
-        writer = Thread(target=lambda: opened.append(os.open(pipe, os.O_WRONLY)), daemon=True)
-        writer.start()
-        writer.join(60)
-        process.kill()
-    assert opened
-    os.close(opened[0])

@@ -12,16 +12,13 @@ import pytest
 import xarray as xr
 from packaging.version import Version
 
-import zarr_xgroup
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
     Json,
-    compare,
     declaring,
     opened,
     opened_with_warnings,
-    oracle,
     stored,
 )
 from zarr_xgroup.tests.tables import rows, store_of
@@ -86,8 +83,6 @@ CRS_OF_ARRAYS = {
         {"": code(32632), "a": grid("proj", **code(32631)), "b": grid("proj"), "c": stored([1.0], "z", **declaring("proj"))},
         "a=spatial_ref EPSG:32631, b=EPSG_32632 EPSG:32632",
     ),
-    "none for coordinates": ({"": {**declaring("proj"), **code(32631)}, "a": grid(coordinates="lon"), "lon": grid()}, "a=spatial_ref EPSG:32631"),
-    "a compound one": ({"a": grid("proj", **{"proj:code": "EPSG:32633+5773"})}, "a=spatial_ref WGS 84 / UTM zone 33N + EGM96 height"),
     "the first of two that differ": (
         {"a": grid("proj", **code(32632), **{"proj:wkt2": wkt(32631)})},
         "a=spatial_ref EPSG:32631, ! /a#/attributes/proj:code: is another CRS than proj:wkt2, which counts",
@@ -96,29 +91,14 @@ CRS_OF_ARRAYS = {
         {"a": grid("proj", **code(0))},
         "! /a was opened without the CRS of 'proj:code': /a#/attributes/proj:code: is no CRS that pyproj understands: \"EPSG:0\"",
     ),
-    "each of a group": (
-        {name: grid("proj", **code(number)) for name, number in (("a", 32631), ("b", 32632), ("c", 32631))},
-        "a=spatial_ref EPSG:32631, b=EPSG_32632 EPSG:32632, c=spatial_ref EPSG:32631",
-    ),
     "one in metres, one in feet": (
         {"a": grid("proj", **code(32631)), "b": grid("proj", **{"proj:wkt2": FEET})},
         "a=spatial_ref EPSG:32631, b=WGS_84_UTM_zone_31N WGS 84 / UTM zone 31N",
     ),
-    "one for each single cell": (
-        {
-            "a": Array([[1.0]], ("y", "x"), placed(**code(32631)).attrs),
-            "b": Array([[1.0]], ("v", "u"), {**placed(10, 0, 0, 0, -10, 0, **code(32631)).attrs, "spatial:dimensions": ["v", "u"]}),
-        },
-        "a=spatial_ref EPSG:32631, b=EPSG_32631 EPSG:32631",
-    ),
-    "the id of cs": ({"a": grid("cs", **cs({}, id=code(32631)))}, "a=spatial_ref EPSG:32631"),
     "the id of a system": ({"a": grid("cs", **cs({"id": code(32631)}))}, "a=spatial_ref EPSG:32631"),
     "the id of cs before that of a system": ({"a": grid("cs", **cs({"id": code(32632)}, id=code(32631)))}, "a=spatial_ref EPSG:32631"),
-    "a member of a system": ({"a": grid("cs", **cs(code(32631)))}, "a=spatial_ref EPSG:32631"),
     "that of proj before that of cs": ({"a": grid("cs", "proj", **cs({}, id=code(32631)), **code(32632))}, "a=spatial_ref EPSG:32632"),
-    "not what GDAL says": ({"a": grid("proj", **GDAL)}, ""),
     "that of the grid mapping": ({"a": grid("proj"), "spatial_ref": mapping(32633)}, "a=spatial_ref EPSG:32633"),
-    "that of a grid mapping by GDAL": ({"a": grid("proj"), "spatial_ref": stored(0, spatial_ref=wkt(32633))}, "a=spatial_ref EPSG:32633"),
     "that of the grid mapping that it names": (
         {"a": grid("proj", grid_mapping="m"), "m": mapping(32634), "spatial_ref": mapping(32631)},
         "a=m EPSG:32634",
@@ -127,7 +107,6 @@ CRS_OF_ARRAYS = {
         {"a": grid("proj", **code(32631)), "b": grid("proj", grid_mapping="spatial_ref: x"), "spatial_ref": mapping(32633)},
         "a=spatial_ref EPSG:32633, b=spatial_ref EPSG:32633",
     ),
-    "that of a grid mapping before one that is none": ({"a": grid("proj", grid_mapping="m", **code(0)), "m": mapping(32633)}, "a=m EPSG:32633"),
     "not that of an array with a dimension": (
         {"a": grid("proj", **code(32631)), "spatial_ref": stored([0, 1], "n", crs_wkt=wkt(32633))},
         "a=EPSG_32631 EPSG:32631",
@@ -136,7 +115,6 @@ CRS_OF_ARRAYS = {
         {"a": grid("proj", grid_mapping="m", **code(32631)), "m": stored(0, grid_mapping_name="latitude_longitude")},
         "a=m {'grid_mapping_name': 'latitude_longitude'}",
     ),
-    "unknown if what it names is no grid mapping": ({"a": grid("proj", grid_mapping="m", **code(32631)), "m": stored([0, 1], "n")}, "a=m {}"),
     "the first of those that name a grid mapping without one": (
         {"a": grid("proj", grid_mapping="m", **code(32631)), "b": grid("proj", grid_mapping="m", **code(32632)), "m": stored(0)},
         "a=m EPSG:32631, b=m EPSG:32631, ! /b: the CRS (proj:code) is another one than 'm' has for other arrays (proj:code)",
@@ -145,28 +123,12 @@ CRS_OF_ARRAYS = {
         {"a": grid("cs", **cs({"geolocation": GEODETIC, "id": code(32631)})), **LON_LAT},
         "a=spatial_ref EPSG:32631, lat=EPSG_4326 EPSG:4326, lon=EPSG_4326 EPSG:4326",
     ),
-    "that of longitudes, for which the group has a grid mapping": (
-        {"a": grid("geolocation", geolocation=GEODETIC), **LON_LAT, "EPSG_4326": mapping(4326, mine=1)},
-        "lat=EPSG_4326 EPSG:4326, lon=EPSG_4326 EPSG:4326",
-    ),
     "that of longitudes, whose name another one has": (
         {"a": grid("geolocation", geolocation=GEODETIC), **LON_LAT, "EPSG_4326": mapping(4258)},
         "lat=EPSG_4326_1 EPSG:4326, lon=EPSG_4326_1 EPSG:4326",
     ),
     "that of the layout, for its levels": (
         {**LEVELS, "": {**LEVELS[""], **code(32631)}, "2": {}, "2/a": grid("proj")},
-        "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631, 1/a=spatial_ref EPSG:32631",
-    ),
-    "that of an item of the layout": (
-        {**LEVELS, "": declaring("multiscales", "proj", multiscales={"layout": [{**ITEMS[0], **code(32631)}]})},
-        "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631",
-    ),
-    "that of a level": ({**LEVELS, "0": code(32631)}, "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631"),
-    "a grid mapping that some name is that of others too": (
-        {
-            "0": {}, "0/a": grid("proj"), "0/b": grid(grid_mapping="spatial_ref"), "0/spatial_ref": mapping(32631),
-            "1": {}, "1/a": grid("proj"), "1/spatial_ref": mapping(32631),
-        },
         "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631, 1/a=spatial_ref EPSG:32631",
     ),
 }  # fmt: skip
@@ -202,34 +164,19 @@ def test_geozarr_assumes_what_gdal_says_and_grid_mappings_of_groups_above() -> N
     place = "g/d was opened without the CRS of 'wkt': /g/d#/attributes/_CRS/wkt"
     expected += f', ! /{place}: is no CRS that pyproj understands: "?"'
     assert crss_of(nodes, assume_conventions="geozarr") == expected
-    for assumed, units in (("geozarr", "degrees_east"), (None, None)):
-        options: Any = {"group": "g", "assume_conventions": assumed}
-        found, _told = opened_with_warnings(xr.open_dataset, store_of({"": {}, **nodes}), **options)
-        assert found["x"].attrs.get("units") == units
 
 
 #: Grids, each with the geotransform of its grid mapping, and values and units along x.
 GRIDS: dict[str, Any] = {
-    "turned, whose corner only a geotransform tells": ({"a": placed(*ROTATED, **code(32631))}, "500000.0 8.0 6.0 5000000.0 6.0 -8.0", None),
     "whose grid mapping is completed": (
         {"a": placed(*ROTATED), "spatial_ref": mapping(32631, mine=1)}, "500000.0 8.0 6.0 5000000.0 6.0 -8.0", None,
     ),
     "of a single cell": ({"a": Array([[1.0]], ("y", "x"), placed(**code(32631)).attrs)}, "500000.0 10.0 0.0 5000000.0 0.0 -10.0", "[500005.0] m"),
-    "whose coordinates say the same": ({"a": placed(**code(32631))}, None, "[500005.0, 500015.0] m"),
-    "with a coordinate of its own": ({"a": placed(**code(32631)), "x": OWN_AXES["x"]}, None, "[5.0, 15.0] m"),
     "whose grid mapping has a geotransform": (
         {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="5 2 0 9 0 -2")}, "5 2 0 9 0 -2", "[6.0, 8.0] m",
     ),
-    "whose grid mapping has none that can be read": (
-        {"a": placed(**code(32631)), "spatial_ref": mapping(32631, GeoTransform="x")}, "x", "[500005.0, 500015.0] m",
-    ),
     "whose grid mapping has another CRS than is declared": (
         {"a": placed(1, 0, 0, 0, 1, 0, grid_mapping="m", **code(32631)), "m": mapping(4326)}, None, "[0.5, 1.5] degrees_east",
-    ),
-    "whose grid mapping is not that which others name": (
-        {"a": placed(1, 0, 0, 0, 1, 0, grid_mapping="m"), "b": grid(grid_mapping="spatial_ref"), "m": mapping(4326), "spatial_ref": mapping(32631)},
-        None,
-        "[0.5, 1.5] degrees_east",
     ),
     "that was reprojected": (
         {"a": placed(grid_mapping="spatial_ref", **code(32631)), **OWN_AXES, "spatial_ref": mapping(4326)}, None, "[5.0, 15.0] degrees_east",
@@ -244,38 +191,6 @@ def test_a_grid(nodes: Any, geotransform: str | None, x: str | None) -> None:
     assert mapping.attrs.get("GeoTransform") == geotransform
     if x is not None:
         assert f"{found['x'].values.tolist()} {found['x'].attrs['units']}" == x
-
-
-EXTENDED: dict[str, Any] = {
-    "alone": ("crs: x y", declaring("proj"), "crs"),
-    "with what is no coordinate": ("crs: lat", {"Conventions": "NZ-1.0 CF-1.12"}, "crs"),
-    "without coordinates": ("crs:", declaring("spatial", "proj"), "crs"),
-    "of two": ("crs: x y other: lat", declaring("proj"), "crs: x y other: lat"),
-}
-
-
-@rows(EXTENDED, "written, declared, expected")
-def test_a_single_grid_mapping_is_named(written: str, declared: Any, expected: str) -> None:
-    """Few tools read the form of CF with coordinates."""
-    nodes: Any = {"a": stored(np.ones((2, 2)), "y x", grid_mapping=written), **OWN_AXES}
-    nodes |= {"crs": mapping(32633), "other": mapping(4326), "lat": stored(np.ones((2, 2)), "y x")}
-    store = store_of({"": declared, **nodes})
-    found, _told = opened_with_warnings(xr.open_dataset, store)
-    assert found["a"].attrs["grid_mapping"] == expected
-    assert ("crs" in found.coords) is (expected == "crs")
-    if expected == "crs":  # old versions of xarray warn of the other form
-        found, _told = opened_with_warnings(xr.open_dataset, store, decode_coords="all")
-        assert found["a"].encoding["grid_mapping"] == expected
-        theirs = oracle(xr.open_dataset, store, decode_coords="all", consolidated=False)
-        assert theirs.coords.keys() <= found.coords.keys()
-    compare(xr.open_dataset, store_of({"": {}, **nodes}))
-
-
-def test_explain_says_which_crs_was_overruled() -> None:
-    nodes: Any = {"": {}, "a": grid("proj", **code(32631)), "spatial_ref": mapping(32633)}
-    (coordinate,) = zarr_xgroup.explain(store_of(nodes)).groups[0].coordinates
-    against = "; stands against the declared CRS WGS 84 / UTM zone 31N"
-    assert coordinate.text == f"stands for the CRS WGS 84 / UTM zone 33N{against}"
 
 
 # What tools find.
@@ -311,26 +226,11 @@ def test_rioxarray_finds_crs_and_outer_corner(
         assert list(data.rio.transform())[:6] == corner
 
 
-@pytest.mark.usefixtures("rio")
-def test_rioxarray_reprojects() -> None:
-    dataset = opened(xr.open_dataset, on_grid((20, 30)))
-    for result in (dataset.rio.reproject(WGS84), dataset["a"].rio.reproject(WGS84)):
-        assert result.rio.crs == WGS84
-        left, bottom, right, top = result.rio.bounds()
-        assert 14.99 < left < 15 < right < 15.01
-        assert 45.1 < bottom < top < 45.2
-
-
 #: What users do with a grid, where the outer corner of its first cell is then, and how long cells are.
 DONE: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], Sequence[float]]] = {
     "isel": (lambda it: it.isel(x=slice(4, 12), y=slice(2, 9)), (500_040, 10, 4_999_980, -10)),
     "coarsen": (lambda it: it.coarsen(x=4, y=2).mean(), (500_000, 40, 5_000_000, -20)),
-    "strides": (lambda it: it.isel(x=slice(None, None, 2)), (499_995, 20, 5_000_000, -10)),
     "sortby": (lambda it: it.sortby("y"), (500_000, 10, 4_999_900, 10)),
-    "interp": (
-        lambda it: it.interp(x=np.arange(500_010.0, 500_100.0, 5.0)),
-        (500_007.5, 5, 5_000_000, -10),
-    ),
     "clip": (
         lambda it: it.rio.clip_box(500_031, 4_999_931, 500_069, 4_999_969),
         (500_030, 10, 4_999_970, -10),
@@ -340,14 +240,12 @@ DONE: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], Sequence[float]]] = {
 
 @pytest.mark.usefixtures("rio")
 @rows(DONE, "change, corner")
-@pytest.mark.parametrize("attrs", ["keep", "drop"])
 def test_rioxarray_finds_the_grid_of_what_was_made_of_data_and_written(
     change: Callable[[xr.Dataset], xr.Dataset],
     corner: Sequence[float],
-    attrs: str,
     tmp_path: Path,
 ) -> None:
-    changed = change(opened(xr.open_dataset, on_grid(), convention_attrs=attrs))
+    changed = change(opened(xr.open_dataset, on_grid()))
     found = [changed]
     if Version("2025.1") <= XARRAY:  # older ones cannot write with this zarr
         changed.to_zarr(tmp_path / "changed.zarr", consolidated=False)
@@ -359,16 +257,6 @@ def test_rioxarray_finds_the_grid_of_what_was_made_of_data_and_written(
         right, bottom = left + data.sizes["x"] * width, top + data.sizes["y"] * height
         bounds = (left, min(top, bottom), right, max(top, bottom))
         assert data.rio.bounds() == pytest.approx(bounds)
-
-
-@pytest.mark.usefixtures("rio")
-def test_rioxarray_takes_the_crs_of_the_group_for_that_of_an_array_without_one() -> None:
-    """xarray gives scalar coordinates to all variables, and rioxarray goes by their name."""
-    nodes: Any = {"": {}, "a": placed(**code(32633)), "b": grid()}
-    dataset = opened(xr.open_dataset, store_of(nodes))
-    assert "grid_mapping" not in dataset["b"].attrs
-    assert dataset["b"].rio.crs == dataset["a"].rio.crs == UTM
-    assert dataset["b"].drop_vars("spatial_ref").rio.crs is None
 
 
 @pytest.mark.parametrize("transform", [TRANSFORM, ROTATED], ids=["plain", "turned"])
