@@ -1,10 +1,9 @@
 """What a third party's handler can say through the public interface alone."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 import zarr
 
 from zarr_xgroup.conventions import (
@@ -20,10 +19,8 @@ from zarr_xgroup.conventions import (
     RegularBounds,
     Stored,
     register,
-    registry,
 )
-from zarr_xgroup.conventions.model import Link
-from zarr_xgroup.tests.builders import Array, Group, Json, opened_with_warnings
+from zarr_xgroup.tests.builders import Array, Group, Json
 from zarr_xgroup.tests.tables import check, rows, store_of
 
 
@@ -33,10 +30,8 @@ class LevelsHandler(ConventionHandler):
     tier = "principal"
     name = "levels"
     uuid = "1d1a4a5c-6a2d-4c55-9f7e-8a3a53c4c1de"
-    asked: ClassVar[list[tuple[int, ...]]] = []
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        self.asked.append(array.shape)
         (size,) = array.shape
         levels = array.attribute("levels")
         assert levels is not None
@@ -71,12 +66,10 @@ def levels(first: float) -> Array:
 
 @pytest.fixture(autouse=True)
 def registered() -> None:
-    LevelsHandler.asked.clear()
     register(LevelsHandler)
 
 
-GROUPS = {"g": Group({"a": levels(1.0), "b": levels(1.0)}), "h": Group({"a": levels(1.0)})}
-ROOT = Group({"surface": Array(3.0), **GROUPS, "i": Group({"a": levels(1.0), "b": levels(2.0)})})
+ROOT = Group({"surface": Array(3.0), "i": Group({"a": levels(1.0), "b": levels(2.0)})})
 LEVELS = """
     level (level) 1.0 3.0 | bounds=level_bounds formula_terms=ps: surface k: level_k units=1
     level_b (level_b) 2.0 4.0 | bounds=level_b_bounds formula_terms=ps: surface k: level_b_k units=1
@@ -99,46 +92,9 @@ def test_all_that_a_handler_says_is_attached_along_renamed_dimensions_too() -> N
     assert set(dataset.data_vars) == {"a", "b"}
 
 
-def test_all_that_belongs_to_a_coordinate_is_renamed_with_its_dimension() -> None:
-    def along_x(name: str, **more: Any) -> Coordinate:
-        return Coordinate(name, Literal(np.zeros(2), ("x",)), **more)
-
-    link = Link("coordinates", "../lon", along_x("lon"))
-    terms = {"ps": along_x("ps")}
-    whole = along_x("x", bounds=along_x("x_bounds"), formula_terms=terms, links=(link,))
-    found = whole.renamed({"x": "u"})
-    assert found.bounds is not None
-    parts = (found, found.bounds, found.formula_terms["ps"], found.links[0].coordinate)
-    assert [part.name for part in parts] == ["u", "u_bounds", "ps", "lon"]
-    assert {part.source.dims for part in parts} == {("u",)}
-
-
-def test_a_handler_that_says_what_it_reads_is_asked_once_of_arrays_that_are_alike(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def times_asked() -> int:
-        LevelsHandler.asked.clear()
-        opened_with_warnings(xr.open_datatree, store_of(Group({"surface": Array(3.0), **GROUPS})))
-        return len(LevelsHandler.asked)
-
-    assert times_asked() == 3
-    monkeypatch.setattr(LevelsHandler, "reads", ())
-    assert times_asked() == 2  # once in each group
-    registry._REGISTERED[:] = [type("DerivedHandler", (LevelsHandler,), {})]
-    assert times_asked() == 3  # what it is derived from cannot know
-
-
-@pytest.mark.parametrize("answer", [None, "x", ["x"], (1,), (None,), ("x", "x"), 2], ids=repr)
-def test_names_of_axes_that_are_none(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LevelsHandler, "axis_names", lambda *_arguments: answer)
-    dataset, told = opened_with_warnings(xr.open_dataset, store_of(ROOT), group="g")
-    assert dataset["a"].dims == dataset["b"].dims == ("phony_dim_0",)
-    assert told
-
-
 def test_variables_and_references_outside_of_an_open() -> None:
     root = zarr.open_group(store_of(ROOT), mode="r")
-    group: Any = root["g"]
+    group: Any = root["i"]
     array = group["a"]
     variables = LevelsHandler().get_variables(array, group, root)
     assert set(variables) == {"level", "level_bounds", "surface", "level_k"}
@@ -171,10 +127,6 @@ IN_CRS = (
 )
 ZONES: dict[str, tuple[Json, str]] = {
     "by the handler": ({"zone": 32}, f"spatial_ref () EPSG:32632\n{IN_CRS}"),
-    "by proj, which comes first": (
-        {"zone": 32, "proj:code": "EPSG:32631"},
-        f"spatial_ref () EPSG:32631\n{IN_CRS}",
-    ),
     "by none, if the handler fails": (
         {},
         """

@@ -10,8 +10,6 @@ import cftime
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from zarr_xgroup.conventions.units import (
     cf_epoch,
@@ -23,7 +21,7 @@ from zarr_xgroup.conventions.units import (
     is_epoch,
     problems_of_time_units,
 )
-from zarr_xgroup.conventions.values import explicit_values, pair_of_numbers
+from zarr_xgroup.conventions.values import explicit_values
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Array, Json, Nodes, declaring
@@ -49,28 +47,19 @@ LOST = "! Resolution: /a was opened without the attribute 'units': /a#/attribute
 EAST = "| axis=X standard_name=longitude units=degrees_east"
 UOM = {
     "a uom object": (uom(KG), "a () | units=kg"),
-    "wrapped": (uom({"uom": KG}), "a () | units=kg"),
     "beside null": (uom({**KG, "uom": None}), "a () | units=kg"),
     "a text, which is used all the same": (uom("kg"), "a () | units=kg"),
-    "units of the array itself stay": (uom(KG, units="g"), "a () | units=g"),
     "a latitude": (
         uom(DEG, standard_name="latitude"),
         "a () | standard_name=latitude units=degrees_north",
     ),
     "null": (uom(None), "a ()"),
-    "another number": (uom(5), f"a ()\n{LOST}: must be an object, got number 5"),
-    "no ucum, wrapped": (uom({"uom": {}}), f"a ()\n{LOST}/uom/ucum: is missing"),
     "ucum is a text": (
         uom({"ucum": "kg"}),
         f'a ()\n{LOST}/ucum: must be an object, got string "kg"',
     ),
-    "of an axis": (axis(KG), "x () 7 | units=kg"),
     "of an axis, as a text": (axis("mm[Hg]"), "x () 7 | units=mmHg"),
     "a degree of longitude": (axis(DEG, "EPSG:4326", abbreviation="X"), f"x () 7 {EAST}"),
-    "a degree north": (
-        axis(DEG, "EPSG:4326", abbreviation="Y"),
-        "x () 7 | axis=Y standard_name=latitude units=degrees_north",
-    ),
     "a degree in another CRS": (axis(DEG, abbreviation="X"), "x () 7 | axis=X units=degree"),
 }
 
@@ -105,15 +94,15 @@ def test_codes_of_ucum_become_units_of_udunits(code: str, units: str | None) -> 
 # Units of time.
 
 UNITS: dict[str, tuple[str, ...]] = {
-    "days": ("day", "days", "d", "Day", "DAYS", "D", " days "),
-    "hours": ("hour", "hours", "h", "hr", "hrs", "HOURS", "H"),
-    "minutes": ("minute", "minutes", "m", "min", "mins", "MIN"),
-    "seconds": ("second", "seconds", "s", "sec", "secs", "S"),
-    "milliseconds": ("millisecond", "milliseconds", "ms", "msec", "msecs", "Milliseconds"),
+    "days": ("day", "days", "d", "D", " Days "),
+    "hours": ("hour", "hours", "h", "hr", "hrs"),
+    "minutes": ("minute", "minutes", "m", "min", "mins"),
+    "seconds": ("second", "seconds", "s", "sec", "secs"),
+    "milliseconds": ("millisecond", "milliseconds", "ms", "msec", "msecs"),
     "microseconds": ("microsecond", "microseconds", "us", "\u00b5s", "\u03bcs"),
-    "nanoseconds": ("nanosecond", "nanoseconds", "ns", "Nanoseconds"),
-    "years": ("year", "years", "y", "Year", "Y"),
-    "months": ("month", "months", "Month"),
+    "nanoseconds": ("nanosecond", "nanoseconds", "ns"),
+    "years": ("year", "years", "y"),
+    "months": ("month", "months"),
 }
 #: What nobody decodes: M is a month as often as a minute.
 UNKNOWN = {
@@ -121,13 +110,10 @@ UNKNOWN = {
     " M ": "M",
     " Fortnights ": "Fortnights",
 }
-#: How long each unit is that has one length only.
-LENGTHS = {
-    unit: timedelta(**{unit: 1})
-    for unit in ("days", "hours", "minutes", "seconds", "milliseconds", "microseconds")
-}
-REAL_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
-OTHER_CALENDARS = ("julian", "noleap", "365_day", "360_day", "all_leap", "366_day")
+CALENDARS = (
+    *("standard", "gregorian", "proleptic_gregorian", "julian"),
+    *("noleap", "365_day", "360_day", "all_leap", "366_day"),
+)
 
 
 def decoded(number: float, units: str, calendar: str | None) -> Any:
@@ -171,13 +157,9 @@ def test_spellings_of_a_unit_of_time(written: str, unit: str) -> None:
 #: What is written, in CF, and the time that it is.
 EPOCHS = [
     (" 1850-01-01 ", "1850-01-01 00:00:00", (1850, 1, 1)),
-    ("1850-01-01 06:30", "1850-01-01 06:30:00", (1850, 1, 1, 6, 30)),
     ("1850-01-01  06:30:15", "1850-01-01 06:30:15", (1850, 1, 1, 6, 30, 15)),
-    ("1850-01-01T06", "1850-01-01 06:00:00", (1850, 1, 1, 6)),
     ("1850-01-01t06:30:15z", "1850-01-01 06:30:15", (1850, 1, 1, 6, 30, 15)),
-    ("1850-01-01Z", "1850-01-01 00:00:00", (1850, 1, 1)),
     ("1850-01-01 00:00:00 UTC", "1850-01-01 00:00:00", (1850, 1, 1)),
-    ("1850-01-01T00:00:00.000Z", "1850-01-01 00:00:00.000", (1850, 1, 1)),
     ("1850-01-01T00:00:01.250", "1850-01-01 00:00:01.250", (1850, 1, 1, 0, 0, 1, 250000)),
     ("1850-01-02T01:00:00+02:00", "1850-01-02 01:00:00 +02:00", (1850, 1, 1, 23)),
     ("1850-01-02 01:00:00 +2", "1850-01-02 01:00:00 +02:00", (1850, 1, 1, 23)),
@@ -186,7 +168,6 @@ EPOCHS = [
     ("1850-01-01T00:00:00-05", "1850-01-01 00:00:00 -05:00", (1850, 1, 1, 5)),
     ("1850-1-1 6:5:4", "1850-01-01 06:05:04", (1850, 1, 1, 6, 5, 4)),
     ("1-1-1", "0001-01-01 00:00:00", (1, 1, 1)),
-    ("850-01-01", "0850-01-01 00:00:00", (850, 1, 1)),
 ]
 
 
@@ -222,24 +203,7 @@ def test_other_texts_for_an_epoch_stay_as_they_are(text: str, is_one: bool) -> N
 # Calendars.
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
-@given(
-    st.sampled_from([*REAL_CALENDARS, *OTHER_CALENDARS]),
-    st.tuples(st.integers(150, 2500), st.integers(1, 12), st.integers(1, 28)),
-    st.sampled_from(["days", "hours", "minutes", "seconds"]),
-    st.integers(-40_000, 40_000),
-)
-def test_any_date_in_any_calendar(
-    calendar: str, date: tuple[int, int, int], unit: str, number: int
-) -> None:
-    year, month, day = date
-    expected = cftime.datetime(*date, calendar=calendar) + number * LENGTHS[unit]
-    for epoch in (f"{year:04}-{month:02}-{day:02}", f"{year}-{month}-{day}T0:00Z"):
-        time = decoded(number, cf_units_of_time(unit, epoch), calendar)
-        assert fields(time) == fields(expected)
-
-
-@pytest.mark.parametrize("calendar", ["", *REAL_CALENDARS, *OTHER_CALENDARS, "NoLeap"])
+@pytest.mark.parametrize("calendar", ["", *CALENDARS, "NoLeap"])
 def test_units_and_days_are_those_that_are_decoded(calendar: str) -> None:
     def fails(function: Callable[..., Any], *arguments: Any) -> bool:
         try:
@@ -252,13 +216,9 @@ def test_units_and_days_are_those_that_are_decoded(calendar: str) -> None:
         for month in range(1, 13):
             for day in (4, 5, 14, 15, 28, 29, 30, 31):
                 date = f"{year:04}-{month:02}-{day:02}"
-                decoding = (
-                    cftime.num2date,
-                    0,
-                    f"days since {date}",
-                    calendar.lower() or "standard",
-                )
-                assert epoch_exists(date, calendar or "standard") is not fails(*decoding), date
+                written = (0, f"days since {date}", calendar.lower() or "standard")
+                exists = not fails(cftime.num2date, *written)
+                assert epoch_exists(date, calendar or "standard") is exists, date
     for unit in ("seconds", "days", "weeks", "months", "years"):
         units = f"{unit} since 2000-01-01"
         has_problems = bool(list(problems_of_time_units(units, calendar)))
@@ -286,48 +246,18 @@ def reading(function: Callable[[Fragment], Any], value: Any) -> Any:
         return str(error).removeprefix("/a#/attributes/b: ")
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ([1, 2**53 + 1], (1, 2**53 + 1)),
-        ([-(2**63), 2**63 - 1], (-(2**63), 2**63 - 1)),
-        ([1], "must be two finite numbers, got [1]"),
-        ([1, 2, 3], "must be two finite numbers, got [1, 2, 3]"),
-        ([1, INF], "must be two finite numbers, got [1, Infinity]"),
-        ([True, 1], "must be two finite numbers, got [true, 1]"),
-        ([0, 2**63], "has values beyond 64 bits"),
-        ([HUGE, 0], "has values beyond 64 bits"),
-        (7, "must be a list, got number"),
-    ],
-    ids=lambda value: str(value)[:30],
-)
-def test_two_numbers(value: Any, expected: Any) -> None:
-    assert reading(pair_of_numbers, value) == expected
-
-
-MIXED, NO_TYPE = (
-    "must be all numbers or all strings",
-    "has integers that no type for all of its numbers holds exactly",
-)
+NO_TYPE = "has integers that no type for all of its numbers holds exactly"
 VALUES: dict[str, tuple[Json | list[Any], str]] = {
-    "integers": ([1, 2], "int64"),
     "a float": ([1, 2.5], "float64"),
     "not finite": ([NAN, -INF, 1], "float64"),
     "an integer that a float holds": ([2**53, 0.5], "float64"),
     "great integers": ([2**63, 2**63 + 1], "uint64"),
     "strings": (["a", "bcd"], "<U3"),
     "nothing: strings or numbers, nobody knows": ([], "object"),
-    "numbers and strings": ([1, "a"], MIXED),
-    "a boolean": ([1, True], MIXED),
-    "null": ([1, None], MIXED),
-    "a list": ([1, [2]], MIXED),
     "an integer that no float holds": ([2**53 + 1, 0.5], NO_TYPE),
-    "the same, behind": ([0.5, 2**53 + 1], NO_TYPE),
     "a great and a negative integer": ([2**63 + 1, -1], NO_TYPE),
     "beyond 64 bits": ([0, 2**64], NO_TYPE),
     "beyond floats": ([0.5, HUGE], NO_TYPE),
-    "beyond floats, and NaN": ([HUGE, NAN], NO_TYPE),
-    "an object": ({}, "must be a list, got object"),
 }  # fmt: skip
 
 
