@@ -82,6 +82,8 @@ DROPPED: dict[str, tuple[Any, Any, Any, Any]] = {
          {"crs": '{"shared": {"axes": {}}}'}),
     "shared objects of a group go with those that refer to them": (declaring("cs"), {"crs": SYSTEMS}, {}, {}),
     "a layout of levels goes with its declaration": ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
+    "other declarations in an object stay":
+        ({}, {"zarr_conventions": {UUIDS["proj"]: {}, OTHER: {}}}, {}, {"zarr_conventions": json.dumps({OTHER: {}})}),
     "other declarations in a list stay":
         ({}, {"zarr_conventions": [{"uuid": UUIDS["proj"]}, {"uuid": OTHER}]}, {}, {"zarr_conventions": json.dumps([{"uuid": OTHER}])}),
 }  # fmt: skip
@@ -157,7 +159,9 @@ def test_what_is_left_declares_nothing_when_it_is_written_and_read() -> None:
     assert not again.coords
 
 
-def test_values_of_the_option() -> None:
+def test_what_cannot_be_meant_is_told() -> None:
+    with pytest.raises(TypeError, match="must be a Dataset, a DataArray or a DataTree, got dict"):
+        drop_conventions({})  # type: ignore[type-var]
     with pytest.raises(ValueError, match="convention_attrs must be 'keep', 'drop', 'json', got"):
         whole("scene", convention_attrs="text")
 
@@ -219,6 +223,7 @@ VALUES: dict[str, tuple[Any, Any]] = {
     "null": (None, "null"),
     "an empty list": ([], "[]"),
     "a number and a text": ([1, "a"], '[1, "a"]'),
+    "a number and true": ([1, True], "[1, true]"),
     "nested lists": ([[1], [2]], "[[1], [2]]"),
     "a great integer": (2**63, "9223372036854775808"),
     "the greatest that it holds": (2**63 - 1, 2**63 - 1),

@@ -148,6 +148,18 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         ! Metadata: /v: its coordinate 'label': left undecoded, xarray cannot decode it: ValueError
         """,
     ),
+    "units that are no text": (
+        {
+            "t": along("h", external("g/h")), "g": {}, "g/h": ints("h", units={"of": "length"}),
+            "u": along("i", EXPLICIT, attributes={"units": ["m"]}),
+        },
+        """
+        h (h) int32 1 2 | units={"of": "length"}
+        i (i) 1 2 | units=["m"]
+        t (h) @ h
+        u (i) @ i
+        """,
+    ),
     "texts that are boundaries of times": (
         {"y": ints("y", bounds="b", **TIMES), "b": stored([["a", "b"], ["c", "d"]], "y side")},
         """

@@ -207,6 +207,8 @@ IN_TIME = stored([7, 8], "/time")
 ABOVE: dict[str, tuple[Any, str]] = {
     "the root, one of several dimensions":
         ({"time": ROOT_TIME, "g/deep/v": stored([[[7]], [[8]]], "/time y x")}, "time (time) 1 2 | long_name=root's; v (time y x) @ time"),
+    "without an array along it":
+        ({"time": stored([1, 2], "x"), "w": stored([1, 2], "time"), "g/deep/v": IN_TIME}, "v (time)"),
     "the nearest, of another length, and what is nowhere":
         ({"time": ROOT_TIME, "g/time": coordinate("time", [5, 6, 7]), "g/deep/a": IN_TIME, "g/deep/b": stored([7, 8], "/nowhere"), "g/deep/c": stored([7, 8], "/"), "g/deep/d": stored([7, 8], "/g/time")},
          "a (/time); b (/nowhere); c (/); d (/g/time); ! Dimension /g/deep/a"),

@@ -85,6 +85,7 @@ FAR = {
     "tb": array("xn", 60),
     "c": array("x", 70, bounds="tb", long_name="c", **DAYS),
     "scalar": array("", 80),
+    "bad": Array([1.0, 2.0], ("x",), v3={"storage_transformers": [{"name": "nothing"}]}),
 }
 
 
@@ -242,6 +243,8 @@ DIMENSIONS: dict[str, tuple[Any, str]] = {
          "far_x (x) 10 11; x (x_x) 30 31 32 33; a (x) @ far_x; b (x) @ far_x; ! Dimension /g/a; ! Name /g/b"),
     "nothing does where the group has the coordinate itself":
         ({"a": ("x", ONE), "b": ("x", OTHER), "x": "x"}, "x (x) 0 1; a (x) @ x; b (x) @ x"),
+    "a coordinate that cannot be opened does, and others have theirs":
+        ({"a": ("x", ONE), "b": ("x", far("bad", "x"))}, "x (x) 1 2; a (x) @ x; b (x_b); ! Dimension /g/b; ! Resolution /g/b"),
     "a linked coordinate takes the dimension of its name":
         ({"a": ("z", Link("ancillary_variables", "/far/x", X)), "b": ("x", ONE), "c": ("x", ONE)},
          "x (x) 10 11; x_b (x_b) 1 2; a (z); b (x_b) @ x_b; c (x_b) @ x_b; ! Dimension /g/b, /g/c"),
@@ -277,6 +280,8 @@ C_BY_B = far("x", "c", bounds=here("b", "xs"))
 CELLS_OF_C = (Link("bounds", "tb", CELLS),)
 OWN: dict[str, tuple[Any, str]] = {
     "an array under another name": ({"a": ("yx", here("b", called="c")), "b": "x"}, "b (x) 0 1; a (y x) @ b"),
+    "an array that is to be a dimension coordinate":
+        ({"a": ("yx", here("b", called="x")), "b": "x"}, "b (x) 0 1; x (x) 0 1; a (y x) @ b x"),
     "along another dimension":
         ({"a": ("yx", here("b")), "b": "n", "d": ("x", far("scalar", "n"))},
          "b (n) 0 1; far_n () 80; g_b (x) 0 1; a (y x) @ far_n g_b; d (x) @ far_n g_b; ! Name /g/a; ! Name /g/d"),
