@@ -137,7 +137,6 @@ TARGETS: Nodes = {
     "v": v(**declaring("ref", one={"node": "a/x"}, two={"node": "b/x"}, three={"node": "c/x"})),
     **groups("a", "b", "c", x=v()),
 }
-TWICE = declaring("ref", one={"node": "lost"}, two={"node": "lost"})
 #: A store -> what it opens as in a tree.
 MISTAKES: dict[str, tuple[Any, str]] = {
     "targets that cannot be used": (
@@ -161,16 +160,6 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         ! Resolution: /v was opened without what 'one' refers to: /v#/attributes/one: 'a/x' leads nowhere, tried /a/x (/a/x/zarr.json is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)), /v/a/x (not found in store)
         ! Resolution: /v was opened without what 'two' refers to: /v#/attributes/two: 'b/x' leads nowhere, tried /b/x ('shape' must be a list of lengths, got 'x'), /v/b/x (not found in store)
         ! Resolution: /v was opened without what 'three' refers to: /v#/attributes/three: 'c/x' leads nowhere, tried /c/x (/c/x: 'codecs' has the codec 'pickle', which is not safe to read), /v/c/x (not found in store)
-        """,
-    ),
-    "two references that are broken alike": (
-        {"": {}, "a": v(**TWICE), "b": v(**TWICE)},
-        """
-        /:
-        a (x) | one={"node": "lost"} two={"node": "lost"}
-        b (x) | one={"node": "lost"} two={"node": "lost"}
-        ! Resolution: /a, /b were opened without what 'one' refers to: /a#/attributes/one and 1 more: 'lost' leads nowhere, tried /lost (not found in store), /a/lost (not found in store)
-        ! Resolution: /a, /b were opened without what 'two' refers to: /a#/attributes/two and 1 more: 'lost' leads nowhere, tried /lost (not found in store), /a/lost (not found in store)
         """,
     ),
     "groups that are alike": (

@@ -41,12 +41,6 @@ def test_nothing_is_read_with_options_that_are_wrong(options: Any, message: str)
     assert (store.gets, store.listed) == ([], [])
 
 
-def test_names_of_variables_to_drop() -> None:
-    for given, dropped in (("ab", {"ab"}), ((it for it in "ab"), {"a", "b"})):
-        with planning(memory_store(STORE), {"drop_variables": given}) as planned:
-            assert planned.dropped == dropped
-
-
 # Arrays that follow no principal convention, and lack coordinates or a CRS.
 
 
