@@ -279,15 +279,6 @@ def test_whatever_a_store_raises_is_an_error_of_it() -> None:
 # Requests that may fail.
 
 
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_what_is_absent_may_be_forbidden(http_server: FileServer, zarr_format: ZarrFormat) -> None:
-    """As by S3 to those who must not list a bucket."""
-    contents = below(build(FOREIGN, zarr_format), "a")
-    http_server.contents.update(contents)
-    http_server.faults[lambda request: request.path.removeprefix("/") not in contents] = Fault(403)
-    check_whole(f"{http_server.url}/a")
-
-
 @pytest.mark.parametrize(
     "fault", [Fault(500), Fault(body=b"<html></html>")], ids=["it fails", "it is no JSON"]
 )
