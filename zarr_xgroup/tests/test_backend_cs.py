@@ -217,6 +217,10 @@ CS: dict[str, tuple[Nodes, str]] = {
         along("x", of({"regular": [MOST - 1, 1]}, boundaries=UP)),
         f"x (x) {MOST - 1} {MOST}\n{BEYOND}",
     ),
+    "boundaries of listed integers": (
+        along("x", of({"explicit": [0, MOST]}, boundaries=UP)),
+        f"x (x) 0 {MOST}\n{BEYOND}",
+    ),
     "bounds of the group's own coordinate stay": (
         along("x", of(UP, boundaries=UP), x=Array([5, 6], ("x",), {"bounds": "e"})),
         "x (x) 5 6 | bounds=e",

@@ -92,6 +92,7 @@ AT_TWENTIES: Mapping[str, Group] = {
         pyramid(level("half", **cells(40)), level(1), level(None), half=declared(level("v", **cells(20)))),
     "the source's array has the transform": pyramid(level("full"), HALF, v=cells(10)),
     "the transform of the layout's group is of the only level that follows from none": pyramid(level("full"), HALF, **cells(10)),
+    "so it is if that is scaled by one": pyramid(level("full", None, 1), HALF, **cells(10)),
     "a box of its own goes before it": pyramid(level("full", **BOX), HALF, **cells(3)),
     "a box of the layout's group is that of each level": pyramid(level("full"), HALF, **BOX),
     "the level has another registration than its source": pyramid(FULL, HALF, half={"spatial:registration": "pixel"}, **NODE),
@@ -123,6 +124,7 @@ LEVELS: Mapping[str, tuple[Group, str]] = {
     **{about: (nodes, TWENTIES) for about, nodes in AT_TWENTIES.items()},
     **{about: (nodes, NODES) for about, nodes in BY_NODES.items()},
     "several levels follow from none": (pyramid(level("full"), level("half"), **cells(20)), NOTHING),
+    "a level is scaled by no source": (pyramid(level("full"), level("half", None, 2), **cells(10)), NOTHING),
     "a derived level has no scale": (pyramid(FULL, level("half", "full")), NOTHING),
     "a level may be shifted": (
         pyramid(FULL, level("half", "full", {"scale": [2, 2.1], "translation": [1, 2]})), """
@@ -263,9 +265,7 @@ LISTED: Mapping[str, tuple[Group, str]] = {
         }, declared(level("0"), level("1"), **UTM)), "/0 10 m, /1 40 m"
     ),
     "degrees": (of_three(level("0", **cells(0.1)), *ITEMS[1:], **DEGREES), "/0 0.1 degree, /1 0.2 degree, /2 0.4 degree"),
-    "a transform of STAC that is not assumed": (
-        Group({"0": Group({"v": field(8, 12, **stac(8, 12))})}, declared(level("0"), **UTM)), "/0 ?"
-    ),
+    "sides of a rotated grid": (of_three(level("0", **{"spatial:transform": [6.0, -8.0, 100.0, 8.0, 6.0, 200.0]}), *ITEMS[1:]), TO_40),
     # Scales of arrays with several axes.
     "numbers of scale are those of all axes": (
         Group({
@@ -298,6 +298,14 @@ def listed(found: Any) -> str:
 @rows(LISTED, "root, expected")
 def test_levels_are_listed(root: Group, expected: str) -> None:
     assert listed(zarr_xgroup.levels(store_of(root))) == expected
+
+
+def test_transforms_of_stac_may_be_assumed_of_arrays_that_have_their_shape() -> None:
+    arrays = {"0": field(8, 12, **stac(8, 12)), "1": field(4, 6, **stac(7, 7))}
+    groups = {name: Group({"v": array}) for name, array in arrays.items()}
+    store: Any = store_of(Group(groups, declared(level("0"), level("1"), **UTM)))
+    assert listed(zarr_xgroup.levels(store, assume_conventions="proj")) == "/0 10 m, /1 ?"
+    assert listed(zarr_xgroup.levels(store)) == "/0 ?, /1 ?"
 
 
 def test_levels_are_a_table() -> None:

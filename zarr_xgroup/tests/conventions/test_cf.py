@@ -103,6 +103,10 @@ REFERENCES = {
         v (lev x) @ lev p q
         """,
     ),
+    "a formula may name its own coordinate": (
+        in_group({"s": {}, "s/C": stored([3, 4], "s")}, s=stored([0, 1], "s", formula_terms="s: /a/g/s C: /s/C"), v=field("s")),
+        "C (s) 3 4\ns (s) 0 1 | formula_terms=s: s C: C\nv (s) @ C s",
+    ),
     "what leads nowhere is told with its place": (
         in_group({"s": {}, "s/lat": stored(1, bounds="none ../../lost")}, v=field(coordinates="/s/lat", ancillary_variables="../lost ../s /../up")),
         """

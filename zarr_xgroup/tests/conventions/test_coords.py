@@ -151,6 +151,7 @@ def test_a_group_is_a_catalogue_for_its_arrays() -> None:
 INTERVALS: dict[str, Any] = {
     "the last days of months": ("2024-01-31", "P1M", "2024-04-30", "2024-01-31 2024-02-29 2024-03-31 2024-04-30"),
     "a leap day": ("2024-02-29T06:00", "P1Y", "2027-03-01", "2024-02-29T06 2025-02-28T06 2026-02-28T06 2027-02-28T06"),
+    "months back": ("2024-03-01", "-P1M", "2023-12-01", "2024-03-01 2024-02-01 2024-01-01 2023-12-01"),
     "hours in UTC": ("2024-01-01T00:30Z", "PT1H", "2024-01-01T04:00Z", "2024-01-01T00:30 2024-01-01T01:30 2024-01-01T02:30 2024-01-01T03:30"),
     "half seconds in a zone": (
         "2024-01-01T01:00+01:00",
@@ -186,6 +187,7 @@ def interval(start: Any, end: Any, step: Any) -> Any:
 WRONG: dict[str, Any] = {
     "an interval that ends late": (interval(0, 10, 1), "do not give as many values"),
     "a step of 0": (interval(0, 3, 0), "must not be 0"),
+    "no step": ({"type": "interval", "start": 0, "end": 3}, "is missing, which"),
     "a number beside times": (interval("2024", 3, "P1D"), "a time of ISO 8601"),
     "a step that is no duration": (interval("2024-01-01", "2024-01-04", 1), "such as 'P1D'"),
     "months and hours": (interval("2024-01-01", "2024-01-04", "P1MT1H"), "has both months"),
