@@ -20,7 +20,7 @@ from zarr_xgroup.tests.builders import (
     quietly,
     write_local,
 )
-from zarr_xgroup.tests.tables import store_of
+from zarr_xgroup.tests.tables import rows, store_of
 
 pytest.importorskip("dask")
 
@@ -70,16 +70,16 @@ NEW_DEFAULTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("options", "width"),
-    [
-        ({}, 4),
-        ({"parallel": True}, 4),
-        ({"chunks": {}}, 4),
-        ({**NEW_DEFAULTS, "preprocess": lambda it: it.isel(x=slice(0, 2))}, 2),
-    ],
-    ids=str,
-)
+#: What several stores are opened with, and the columns that are left.
+WAYS: dict[str, tuple[dict[str, Any], int]] = {
+    "by coordinates": ({}, 4),
+    "in parallel": ({"parallel": True}, 4),
+    "in chunks": ({"chunks": {}}, 4),
+    "with the new defaults": ({**NEW_DEFAULTS, "preprocess": lambda it: it.isel(x=slice(0, 2))}, 2),
+}
+
+
+@rows(WAYS, "options, width")
 def test_stores_are_opened_as_one_along_time(options: Any, width: int, tmp_path: Path) -> None:
     paths = [write_local(build(tile(day)), tmp_path / f"{day}.zarr") for day in range(3)]
     combined = quietly(xr.open_mfdataset, paths, engine="xgroup", group="data", **options)

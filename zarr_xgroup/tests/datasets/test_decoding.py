@@ -140,6 +140,15 @@ def test_what_xarray_puts_up_with_is_as_in_engine_zarr(
     compare(xr.open_dataset, store_with({"bad": attributes}, **of_group), **options)
 
 
+def test_letters_are_joined_to_texts_as_by_engine_zarr() -> None:
+    letters = np.array([[b"a", b"b"], [b"c", b"d"]], "S1")
+    alone = Group({"v": Array(letters, ("x", "n"))})
+    beside = Group({"v": Array(letters, ("x", "n")), "w": Array([1.0, 2.0], ("n",))})
+    along = Group({"v": Array(letters, ("x", "n")), "n": coordinate("n", [1.0, 2.0])})
+    for nodes, dims in ((alone, ("x",)), (beside, ("x", "n")), (along, ("x", "n"))):
+        assert compare(xr.open_dataset, store_of(nodes, 2))["v"].dims == dims
+
+
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_what_is_packed_by_no_number_is_not_read_on_opening(zarr_format: Any) -> None:
     shapes = {"s": (), "x": (2,), "yx": (3, 2), "ex": (0, 2)}
