@@ -1,54 +1,36 @@
 """How conventions are declared and recognised, and how handlers are found and put in order."""
 
-from __future__ import annotations
+from typing import Any, ClassVar
 
-import warnings
-from typing import Any, ClassVar, Literal
-
-import numpy as np
 import pytest
 import xarray as xr
-import zarr
 
 from zarr_xgroup import ConventionHandler, check
 from zarr_xgroup.conventions import register, registry
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
-from zarr_xgroup.tests.builders import Array, Group, build, memory_store, opened_with_warnings
+from zarr_xgroup.tests.builders import declaring, opened_with_warnings, recorded, stored
+from zarr_xgroup.tests.tables import rows, store_of
 
 UUID = "11111111-2222-4333-8444-555555555555"
-CS = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
 OTHER_UUID = "99999999-2222-4333-8444-555555555555"
 
 
 class Station(ConventionHandler):
-    """A third party's: attaches the position of the station that an array names."""
+    """A third party's, with its identity in upper and lower case."""
 
-    tier: ClassVar[Literal["principal", "service"]] = "service"
-    name = "station"
-    uuid: ClassVar[str | None] = UUID
-    repositories = ("somebody/zarr-station", "somebody/old-name")
-
-    def get_variables(
-        self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
-    ) -> dict[str, xr.Variable]:
-        return {"height": xr.Variable((), np.float64(str(array.attrs["height"])))}
-
-
-class Principal(Station):
     tier = "principal"
-    name = "rings"
-    uuid: ClassVar[str | None] = OTHER_UUID
+    name = "Station"
+    uuid: ClassVar[str | None] = f"ABCDEF00{UUID[8:]}"
+    repositories = ("somebody/zarr-station", "Somebody/old-name")
 
-
-class WrongTier(Station):
-    tier = "secondary"  # type: ignore[assignment]
-    name = "wrong tier"
-    uuid = None
+    def get_variables(self, *_arguments: Any) -> dict[str, xr.Variable]:
+        return {}
 
 
 # Identity.
 
+MINE = str(Station.uuid)
 URL = "https://github.com/somebody/zarr-station"
 RAW = "https://raw.githubusercontent.com/somebody/zarr-station"
 
@@ -56,9 +38,9 @@ RAW = "https://raw.githubusercontent.com/somebody/zarr-station"
 @pytest.mark.parametrize(
     "declaration",
     [
-        {"uuid": UUID},
-        {"uuid": UUID.upper()},
-        {"uuid": UUID, "name": "other", "schema_url": "https://example.com/a/b"},
+        {"uuid": MINE},
+        {"uuid": MINE.lower()},
+        {"uuid": MINE, "name": "other", "schema_url": "https://example.com/a/b"},
         {"schema_url": f"{RAW}/refs/tags/v1/schema.json"},
         {"schema_url": f"{RAW}/refs/heads/main/schema.json", "name": "other"},
         {"schema_url": f"{URL}/blob/v0.1/schema.json"},
@@ -90,8 +72,8 @@ def test_declarations_that_are_recognised(declaration: dict[str, Any]) -> None:
         {},
         {"uuid": OTHER_UUID, "name": "station"},
         {"uuid": "", "name": "station"},
-        {"uuid": f" {UUID}", "name": "station"},
-        {"uuid": UUID[:-1], "name": "station"},
+        {"uuid": f" {MINE}", "name": "station"},
+        {"uuid": MINE[:-1], "name": "station"},
         {"uuid": OTHER_UUID, "schema_url": f"{RAW}/refs/tags/v1/schema.json"},
         {"schema_url": "https://github.com/else/zarr-station/schema.json", "name": "station"},
         {"schema_url": "https://github.com/somebody/zarr-stations/schema.json"},
@@ -118,11 +100,6 @@ def test_declarations_that_are_of_something_else(declaration: dict[str, Any]) ->
     assert not is_declared(Station, {"zarr_conventions": [declaration]})
 
 
-def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
-    assert matches(WrongTier, {"name": "wrong tier"})
-    assert not matches(WrongTier, {"name": "wrong tier", "uuid": UUID})
-
-
 @pytest.mark.parametrize(
     "value",
     [None, 5, "station", {"name": "station"}, [], ["station"], [5, None], [[{"name": "station"}]]],
@@ -130,40 +107,8 @@ def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
 def test_malformed_declarations_declare_nothing(value: Any) -> None:
     assert list(declarations({"zarr_conventions": value})) == []
     assert not is_declared(Station, {"zarr_conventions": value})
-    root = Group({"v": Array([1.0], ("x",), {"zarr_conventions": value})})
-    _dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    assert told == []
-
-
-# Registered ones.
-
-
-def test_attributes_that_belong_to_a_convention() -> None:
-    attributes = dict.fromkeys(["station", "station:height", "stations", "height", "my:station"])
-    assert list(Station.owned(attributes)) == ["station", "station:height"]
-
-
-class Upper(Station):
-    """Writes its own name and uuid in upper case."""
-
-    tier = "principal"
-    name = "Upper"
-    uuid = "ABCDEF00-2222-4333-8444-555555555555"
-
-
-@pytest.mark.parametrize(
-    "declaration",
-    [{"name": "upper:"}, {"name": "UPPER"}, {"uuid": str(Upper.uuid).lower()}],
-    ids=str,
-)
-def test_the_case_of_a_handlers_own_name_and_uuid_does_not_count(
-    declaration: dict[str, Any],
-) -> None:
-    register(Upper)
-    assert matches(Upper, declaration)
-    assert registry.named_conventions([" upper: "]) == {"Upper"}
-    other = {"zarr_conventions": [{"name": " upper: ", "uuid": OTHER_UUID}]}
-    assert registry.why_not_declared(other).startswith("'upper' is declared with uuid")
+    array = stored([1.0], "x", zarr_conventions=value)
+    assert opened_with_warnings(xr.open_dataset, store_of({"": {}, "v": array}))[1] == []
 
 
 def test_what_is_declared_by_uuid_is_an_object_under_nothing_but_a_uuid() -> None:
@@ -171,74 +116,80 @@ def test_what_is_declared_by_uuid_is_an_object_under_nothing_but_a_uuid() -> Non
     assert list(declarations({"zarr_conventions": members})) == [{"name": "x", "uuid": UUID}]
 
 
-def test_unknown_names_are_all_told() -> None:
-    with pytest.raises(ValueError, match=r"there is no convention 'nope', 'other'; there are cf, "):
+def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
+    class Nameless(Station):
+        uuid = None
+
+    assert matches(Nameless, {"name": "station"})
+    assert not matches(Nameless, {"name": "station", "uuid": UUID})
+
+
+# Names, and what is told of them.
+
+
+def test_attributes_belong_to_a_convention_by_its_name_as_prefix() -> None:
+    attributes = dict.fromkeys(["Station", "Station:height", "Stations", "height", "my:Station"])
+    assert list(Station.owned(attributes)) == ["Station", "Station:height"]
+
+
+def test_a_convention_is_known_by_all_of_its_names_in_any_case() -> None:
+    register(Station)
+    names = [" station: ", "Dimensions:", "CS"]
+    assert registry.named_conventions(names) == {"Station", "coords", "cs"}
+    with pytest.raises(
+        ValueError, match=r"there is no convention 'nope', 'other'; there are Station, cf, "
+    ):
         registry.named_conventions(["nope", "cs", "other"])
 
 
-def test_a_convention_is_known_by_all_of_its_names() -> None:
-    assert registry.named_conventions(["Dimensions:", "CS"]) == {"coords", "cs"}
-    for known in ({"name": "CS"}, {"name": "dimensions"}, {"name": "it", "uuid": CS.upper()}):
-        members = {"tier": "service", "get_variables": lambda *_arguments: {}, **known}
-        with pytest.raises(TypeError, match="handles the same convention already"):
-            registry.register(type("Handler", (ConventionHandler,), members))
+LONG = "long" * 50
+URL_IN_FULL = f"https://example.org/{LONG}"
+REASONS: dict[str, tuple[Any, str]] = {
+    "another uuid": ({"name": " station: ", "uuid": OTHER_UUID}, f"'station' is declared with uuid '{OTHER_UUID}', not with {MINE}"),
+    "another repository": ({"name": " CS: ", "spec_url": URL_IN_FULL}, f"'CS' is declared with spec_url {URL_IN_FULL[:40]!r}, not with R-CF/zarr_convention_cs, R-CF/zarr_conventions_cs"),
+    "a text": (LONG, f'zarr_conventions/0: must be an object, got string "{LONG[:99]}...'),
+    "no handler": ({"name": "tide:"}, "'tide' is declared, for which no handler is installed"),
+    "no coordinates": ({"name": "license"}, ""),
+}  # fmt: skip
 
 
-def test_why_a_declaration_does_not_count_is_told_in_full_but_for_what_is_long() -> None:
-    url = f"https://example.org/{'long' * 20}"
-    found = registry.why_not_declared({"zarr_conventions": [{"name": " CS: ", "spec_url": url}]})
-    right = "R-CF/zarr_convention_cs, R-CF/zarr_conventions_cs"
-    assert found == f"'CS' is declared with spec_url {url[:40]!r}, not with {right}"
-    found = registry.why_not_declared({"zarr_conventions": ["long" * 50]})
-    assert found == f'zarr_conventions/0: must be an object, got string "{("long" * 50)[:99]}...'
+@rows(REASONS, "declaration, reason")
+def test_why_a_declaration_does_not_count(declaration: Any, reason: str) -> None:
+    register(Station)
+    assert registry.why_not_declared({"zarr_conventions": [declaration]}).startswith(reason)
+    assert bool(registry.why_not_declared({"zarr_conventions": [declaration]})) == bool(reason)
 
 
-@pytest.mark.parametrize(
-    ("declaration", "warning", "mistake"),
-    [
-        ({"name": "tide:", "uuid": OTHER_UUID}, "/a: 'tide' is declared, for which no handler is installed", "is a convention that is not known here"),
-        ({"name": "license", "uuid": OTHER_UUID}, "'zarr_conventions' of an array or of its group can", ""),
-        ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
-        ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),
-        ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is no member of a declaration"),
-    ],
-    ids=str,
-)  # fmt: skip
+TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: 'tide' is declared, for which no handler is installed", "is a convention that is not known here"),
+    "known to have no coordinates": ({"name": "license", "uuid": OTHER_UUID}, "'zarr_conventions' of an array or of its group can", ""),
+    "earlier uuid of CF": ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
+    "a version": ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),
+    "another member": ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is no member of a declaration"),
+}  # fmt: skip
+
+
+@rows(TOLD, "declaration, warning, mistake")
 def test_what_is_told_of_a_declaration(
     declaration: dict[str, Any], warning: str, mistake: str
 ) -> None:
-    attributes = {"units": "m", "zarr_conventions": [declaration]}
-    store = memory_store(build(Group({"a": Array(np.zeros(3), ("x",), attributes)})))
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        xr.open_dataset(store, engine="xgroup")  # type: ignore[arg-type]
-    assert [warning in str(it.message) for it in told] == [True] * bool(warning)
+    array = stored([0.0, 0.0], "x", **declaring(declaration, units="m"))
+    store: Any = store_of({"": {}, "a": array})
+    _dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    assert [warning in str(it) for it in told] == [True] * bool(warning)
     assert [mistake in it.text for it in check(store).mistakes] == [True] * bool(mistake)
 
 
 def test_what_a_grid_lacks_to_which_the_convention_of_its_group_does_not_apply() -> None:
-    class Picky(Principal):
+    class Picky(Station):
         @staticmethod
         def detect(*_arguments: Any) -> bool:
             return False
 
     register(Picky)
-    declared = {"zarr_conventions": [{"name": "rings"}]}
-    root = Group({"v": Array([[1.0]], ("y", "x"))}, declared)
-    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, memory_store(build(root)))
-    lack = (
-        "its group declares 'rings', but the convention does not apply to it: it has no coordinates"
+    nodes: Any = {"": declaring({"name": "station"}), "v": stored([[1.0]], "y x")}
+    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store_of(nodes))
+    assert str(warning).startswith(
+        "/v: its group declares 'Station', but the convention does not apply to it: it has no "
+        "coordinates along "
     )
-    assert str(warning).startswith(f"/v: {lack} along ")
-
-
-class WithoutTier(ConventionHandler):
-    name = "no tier"
-
-
-def test_a_handler_has_to_say_what_the_coordinates_are() -> None:
-    root = zarr.open_group(memory_store(build(Group({"v": Array([1.0], ("x",))}))), mode="r")
-    array = root["v"]
-    assert isinstance(array, zarr.Array)
-    with pytest.raises(NotImplementedError):
-        WithoutTier().get_variables(array, root, root)

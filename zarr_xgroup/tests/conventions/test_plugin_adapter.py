@@ -1,9 +1,5 @@
-"""What handlers are lent, zarr objects in an open and surroundings outside of one; and what they give."""
+"""What handlers are lent: zarr objects and a resolver, in an open and outside of one; which of their variables are one."""
 
-from __future__ import annotations
-
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +13,35 @@ from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.storage import MemoryStore, WrapperStore
 
-from zarr_xgroup import XGroupResolutionWarning, XGroupWarning
 from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register
+from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.ref import RefHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupMetadataError,
+    XGroupPathError,
+    XGroupReferenceError,
+)
 from zarr_xgroup.tests.builders import (
+    Json,
     Nodes,
     ZarrFormat,
     build,
     declaring,
     memory_store,
+    opened,
     opened_with_warnings,
+    quietly,
     stored,
     without,
     without_principal,
     write_local,
-    write_store,
 )
+from zarr_xgroup.tests.strategies import cs_of
+from zarr_xgroup.tests.tables import rows, store_of
 
 IT = declaring({"name": "it"})
 
@@ -48,9 +54,7 @@ def handler(**members: Any) -> type[ConventionHandler]:
     return register(type("Handler", (ConventionHandler,), {**defaults, **members}))
 
 
-def giving(get_variables: Callable[..., Any]) -> None:
-    """Register a handler with this `get_variables(array, group, root)`."""
-    handler(get_variables=staticmethod(get_variables))
+# Outside of an open.
 
 
 class Alone:
@@ -67,217 +71,222 @@ class Alone:
         return handler().get_variables(self.array, self.root, self.root)
 
 
-# Outside of an open.
-
-GRID: Nodes = {
-    "": {},
-    "g": {},
-    "g/a": stored(
-        np.ones((2, 3)),
-        "y x",
-        **declaring("spatial", "proj"),
-        **{"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]},
-    ),
+GRID: Json = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, 1, 0]}
+BOUNDED: Json = {"values": {"regular": [1, 2]}, "boundaries": {"regular": [0, 2]}}
+SIGMA: Json = {
+    "formula": "atmosphere_sigma_coordinate",
+    "terms": {"sigma": {"external": {"node": "/c/s"}}},
+}
+LOCATED: Json = {axis: {"node": f"/c/{name}"} for axis, name in (("x", "lon"), ("y", "lat"))}
+MEMBERS: Nodes = {
     "g/x": stored([7.0, 8.0, 9.0], "x"),
     "g/spatial_ref": stored(0, crs_wkt=pyproj.CRS(4326).to_wkt()),
+    "c": {},
+    "c/s": stored([0.5, 1.0], "n"),
+    "c/lon": stored(np.zeros((2, 3)), "r c"),
+    "c/lat": stored(np.ones((2, 3)), "r c"),
+}
+BY_THEMSELVES: dict[str, tuple[type[ConventionHandler], Json, dict[str, Any]]] = {
+    "the group's own arrays count": (
+        SpatialHandler,
+        declaring("spatial", **GRID),
+        {"x": [7.0, 8.0, 9.0], "y": [0.5, 1.5]},
+    ),
+    "bounds are given, too": (
+        CsHandler,
+        cs_of({"axes": {"y": {"coordinates": [BOUNDED]}}}),
+        {"y_bounds": [[1, 3], [3, 5]], "y": [1, 3]},
+    ),
+    "terms are given, too": (
+        CsHandler,
+        cs_of({"axes": {"y": {"coordinates": [{"parametric": SIGMA}]}}}),
+        {"s": [0.5, 1.0], "y": [0, 1]},
+    ),
+    "references are followed": (
+        GeolocationHandler,
+        declaring("geolocation", geolocation={"geodetic": LOCATED}),
+        {"lon": [[0.0] * 3] * 2, "lat": [[1.0] * 3] * 2},
+    ),
+    "a CRS is no variable": (ProjHandler, declaring("proj", **{"proj:code": "EPSG:4326"}), {}),
 }
 
 
 @each_format
-def test_the_groups_own_arrays_count_outside_of_an_open_as_they_do_within(
+@rows(BY_THEMSELVES, "convention, attributes, expected")
+def test_a_handler_by_itself_gives_what_an_open_does(
+    convention: type[ConventionHandler],
+    attributes: Json,
+    expected: dict[str, Any],
     zarr_format: ZarrFormat,
 ) -> None:
-    store = memory_store(build(GRID, zarr_format))
-    variables = Alone(store, "g/a", zarr_format).variables(SpatialHandler)
-    dataset, _told = opened_with_warnings(xr.open_dataset, store, group="g")
-    assert {name: it.values.tolist() for name, it in variables.items()} == {
-        "x": [7.0, 8.0, 9.0],
-        "y": [0.5, 1.5],
-    }
+    a = stored(np.ones((2, 3)), "y x", **attributes)
+    store = store_of({"": {}, "g": {}, "g/a": a, **MEMBERS}, zarr_format)
+    found = Alone(store, "g/a", zarr_format)
+    assert found.detects(convention)
+    variables = found.variables(convention)
+    assert {name: it.values.tolist() for name, it in variables.items()} == expected
+    dataset = quietly(xr.open_dataset, store, engine="xgroup", group="g")
     for name, variable in variables.items():
-        assert variable.values.tolist() == dataset[name].values.tolist()
-        assert variable.attrs == dataset[name].attrs
-    assert variables["x"].attrs["standard_name"] == "longitude"
+        if name in dataset.coords:
+            assert (variable.dims, variable.attrs) == (dataset[name].dims, dataset[name].attrs)
 
 
-def test_a_geolocation_of_a_group_outside_of_an_open() -> None:
-    geolocation = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}
-    nodes: Nodes = {
-        "": declaring("geolocation", geolocation=geolocation),
-        "lon": stored(np.zeros((2, 2)), "r c"),
-        "lat": stored(np.zeros((2, 2)), "r c"),
-        "other": stored(np.zeros((3, 3)), "u v"),
-    }
-    located = memory_store(build({**nodes, "located": stored(np.zeros((2, 2)), "r c")}))
-    assert set(Alone(located, "located").variables(GeolocationHandler)) == {"lon", "lat"}
-    assert Alone(located, "other").variables(GeolocationHandler) == {}
+BEYOND: Json = {"regular": [0, 100]}
+RAISED: dict[str, tuple[type[ConventionHandler], Json, type[XGroupError], str]] = {
+    "numbers beyond 64 bits": (
+        CsHandler,
+        cs_of({"axes": {"x": {"coordinates": [{"values": {"regular": [2**63 - 10, 1]}, "boundaries": BEYOND}]}}}),
+        XGroupMetadataError,
+        "boundaries/regular: gives boundaries beyond 64 bits",
+    ),
+    "a text for a reference": (
+        GeolocationHandler,
+        declaring("geolocation", geolocation={"planar": {"x": "lon", "y": {"node": "x"}}}),
+        XGroupMetadataError,
+        'geolocation/planar/x: must be a reference to an array, got string "lon"',
+    ),
+    "a path above the root": (
+        RefHandler,
+        declaring("ref", it=[{"node": "/.."}]),
+        XGroupPathError,
+        "it/0: '/..' leads above the root of the store",
+    ),
+}  # fmt: skip
+
+
+@rows(RAISED, "convention, attributes, kind, text")
+def test_what_an_open_warns_of_is_raised_by_get_variables(
+    convention: type[ConventionHandler], attributes: Json, kind: type[XGroupError], text: str
+) -> None:
+    store = store_of({"": {}, "g": {}, "g/a": stored([1, 2, 3], "x", **attributes), **MEMBERS})
+    with pytest.raises(kind) as raised:
+        Alone(store, "g/a").variables(convention)
+    assert type(raised.value) is kind
+    assert str(raised.value).startswith("/g/a#/attributes/")
+    assert str(raised.value).endswith(text)
 
 
 @each_format
 def test_an_array_in_a_group_without_a_document(zarr_format: ZarrFormat) -> None:
     code = {"proj:code": "EPSG:4326"}
     nodes: Nodes = {
-        "": {},
         "g/h/a": stored(np.ones((1, 1)), "y x", **code),
         "g/h/b": stored(np.ones((1, 1)), "y x", **declaring("proj"), **code),
         "g/h/c": stored(np.ones((1, 1)), "y x", **declaring("proj")),
     }
     for root, expected in (({}, [False, True, True]), (declaring("proj"), [True, True, True])):
         groups = [f"{path}/{key}" for path in ("g", "g/h") for key in (".z", "zarr.json")]
-        store = memory_store(without(build({**nodes, "": root}, zarr_format), *groups))
+        store = memory_store(without(build({"": root, **nodes}, zarr_format), *groups))
         found = [Alone(store, f"g/h/{name}", zarr_format) for name in "abc"]
         assert [it.detects(ProjHandler) for it in found] == expected
         assert not any(it.detects(GeolocationHandler) for it in found)
         assert [it.variables(ProjHandler) for it in found] == [{}, {}, {}]
 
 
-def test_an_array_that_is_no_longer_there() -> None:
-    store = memory_store(build(GRID))
-    alone = Alone(store, "g/a")
-    del store._store_dict["g/a/zarr.json"]
-    with pytest.raises(XGroupMetadataError, match=r"^there is no array /g/a$"):
+def test_what_cannot_be_asked_is_told() -> None:
+    store = store_of({"": {}, "a": stored([1.0], "x")})
+    alone = Alone(store, "a")
+    text = 'a reference must be a mapping such as {"node": "../time"}, got [1]'
+    with pytest.raises(XGroupReferenceError) as raised:
+        BoundResolver.of(alone.array, alone.root).variable([1])  # type: ignore[arg-type]
+    assert (str(raised.value), raised.value.reason) == (f"/a: {text}", text)
+    with pytest.raises(NotImplementedError):
+        alone.variables(type("Nothing", (ConventionHandler,), {"name": "nothing"}))
+    with pytest.raises(
+        TypeError, match=r"^'interpret' must return an Interpretation .*, got list$"
+    ):
+        alone.variables(handler(interpret=lambda *_arguments: []))
+    del store._store_dict["a/zarr.json"]
+    with pytest.raises(XGroupMetadataError, match=r"^there is no array /a$"):
         alone.detects(SpatialHandler)
 
 
-# Within an open: zarr objects.
+# Within an open.
 
 
 @each_format
-def test_the_root_that_is_lent_leads_to_all_nodes_though_it_has_no_document(
-    zarr_format: ZarrFormat,
+@pytest.mark.parametrize("has_root", [True, False])
+def test_a_handler_is_given_real_zarr_objects_that_it_cannot_change(
+    zarr_format: ZarrFormat, has_root: bool
 ) -> None:
-    def get_variables(_array: Any, group: zarr.Group, root: Any) -> Any:
-        assert (dict(root.attrs), root.metadata.zarr_format) == ({}, zarr_format)
-        assert root["g"].attrs["is"] == group.attrs["is"] == "g"
-        return {"s": xr.Variable("s", root["h/shared"][:])}
+    given: list[tuple[Any, ...]] = []
 
-    giving(get_variables)
-    nodes: Nodes = {"": {}, "g": {"is": "g"}, "g/a": stored([1.0, 2.0], "x", **IT)}
-    contents = build({**nodes, "h": {}, "h/shared": stored([7.0, 8.0], "s")}, zarr_format)
-    bare = without(contents, ".z", "zarr.json")
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(bare), group="g")
-    assert told == []
-    assert dataset["s"].values.tolist() == [7.0, 8.0]
+    def detect(root: zarr.Group, group: zarr.Group, array: zarr.Array[Any]) -> bool:
+        given.append((root, group, array))
+        return array.path == "g/h/a"
 
+    def get_variables(_self: Any, array: Any, group: Any, root: Any) -> dict[str, xr.Variable]:
+        given.append((root, group, array))
+        return {"s": xr.Variable("s", root["other"][:])}
 
-def test_attributes_that_a_handler_changes_stay_what_they_are_for_others() -> None:
-    def get_variables(array: zarr.Array[Any], group: zarr.Group, root: zarr.Group) -> Any:
-        for node in (array, group, root):
-            assert node.metadata.attributes["list"] == [1]
-            node.metadata.attributes["list"].append(2)
-            node.metadata.attributes["more"] = 1
-        return {}
-
-    giving(get_variables)
-    listed: Any = {"list": [1]}
-    array = stored([1.0], "x", **IT, **listed)
-    store = memory_store(build({"": listed, "a": array, "b": array}))
-    dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert told == []
-    for attributes in (dataset.attrs, dataset["a"].attrs, dataset["b"].attrs):
-        assert (attributes["list"], "more" in attributes) == ([1], False)
+    handler(detect=staticmethod(detect), get_variables=get_variables)
+    nodes: Nodes = {
+        "": {"list": [1]},
+        "g": {},
+        "g/h": {"list": [2]},
+        "g/h/a": stored([1, 2], "x", list=[3]),
+        "other": stored([7, 8], "s"),
+    }
+    contents = build(nodes, zarr_format)
+    store = memory_store(contents if has_root else without(contents, ".z", "zarr.json"))
+    dataset = opened(xr.open_dataset, store, group="g/h")
+    assert dataset["s"].values.tolist() == [7, 8]
+    assert len(given) == 2
+    for root, group, array in given:
+        kinds = [
+            isinstance(root, zarr.Group),
+            isinstance(group, zarr.Group),
+            isinstance(array, zarr.Array),
+        ]
+        assert kinds == [True, True, True]
+        assert [node.path for node in (root, group, array)] == ["", "g/h", "g/h/a"]
+        assert root.metadata.zarr_format == zarr_format
+        assert root["g/h/a"][:].tolist() == array[:].tolist() == [1, 2]
+        lists = [dict(node.attrs).get("list") for node in (root, group, array)]
+        assert lists == [[1] if has_root else None, [2], [3]]
+        array.metadata.attributes["list"].append(2)
+    assert dataset["a"].attrs["list"] == [3]
 
 
 def test_what_a_handler_refers_to_lacks_no_convention() -> None:
     def get_variables(self: ConventionHandler, *_arguments: Any) -> Any:
-        return {"s": self.resolver.variable({"node": "/h/shared"})}
+        return {"s": self.resolver.variable({"node": "/h/shared"}, "uv")}
 
     handler(get_variables=get_variables)
-    nodes: Nodes = {
-        "": {},
-        "g": {},
-        "g/a": stored([1.0, 2.0], "x", **IT),
-        "h": {},
-        "h/shared": stored(np.zeros((2, 2)), "r c"),
-        "h/other": stored(np.zeros((2, 2)), "r c"),
-    }
-    (text,) = without_principal(xr.open_datatree, memory_store(build(nodes)))
-    assert "/h/other" in text
-    assert "/h/shared" not in text
+    grids = {f"h/{name}": stored(np.zeros((2, 2)), "r c") for name in ("shared", "other")}
+    store = store_of(
+        {"": {}, "g": {}, "g/a": stored(np.ones((2, 2)), "u v", **IT), "h": {}, **grids}
+    )
+    assert without_principal(xr.open_datatree, store) == ["/h/other"]
+    assert opened(xr.open_dataset, store, group="g")["s"].dims == ("u", "v")
 
 
-# Within an open: what is one variable.
+# Which variables are one.
 
 
-def coordinates_of(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of the coordinates there are if a handler gives two arrays these variables."""
-    given = {"a": first, "b": second}
-    giving(lambda array, *_groups: given[array.path])
+def coordinates_of(first: xr.Variable, second: xr.Variable, names: str = "qq") -> list[Any]:
+    """Return the values of the coordinates there are if a handler gives these of two arrays."""
+    given = {"a": {names[0]: first}, "b": {names[1]: second}}
+    handler(get_variables=lambda _self, array, *_groups: given[array.path])
     nodes = {
-        name: stored(np.zeros(variable.shape), variable.dims, **IT)
-        for name, variables in given.items()
-        for variable in variables.values()
+        name: stored(np.zeros(variable.shape), " ".join(map(str, variable.dims)), **IT)
+        for name, (variable,) in ((name, it.values()) for name, it in given.items())
     }
-    dataset, _told = opened_with_warnings(xr.open_dataset, memory_store(build({"": {}, **nodes})))
-    return {str(name): dataset[name].values.tolist() for name in dataset.coords}
+    dataset, _told = opened_with_warnings(xr.open_dataset, store_of({"": {}, **nodes}))
+    return sorted(dataset[name].values.tolist() for name in dataset.coords)
 
 
-ONE = np.array([1, 1])
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        pytest.param(("x", ONE), ("y", ONE), id="dimension"),
-        pytest.param(("x", ONE), ("x", ONE.astype("i2")), id="type"),
-        pytest.param((("x", "y"), np.zeros((0, 2))), (("x", "y"), np.zeros((0, 3))), id="empty"),
-    ],
-)
-def test_equal_numbers_of_other_kinds_are_several_variables(one: Any, other: Any) -> None:
-    assert len(coordinates_of({"q": xr.Variable(*one)}, {"q": xr.Variable(*other)})) == 2
+def array_of(values: Any, folder: Path | None = None) -> zarr.Array[Any]:
+    """Return a stored array, in memory or in a folder."""
+    contents = build({"": {}, "s": stored(values, "x")})
+    store: Any = memory_store(contents) if folder is None else write_local(contents, folder)
+    return zarr.open_array(store, path="s", mode="r")
 
 
 def lazy(array: Any, key: Any = slice(None)) -> xr.Variable:
     """Return a part of a stored array along ``x``, lazily."""
     wrapper: Any = ZarrArrayWrapper
     return xr.Variable("x", indexing.LazilyIndexedArray(wrapper(array)))[key]
-
-
-@pytest.mark.parametrize("first", ["q", "r"])
-def test_equal_numbers_of_other_names_are_several_variables(first: str) -> None:
-    shared = zarr.open_array(
-        memory_store(build({"": {}, "s": stored(ONE, "x")})), path="s", mode="r"
-    )
-    for variable in (xr.Variable("x", ONE), lazy(shared)):
-        assert set(coordinates_of({first: variable}, {"p": variable})) == {first, "p"}
-
-
-class Named(WrapperStore[Any]):
-    """A store that is called as others are."""
-
-    def __str__(self) -> str:
-        return "store"
-
-
-@pytest.mark.parametrize("kind", ["memory", "folder", "named"])
-def test_arrays_of_one_path_in_two_stores_are_two_variables(kind: str, tmp_path: Path) -> None:
-    def opened(number: int) -> Any:
-        contents = build({"": {}, "s": stored([number, number + 1.0], "x")})
-        if kind == "folder":
-            return zarr.open_array(
-                write_local(contents, tmp_path / f"{number}"), path="s", mode="r"
-            )
-        store = memory_store(contents)
-        return zarr.open_array(Named(store) if kind == "named" else store, path="s", mode="r")
-
-    found = coordinates_of({"q": lazy(opened(0))}, {"q": lazy(opened(1))})
-    assert sorted(found.values()) == [[0.0, 1.0], [1.0, 2.0]]
-
-
-@pytest.mark.parametrize("length", [2, 2000])
-def test_elements_at_other_positions_are_other_variables(length: int) -> None:
-    """With 2000 of them numpy shows only the first and the last ones."""
-    values = np.arange(4.0 * length)
-    shared = zarr.open_array(
-        memory_store(build({"": {}, "s": stored(values, "x")})), path="s", mode="r"
-    )
-    one = np.arange(0, 2 * length, 2)
-    other = one.copy()
-    other[length // 2] += 1
-    same = coordinates_of({"q": lazy(shared, one)}, {"q": lazy(shared, one.copy())})
-    assert same == {"q": one.tolist()}
-    found = coordinates_of({"q": lazy(shared, one)}, {"q": lazy(shared, other)})
-    assert sorted(found.values()) == sorted([one.tolist(), other.tolist()])
 
 
 class Twos(BackendArray):
@@ -289,233 +298,99 @@ class Twos(BackendArray):
         return np.full(self.shape, 2.0)[key.tuple]
 
 
-def lazy_twos() -> xr.Variable:
-    return xr.Variable("x", indexing.LazilyIndexedArray(Twos()))
+class Named(WrapperStore[Any]):
+    """A store that is called as others are."""
+
+    def __str__(self) -> str:
+        return "store"
 
 
-@pytest.mark.parametrize("kind", ["lazy", "dask"])
-def test_data_of_another_kind_are_one_variable_if_they_are_one_object(kind: str) -> None:
-    if kind == "dask":
-        pytest.importorskip("dask.array")
-    one, other = (
-        xr.Variable("x", ONE).chunk() if kind == "dask" else lazy_twos() for _ in range(2)
-    )
-    assert len(coordinates_of({"q": one}, {"q": one})) == 1
-    assert len(coordinates_of({"q": one}, {"q": other})) == 2
+ONE = np.array([1, 1])
+SHARED = array_of(np.arange(8.0))
+TWOS = xr.Variable("x", indexing.LazilyIndexedArray(Twos()))
+ONE_OR_TWO: dict[str, tuple[xr.Variable, xr.Variable, int]] = {
+    "equal numbers": (xr.Variable("x", ONE), xr.Variable("x", ONE.copy()), 1),
+    "of other dimensions": (xr.Variable("x", ONE), xr.Variable("y", ONE), 2),
+    "of another type": (xr.Variable("x", ONE), xr.Variable("x", ONE.astype("i2")), 2),
+    "none, of other shapes": (xr.Variable(("x", "y"), np.zeros((0, 2))), xr.Variable(("x", "y"), np.zeros((0, 3))), 2),
+    "the same slice": (lazy(SHARED, slice(2, 4)), lazy(zarr.open_array(SHARED.store, path="s", mode="r"), slice(2, 4)), 1),
+    "another slice": (lazy(SHARED, slice(2, 4)), lazy(SHARED, slice(3, 5)), 2),
+    "the same elements": (lazy(SHARED, [2, 5]), lazy(SHARED, np.array([2, 5])), 1),
+    "other elements": (lazy(SHARED, [2, 5]), lazy(SHARED, [2, 6]), 2),
+    "the same path in another store": (lazy(SHARED, [2, 5]), lazy(array_of(np.arange(1.0, 9)), [2, 5]), 2),
+    "one object of another backend": (TWOS, TWOS, 1),
+    "two objects of another backend": (TWOS, xr.Variable("x", indexing.LazilyIndexedArray(Twos())), 2),
+}  # fmt: skip
 
 
-# Within an open: what is no answer.
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"q": 5}, "'q' is no xarray.Variable but int"),
-        ({"q": np.zeros(1)}, "'q' is no xarray.Variable but ndarray"),
-        ({"q": xr.DataArray([1.0], dims="x")}, "'q' is no xarray.Variable but DataArray"),
-        ({5: xr.Variable("x", [1.0])}, "the name 5 is no string"),
-        ({"good": xr.Variable("x", [1.0]), None: 5}, "the name None is no string"),
-    ],
-    ids=range(5),
-)
-def test_what_is_wrong_with_an_answer_is_told(given: Any, text: str) -> None:
-    giving(lambda *_arguments: given)
-    assert f"failed: TypeError: {text}" in str(opened_array())
-
-
-# Within an open: several arrays.
-
-#: Three arrays that follow the convention of the tests, and what they share.
-NODES: Nodes = {
-    "": {},
-    "g": {},
-    "g/a": stored(np.arange(3.0), "x", **IT),
-    "g/b": stored(np.arange(3.0), "x", **IT),
-    "g/c": stored(np.arange(6.0).reshape(2, 3), "y x", **IT),
-    "shared": stored([7.0, 8.0, 9.0, 10.0], "s"),
-    "other": stored([1.0, 2.0, 3.0, 4.0], "s"),
-}
-
-
-def opened_group() -> tuple[xr.Dataset, list[Any]]:
-    """Return the group of the three arrays, and what is told of it."""
-    return opened_with_warnings(xr.open_dataset, memory_store(build(NODES)), group="g")
-
-
-def opened_array() -> XGroupWarning:
-    """Open one array alone, and return the one warning of it."""
-    store = memory_store(build({"": {}, "b": NODES["g/b"]}))
-    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
-    return warning
-
-
-def first_three(array: zarr.Array[Any], start: int = 0) -> xr.Variable:
-    """Return three elements of an array, lazily."""
-    return lazy(array)[start : start + 3]
-
-
-# One and the same.
-
-
-def of_root(root: zarr.Group, _group: zarr.Group) -> Any:
-    return root["shared"]
-
-
-def of_group(_root: zarr.Group, group: zarr.Group) -> Any:
-    return zarr.open_array(group.store, path="shared", mode="r")
-
-
-@pytest.mark.parametrize("find", [of_root, of_group], ids=lambda find: find.__name__)
-@pytest.mark.parametrize("in_memory", [True, False], ids=["memory", "local"])
-def test_one_array_in_new_wrappers_is_one_variable(
-    find: Any, in_memory: bool, tmp_path: Path
+@rows(ONE_OR_TWO, "first, second, number")
+def test_what_arrays_have_in_common_is_one_coordinate(
+    first: xr.Variable, second: xr.Variable, number: int
 ) -> None:
-    giving(lambda _array, group, root: {"s": first_three(find(root, group))})
-    store = memory_store(build(NODES)) if in_memory else write_store(tmp_path / "store", NODES)
-    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
-    assert told == []
-    assert set(dataset.coords) == {"s"}
-    assert dataset["s"].values.tolist() == [7, 8, 9]
-    for name in "abc":
-        assert "s" in dataset[name].coords
+    values = [it.values.tolist() for it in (first, second)[:number]]
+    assert coordinates_of(first, second) == sorted(values)
+    if number == 1:  # but under two names it is two
+        assert len(coordinates_of(first, second, "qp")) == 2
 
 
-@pytest.mark.parametrize("transposed", [False, True])
-def test_one_array_of_a_dataset_is_one_variable(transposed: bool) -> None:
-    def get_variables(_array: Any, _group: Any, root: zarr.Group) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            dataset = xr.open_zarr(root.store, group="g", chunks=None, consolidated=False)
-        variable = dataset.variables["c"]
-        return {"q": variable.transpose() if transposed else variable}
-
-    giving(get_variables)
-    nodes = {key: value for key, value in NODES.items() if key != "g/b"}
-    dataset, told = opened_with_warnings(xr.open_dataset, memory_store(build(nodes)), group="g")
-    assert told == []
-    assert set(dataset.coords) == {"q"}
-    assert dataset["q"].shape == ((3, 2) if transposed else (2, 3))
+def test_of_many_elements_all_are_compared() -> None:
+    """Of a thousand and more numpy shows only the first and the last."""
+    array, one = array_of(np.arange(8000.0)), np.arange(0, 4000, 2)
+    other = one.copy()
+    other[1000] += 1
+    assert len(coordinates_of(lazy(array, one), lazy(array, other))) == 2
 
 
-# Different things.
+@pytest.mark.parametrize("kind", ["one folder", "two folders", "stores of one name"])
+def test_arrays_are_those_of_their_stores(kind: str, tmp_path: Path) -> None:
+    if kind == "stores of one name":
+        arrays = [
+            zarr.open_array(Named(array_of([number, 2.0]).store), path="s", mode="r")
+            for number in (0, 1)
+        ]
+    else:
+        names = ("0", "1") if kind == "two folders" else ("0", "0")
+        arrays = [array_of([int(name), 2.0], tmp_path / name) for name in names]
+    found = coordinates_of(lazy(arrays[0]), lazy(arrays[1]))
+    assert found == ([[0.0, 2.0]] if kind == "one folder" else [[0.0, 2.0], [1.0, 2.0]])
 
 
-def names_of(dataset: xr.Dataset) -> dict[str, list[float]]:
-    return {str(name): dataset[name].values.tolist() for name in dataset.coords}
-
-
-def test_parts_of_one_array_and_parts_of_others_are_different_things() -> None:
-    parts = {"g/a": ("shared", 0), "g/b": ("shared", 1), "g/c": ("other", 0)}
-
-    def get_variables(array: zarr.Array[Any], _group: Any, root: Any) -> Any:
-        name, start = parts[array.path]
-        return {"s": first_three(root[name], start)}
-
-    giving(get_variables)
-    dataset, _told = opened_group()
-    assert names_of(dataset) == {"s": [7, 8, 9], "g_s": [8, 9, 10], "g_s_1": [1, 2, 3]}
+def test_dask_arrays_are_one_if_they_are_one_object() -> None:
+    pytest.importorskip("dask.array")
+    one, other = (xr.Variable("x", ONE).chunk() for _time in range(2))
+    assert (len(coordinates_of(one, one)), len(coordinates_of(one, other))) == (1, 2)
 
 
 @pytest.mark.parametrize("cache", [True, False])
-def test_of_coordinates_from_one_file_none_vanishes(cache: bool) -> None:
-    others: Any = memory_store(
-        build({"": {}, **{f"v{n}": stored([n, n + 1.0], "x", scale_factor=2.0) for n in range(8)}})
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        dataset = xr.open_dataset(others, engine="zarr", consolidated=False, cache=cache)
-    for variable in dataset.variables.values():
+def test_of_coordinates_from_one_file_none_vanishes_and_each_is_one(cache: bool) -> None:
+    arrays = {f"v{n}": stored([n, n + 1.0], "x", scale_factor=2.0) for n in range(2)}
+    store = store_of({"": {}, **arrays})
+    dataset = quietly(xr.open_dataset, store, engine="zarr", consolidated=False, cache=cache)
+    one, other = (dataset.variables[name] for name in arrays)
+    for variable in (one, other):
         variable.encoding["source"] = "one_file.nc"  # as xarray says of a file's variables
-
-    giving(lambda array, *_groups: {"aux": dataset.variables[f"v{array.path[-1]}"]})
-    nodes: Nodes = {"": {}, **{f"a{n}": stored([1.0, 2.0], "x", **IT) for n in range(8)}}
-    found, _told = opened_with_warnings(xr.open_dataset, memory_store(build(nodes)))
-    assert len(found.coords) == 8
-    values = sorted(tuple(found[name].values.tolist()) for name in found.coords)
-    assert values == [(2.0 * n, 2.0 * n + 2) for n in range(8)]
+    assert coordinates_of(one, other) == [[0.0, 2.0], [2.0, 4.0]]
+    assert coordinates_of(one, one) == [[0.0, 2.0]]
 
 
-# What is no answer.
+def test_what_a_handler_keeps_is_never_handed_out_itself_and_groups_have_their_own() -> None:
+    kept = xr.Variable("x", np.array([7, 8]), {"list": [1]}, {"note": "kept"})
 
+    def get_variables(_self: Any, array: Any, *_groups: Any) -> dict[str, xr.Variable]:
+        since = xr.Variable("x", [1.0, 2.0], {"units": f"days since {array.attrs['since']}-01-01"})
+        return {"q": kept, "since": since}
 
-def one_problem(told: list[Any]) -> str:
-    (warning,) = told
-    assert type(warning) is XGroupResolutionWarning
-    lost = "/g/a, /g/b, /g/c were opened without what convention 'it' gives"
-    start = f"{lost}: the handler of convention 'it' (third_party) failed: "
-    text = str(warning)
-    assert text.startswith(start)
-    return text[len(start) :]
-
-
-NO_MAPPING = [(None, "NoneType"), (5, "int"), ("text", "str"), ([1], "list")]
-
-
-@pytest.mark.parametrize(("given", "kind"), NO_MAPPING)
-def test_variables_that_are_no_mapping(given: Any, kind: str) -> None:
-    giving(lambda *_arguments: given)
-    _dataset, told = opened_group()
-    assert one_problem(told) == (
-        f"TypeError: 'get_variables' must return a dict of xarray.Variable by name, got {kind}"
-    )
-
-
-@pytest.mark.parametrize(("given", "kind"), [*NO_MAPPING, ({}, "dict")])
-def test_an_interpretation_that_is_none(given: Any, kind: str) -> None:
-    it = handler(interpret=lambda *_arguments: given)
-    _dataset, told = opened_group()
-    text = f"'interpret' must return an Interpretation (see array.interpretation), got {kind}"
-    assert one_problem(told) == f"TypeError: {text}"
-    root = zarr.open_group(memory_store(build(NODES)), mode="r")
-    array: Any = root["g/a"]
-    group: Any = root["g"]
-    with pytest.raises(TypeError) as raised:
-        it().get_variables(array, group, root)
-    assert str(raised.value) == text
-
-
-@pytest.mark.parametrize("given", ["x", 5, None, [("node", "x")]], ids=repr)
-@pytest.mark.parametrize("method", ["variable", "value"])
-def test_a_reference_that_is_no_mapping(given: Any, method: str) -> None:
-    text = f'a reference must be a mapping such as {{"node": "../time"}}, got {given!r}'
-    handler(get_variables=lambda self, *_arguments: getattr(self.resolver, method)(given))
-    assert str(opened_array()) == (
-        "/b was opened without what convention 'it' gives: "
-        f"the handler of convention 'it' (third_party) failed: XGroupReferenceError: {text}"
-    )
-    root = zarr.open_group(memory_store(build(NODES)), mode="r")
-    array: Any = root["g/a"]
-    with pytest.raises(XGroupReferenceError) as raised:
-        getattr(BoundResolver.of(array, root), method)(given)
-    assert str(raised.value) == f"/g/a: {text}"
-    assert raised.value.reason == text
-
-
-class OwnError(XGroupError):
-    """An error of a third party that is made in its own way."""
-
-    def __init__(self, one: str, other: str) -> None:
-        super().__init__(f"{one} and {other}", reason="its own")
-
-
-@pytest.mark.parametrize(
-    ("error", "kind", "reason"),
-    [
-        (XGroupReferenceError("text", reason="why", target="t"), XGroupReferenceError, "why"),
-        (XGroupReferenceError("text"), XGroupReferenceError, "text"),
-        (OwnError("one", "two"), XGroupError, "its own"),
-        (KeyError("k"), XGroupError, "'k'"),
-    ],
-    ids=repr,
-)
-def test_an_error_of_a_handler_keeps_its_reason(
-    error: Exception, kind: type[XGroupError], reason: str
-) -> None:
-    def fail(*_arguments: Any) -> Any:
-        raise error
-
-    giving(fail)
-    warning = opened_array()
-    assert isinstance(warning.error, kind)
-    assert warning.error.reason == reason
-    assert warning.error.target == getattr(error, "target", "")
+    handler(get_variables=get_variables)
+    years = {"g": 2000, "h": 1990}
+    arrays = {f"{it}/a": stored([1, 2], "x", **IT, since=year) for it, year in years.items()}
+    store = store_of({"": {}, "g": {}, "h": {}, **arrays})
+    groups = opened(xr.open_groups, store)
+    for path, year in years.items():
+        assert groups[f"/{path}"]["since"].dt.year.values.tolist() == [year, year]
+    first = groups["/g"]["q"]
+    first.attrs["list"].append(2)
+    first.values[0] = -1
+    for unchanged in (groups["/h"]["q"], opened(xr.open_dataset, store, group="g")["q"], kept):
+        assert (unchanged.values.tolist(), unchanged.attrs) == ([7, 8], {"list": [1]})
+        assert unchanged.encoding["note"] == "kept"
+    assert "q" not in opened(xr.open_dataset, store, group="g", drop_variables="q")

@@ -1,152 +1,70 @@
-"""Conventions of third parties: installed ones, registered ones, and those that fail."""
-
-from __future__ import annotations
+"""Conventions of third parties: installed ones, registered ones, what they give, and those that fail."""
 
 import importlib
-import importlib.util
 import json
 import os
 import subprocess
 import sys
+import tomllib
 import types
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
-import zarr
 
 import zarr_xgroup
-from zarr_xgroup import (
-    XGroupDimensionWarning,
-    XGroupNameWarning,
-    XGroupNoPrincipalWarning,
-    XGroupPluginWarning,
-    XGroupResolutionWarning,
-)
+from zarr_xgroup import XGroupPluginWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions import (
     ENTRY_POINT_GROUP,
     Attribute,
     ConventionHandler,
-    Interpretation,
     Parsed,
     build_handlers,
     handlers,
     register,
     registry,
 )
-from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupReferenceError
-from zarr_xgroup.metadata.nodes import Fragment
-from zarr_xgroup.tests.builders import Nodes, build, declaring, memory_store, stored, write_store
-from zarr_xgroup.tests.documents import TESTS
+from zarr_xgroup.tests.builders import (
+    Nodes,
+    declaring,
+    opened_with_warnings,
+    recorded,
+    stored,
+    write_store,
+)
 from zarr_xgroup.tests.pages import DOCS, blocks_of
-
-PLUGINS = TESTS / "plugins"
-
-TICKS = {"uuid": "5A8E9D5C-3C55-4C8A-9D64-1F2F0F2B6F10", "name": "whatever"}
-QUALITY = {"schema_url": "https://example.org/a-third-party/quality/main/schema.json"}
-
-STORE: Nodes = {
-    "": {"ticks_unit": "m"},
-    "g": {},
-    "g/a": stored(
-        np.arange(6.0).reshape(2, 3),
-        "y x",
-        **declaring(
-            TICKS,
-            QUALITY,
-            ticks={"x": {"start": 10, "interval": 5}},
-            quality={
-                "flags": {"node": "../flags/of_a"},
-                "meanings": {"ref": {"node": "/flags", "attribute": "/attributes/meanings"}},
-            },
-        ),
-    ),
-    "g/b": stored([1.0], "z"),
-    "flags": {"meanings": "good bad"},
-    "flags/of_a": stored(np.array([[0, 1, 0], [1, 0, 0]], "i2"), "y x", long_name="flags"),
-}
-
+from zarr_xgroup.tests.tables import check, rows, store_of
 
 # Installed: in another process, as it is for who uses them.
 
-OPEN = """
-import json, sys, warnings
-import xarray as xr
-told = []
-for _time in range(2):
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        ds = xr.open_dataset(sys.argv[1], engine="xgroup", group="g")
-        tree = xr.open_datatree(sys.argv[1], engine="xgroup")
-    told.append([[type(w.message).__name__, str(w.message), w.filename] for w in given])
-print(json.dumps({
-    "coords": {
-        name: [list(v.dims), v.values.tolist(), {k: str(v.attrs[k]) for k in v.attrs}]
-        for name, v in ds.coords.items()
-    },
-    "data": {name: v.values.tolist() for name, v in ds.data_vars.items()},
-    "tree": sorted(tree["/g"].variables),
-    "told": told,
-}))
-"""
+TICKS = {"uuid": "5A8E9D5C-3C55-4C8A-9D64-1F2F0F2B6F10", "name": "whatever"}
+QUALITY = {"schema_url": "https://example.org/a-third-party/quality/main/schema.json"}
+DATA = np.arange(6.0).reshape(2, 3)
 
-
-def opened_elsewhere(folder: Path, store: Path) -> dict[str, Any]:
-    """Open a store in another process that finds the plug-ins in a folder."""
-    package = str(Path(zarr_xgroup.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), package])}
-    done = subprocess.run(
-        [sys.executable, "-c", OPEN, str(store)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install both packages into a folder, which is returned."""
-    for needed in ("pip", "hatchling"):
-        if importlib.util.find_spec(needed) is None:
-            pytest.skip(f"{needed} is not installed")
-    folder = tmp_path_factory.mktemp("installed")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    command += ["--disable-pip-version-check", "--no-build-isolation", "--target", str(folder)]
-    packages = [str(PLUGINS / f"xgroup_plugin_{tier}") for tier in ("principal", "service")]
-    done = subprocess.run(command + packages, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-def test_installed_plugins_are_found_by_their_entry_points(installed: Path, tmp_path: Path) -> None:
-    found = opened_elsewhere(installed, write_store(tmp_path / "store", STORE))
-    assert found["coords"] == {
-        "x": [["x"], [10, 15, 20], {"units": "m"}],
-        "quality": [
-            ["y", "x"],
-            [[0, 1, 0], [1, 0, 0]],
-            {"long_name": "flags", "flag_meanings": "good bad"},
-        ],
-    }
-    assert found["data"] == {"a": [[0, 1, 2], [3, 4, 5]], "b": [1]}
-    assert found["tree"] == ["a", "b", "quality", "x"]
-    for told in found["told"]:
-        assert {kind for kind, _text, _file in told} == {"XGroupNoPrincipalWarning"}
-        # The array has a principal convention, and what it refers to needs none.
-        found_paths = [text.partition(": ")[2].partition(". ")[0] for _kind, text, _file in told]
-        assert found_paths == ["/g/b", "/g/b"]
-
+#: What the packages in `plugins` are for.
+SOUND: Nodes = {
+    "": {"ticks_unit": "m"},
+    "g": {},
+    "g/a": stored(
+        DATA,
+        "y x",
+        **declaring(TICKS, QUALITY),
+        ticks={"x": {"start": 10, "interval": 5}},
+        quality={
+            "flags": {"node": "../flags/of_a"},
+            "meanings": {"ref": {"node": "/flags", "attribute": "/attributes/meanings"}},
+        },
+    ),
+    "flags": {"meanings": "good bad"},
+    "flags/of_a": stored(np.array([[0, 1, 0], [1, 0, 0]], "i2"), "y x", long_name="flags"),
+}
 
 BROKEN: Mapping[str, str] = {
     "no_module": "",
@@ -159,55 +77,52 @@ BROKEN: Mapping[str, str] = {
         "    def get_variables(self, array, group, root):\n"
         "        return {'good': xr.Variable(('x',), [7, 8, 9])}"
     ),
-    "bad_detect": (
-        "class Handler(Base):\n    tier, name = 'service', 'bad_detect'\n"
-        "    @staticmethod\n    def detect(root, group, array):\n        raise KeyError('detect')\n"
-        "    def get_variables(self, array, group, root):\n        return {}"
-    ),
     "bad_get": (
         "class Handler(Base):\n    tier, name = 'service', 'bad_get'\n"
         "    def get_variables(self, array, group, root):\n        return array.attrs['nothing']"
     ),
-    "nonsense": (
-        "class Handler(Base):\n    tier, name = 'service', 'nonsense'\n"
-        "    def get_variables(self, array, group, root):\n        return [1, 2]"
-    ),
 }
 
+FAILED = (
+    "opened without what convention {0!r} gives: the handler of convention {0!r} ({1}) failed: "
+)
+OPEN = """
+import json, sys
+from zarr_xgroup.tests.tables import outcome
+print(json.dumps([outcome(store, group="g", only="coords")[1] for store in sys.argv[1:]]))
+"""
 
-def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
-    folder = tmp_path / "site"
+
+def install(folder: Path, name: str, value: str, code: str) -> None:
+    """Write a module with an entry point as an installer does."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{name} = {value}\n")
+    if code:
+        (folder / f"{value.partition(':')[0]}.py").write_text(code)
+
+
+def test_installed_plugins_are_found_and_broken_ones_cost_a_warning_each(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    for place in (Path(__file__).parents[1] / "plugins").glob("xgroup_plugin_*"):
+        project = tomllib.loads((place / "pyproject.toml").read_text())["project"]
+        for name, value in project["entry-points"][ENTRY_POINT_GROUP].items():
+            install(site, name, value, (place / f"{place.name}.py").read_text())
     head = "import xarray as xr\nfrom zarr_xgroup.conventions import ConventionHandler as Base\n"
     for name, code in BROKEN.items():
-        info = folder / f"{name}-1.0.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        line = f"{name} = plugin_{name}:Handler\n"
-        (info / "entry_points.txt").write_text(f"[{ENTRY_POINT_GROUP}]\n{line}")
-        if code:
-            (folder / f"plugin_{name}.py").write_text(head + code + "\n")
-    named = [{"name": name} for name in ("good", "bad_get", "nonsense")]
-    cs = {"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1, 2]}}]}}}]}
-    attributes = declaring("cs", *named, cs=cs)
-    store = write_store(
-        tmp_path / "store",
-        {
-            "": {},
-            "g": {},
-            "g/a": stored([1, 2, 3], "x", **attributes),
-            "g/b": stored([4, 5, 6], "x", **attributes),
-            "g/c": stored([1], "z"),
-        },
-    )
-    found = opened_elsewhere(folder, store)
-    assert found["coords"] == {
-        "x": [["x"], [1, 3, 5], {}],
-        "good": [["x"], [7, 8, 9], {}],
+        install(site, name, f"plugin_{name}:Handler", code and f"{head}{code}\n")
+    declared = declaring(*({"name": name} for name in ("good", "bad_get")))
+    failing: Nodes = {
+        "": {},
+        "g": {},
+        **{f"g/{it}": stored([1, 2, 3], "x", **declared) for it in "ab"},
     }
-    assert found["data"] == {"a": [1, 2, 3], "b": [4, 5, 6], "c": [1]}
-    assert found["tree"] == ["a", "b", "c", "good", "x"]
-    assert {file for told in found["told"] for _kind, _text, file in told} == {"<string>"}
-    first, second = ([(kind, text) for kind, text, _file in told] for told in found["told"])
+    stores = [write_store(tmp_path / "sound", SOUND), write_store(tmp_path / "failing", failing)]
+    path = os.pathsep.join([str(site), str(Path(str(zarr_xgroup.__file__)).parents[1])])
+    command = [sys.executable, "-c", OPEN, *map(str, stores)]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     taken = "handles the same convention already"
     unused = {
         "is_cs": f"zarr_xgroup.conventions.cs {taken}",
@@ -216,30 +131,26 @@ def test_broken_plugins_cost_one_warning_each(tmp_path: Path) -> None:
         "raises_on_import": "RuntimeError: not today",
         "z_duplicate": f"plugin_good {taken}",
     }
-    assert [text for kind, text in first if kind == "XGroupPluginWarning"] == [
-        f"Convention plug-in {name} (plugin_{name}:Handler) is not used: {reason}"
+    told = [
+        f"! Plugin: Convention plug-in {name} (plugin_{name}:Handler) is not used: {reason}"
         for name, reason in unused.items()
     ]
-    failed = {
-        "bad_detect": ("KeyError: 'detect'", "/g/a, /g/b, /g/c"),
-        "bad_get": ("KeyError: 'nothing'", "/g/a, /g/b"),
-        "nonsense": ("", "/g/a, /g/b"),
-    }
-    assert [item for item in first if item[0] != "XGroupPluginWarning"] == second
-    for name, (reason, arrays) in failed.items():
-        about = [text for kind, text in second if name in text]
-        assert len(about) == 2  # one for each of two opens
-        for text in about:
-            head = f"the handler of convention {name!r} (plugin_{name}) failed: {reason}"
-            lost = f"{arrays} were opened without what convention {name!r} gives"
-            assert text.startswith(f"{lost}: {head}")
-    assert len(second) == 2 * (len(failed) + 1)  # and that /g/c has no principal convention
+    first, second = json.loads(done.stdout)
+    assert first == [
+        "quality (y x) int16 [[0 1 0] [1 0 0]] | flag_meanings=good bad long_name=flags",
+        "x (x) 10 15 20 | units=m",
+        *told,  # once, and not in the next open
+    ]
+    assert second == [
+        "good (x) 7 8 9",
+        f"! Resolution: /g/a, /g/b were {FAILED.format('bad_get', 'plugin_bad_get')}KeyError: 'nothing'",
+    ]
 
 
 # The list of handlers.
 
 
-def handler(name: str, /, **members: Any) -> type[ConventionHandler]:
+def handler(name: str = "it", /, **members: Any) -> type[ConventionHandler]:
     """Return a handler class of a third party, by default of one that finds nothing."""
     defaults: dict[str, Any] = {
         "tier": "service",
@@ -250,6 +161,10 @@ def handler(name: str, /, **members: Any) -> type[ConventionHandler]:
     return type("Handler", (ConventionHandler,), {**defaults, **members})
 
 
+def bare(**members: Any) -> type[ConventionHandler]:
+    return type("Handler", (ConventionHandler,), members)
+
+
 def entry_point(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> EntryPoint:
     """Return an entry point that leads to a value."""
     module = types.ModuleType(f"module_of_{name}")
@@ -258,65 +173,41 @@ def entry_point(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> En
     return EntryPoint(name, f"{module.__name__}:it", ENTRY_POINT_GROUP)
 
 
-def test_plugins_follow_the_built_in_handlers_sorted_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    one, two = handler("one"), handler("two", tier="principal")
-    plugins = [entry_point(monkeypatch, "b", one), entry_point(monkeypatch, "a", two)]
-    found, told = build_handlers((CsHandler, UomHandler), plugins)
-    assert found == (CsHandler, UomHandler, two, one)
-    assert told == []
-    assert build_handlers((CsHandler,), []) == ((CsHandler,), [])
+NO_CLASS = "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"
+NO_TIER = "its 'tier' is neither 'principal' nor 'service'"
+NOTHING = "it has neither 'interpret' nor 'get_variables'"
+TAKEN = "zarr_xgroup.conventions.{} handles the same convention already"
+NO_HANDLERS: dict[str, tuple[Any, str]] = {
+    "a number": (5, NO_CLASS),
+    "a function": (len, NO_CLASS),
+    "another class": (dict, NO_CLASS),
+    "an instance": (UomHandler(), NO_CLASS),
+    "the base class": (ConventionHandler, NO_TIER),
+    "no tier": (bare(name="it"), NO_TIER),
+    "a tier of no such name": (handler(tier="layout"), NO_TIER),
+    "a tier that is a list": (handler(tier=[]), NO_TIER),
+    "no name": (bare(tier="service"), "it has no 'name'"),
+    "a name that is no text": (handler(name=5), "it has no 'name'"),
+    "aliases as a text": (handler(aliases="its"), "its 'aliases' is no tuple of str"),
+    "implied numbers": (handler(implies=(5,)), "its 'implies' is no tuple of str"),
+    "no attributes": (handler(described=None), "its 'described' is no tuple of Attribute"),
+    "rules as texts": (handler(rules=("it",)), "its 'rules' is no tuple of Rule"),
+    "nothing to say": (bare(tier="service", name="it"), NOTHING),
+    "a built-in one": (CsHandler, TAKEN.format("cs")),
+    "the name of one": (handler("CS"), TAKEN.format("cs")),
+    "the alias of one": (handler("dimensions"), TAKEN.format("coords")),
+    "the uuid of one": (handler(uuid=str(CsHandler.uuid).upper()), TAKEN.format("cs")),
+}
 
 
-def _not_a_handler() -> dict[str, tuple[Any, str]]:
-    not_a_handler = "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"
-    tier = "its 'tier' is neither 'principal' nor 'service'"
-    taken = "handles the same convention already"
-    return {
-        "number": (5, not_a_handler),
-        "nothing": (None, not_a_handler),
-        "function": (len, not_a_handler),
-        "other class": (dict, not_a_handler),
-        "instance": (UomHandler(), not_a_handler),
-        "no tier": (type("Handler", (ConventionHandler,), {"name": "it"}), tier),
-        "odd tier": (handler("it", tier="layout"), tier),
-        "unhashable tier": (handler("it", tier=[]), tier),
-        "no name": (
-            type("Handler", (ConventionHandler,), {"tier": "service"}),
-            "it has no 'name'",
-        ),
-        "odd name": (handler("it", name=5), "it has no 'name'"),
-        "odd aliases": (handler("it", aliases="its"), "its 'aliases' is no tuple of str"),
-        "odd names": (handler("it", implies=(5,)), "its 'implies' is no tuple of str"),
-        "odd attributes": (
-            handler("it", described=None),
-            "its 'described' is no tuple of Attribute",
-        ),
-        "base class": (ConventionHandler, tier),
-        "nothing to say": (
-            type("Handler", (ConventionHandler,), {"tier": "service", "name": "it"}),
-            "it has neither 'interpret' nor 'get_variables'",
-        ),
-        "built-in": (CsHandler, f"zarr_xgroup.conventions.cs {taken}"),
-        "name of a built-in": (handler("uom"), f"zarr_xgroup.conventions.uom {taken}"),
-        "uuid of a built-in": (
-            handler("other", uuid=CsHandler.uuid),
-            f"zarr_xgroup.conventions.cs {taken}",
-        ),
-    }
-
-
-@pytest.mark.parametrize(("value", "reason"), _not_a_handler().values(), ids=_not_a_handler())
-def test_what_is_no_handler_is_told(
+@rows(NO_HANDLERS, "value, reason")
+def test_what_is_no_handler_is_told_and_left_out(
     value: object, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, told = build_handlers(
-        (CsHandler, UomHandler),
-        [entry_point(monkeypatch, "odd", value), entry_point(monkeypatch, "ok", handler("ok"))],
-    )
-    assert [item.name for item in found] == ["cs", "uom", "ok"]
-    text = f"Convention plug-in odd (module_of_odd:it) is not used: {reason}"
+    plugins = [entry_point(monkeypatch, "b", value), entry_point(monkeypatch, "a", handler("ok"))]
+    found, told = build_handlers(registry.BUILT_IN, plugins)
+    assert [item.name for item in found[len(registry.BUILT_IN) :]] == ["ok"]
+    text = f"Convention plug-in b (module_of_b:it) is not used: {reason}"
     assert [(type(item), str(item)) for item in told] == [(XGroupPluginWarning, text)]
     with pytest.raises(TypeError) as raised:
         register(value)  # type: ignore[arg-type]
@@ -324,445 +215,305 @@ def test_what_is_no_handler_is_told(
     assert registry._REGISTERED == []
 
 
-def test_of_two_plugins_for_one_convention_the_first_is_used(
+def test_plugins_follow_the_built_in_handlers_by_name_and_the_first_of_two_is_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    by_name = handler("same"), handler("same")
-    by_uuid = handler("one", uuid="x"), handler("two", uuid="x")
-    for first, second in (by_name, by_uuid):
-        plugins = [entry_point(monkeypatch, "b", second), entry_point(monkeypatch, "a", first)]
-        found, told = build_handlers((), plugins)
-        assert found == (first,)
-        assert [str(item) for item in told] == [
-            (
-                "Convention plug-in b (module_of_b:it) is not used: third_party handles the same "
-                "convention already"
-            )
-        ]
+    first, same, other = handler("one", uuid="x"), handler("two", uuid="X"), handler("three")
+    named = {"b": same, "c": other, "a": first, "d": handler("Three")}
+    plugins = [entry_point(monkeypatch, name, value) for name, value in named.items()]
+    found, told = build_handlers((CsHandler, UomHandler), plugins)
+    assert found == (CsHandler, UomHandler, first, other)
+    assert [str(item).partition(" is not")[0] for item in told] == [
+        "Convention plug-in b (module_of_b:it)",
+        "Convention plug-in d (module_of_d:it)",
+    ]
 
 
-# Registered in a notebook.
-
-
-def test_a_registered_handler_is_used_at_once() -> None:
-    before = handlers()
-
-    @register
-    class Doubled(ConventionHandler):
-        tier = "service"
-        name = "doubled"
-
-        def get_variables(
-            self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
-        ) -> dict[str, xr.Variable]:
-            return {"doubled": xr.Variable(("x",), 2 * np.arange(array.shape[0]))}
-
-    assert handlers() == (*before, Doubled)
-    dataset, told = opened({"": {}, "a": stored([1, 2, 3], "x", **declaring({"name": "doubled"}))})
-    assert told == []
-    assert dataset["a"].coords["doubled"].values.tolist() == [0, 2, 4]
-
-
-@pytest.mark.parametrize("same", [{"name": "it"}, {"name": "it_2", "uuid": "u"}], ids=str)
-def test_registering_again_replaces(same: dict[str, str]) -> None:
+def test_registering_again_replaces_what_has_the_same_name_or_uuid() -> None:
     before = handlers()
     first, other = handler("it", uuid="u"), handler("another")
-    assert register(first) is first
-    assert register(first) is first
-    assert register(other) is other
-    assert handlers() == (*before, first, other)
-    again = handler("it", **same)
-    register(again)
-    assert handlers() == (*before, other, again)
+    for again in (handler("it"), handler("IT"), handler("it_2", uuid="u")):
+        for registered in (first, first, other):
+            assert register(registered) is registered
+        assert handlers() == (*before, first, other)
+        register(again)
+        assert handlers() == (*before, other, again)
+        registry._REGISTERED.clear()
 
 
-# What handlers give, and what goes wrong with it.
-
-
-def opened(nodes: Nodes, function: Any = xr.open_dataset, **options: Any) -> tuple[Any, list[Any]]:
-    """Open by engine xgroup; the warnings but that on missing principal conventions."""
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        result = function(memory_store(build(nodes)), engine="xgroup", **options)
-    told = [it.message for it in given if type(it.message) is not XGroupNoPrincipalWarning]
-    return result, told
-
-
-def opened_with(
-    get_variables: Callable[..., Any], nodes: Nodes | None = None, **members: Any
-) -> tuple[xr.Dataset, list[Any]]:
-    """Open a store with a handler of the convention ``it``; the fixture forgets the handler."""
-    register(handler("it", get_variables=get_variables, **members))
-    return opened(nodes or DECLARING)
-
+# What handlers give.
 
 IT = declaring({"name": "it"})
+X = {"cs": {"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1, 2]}}]}}}]}}
+#: Two arrays that declare the convention of a third party, and one that does not.
 DECLARING: Nodes = {
-    "": {"title": "all"},
-    "a": stored(
-        np.arange(6.0).reshape(2, 3),
-        "y x",
-        **declaring({"name": "it"}, "cs"),
-        cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [1, 2]}}]}}}]},
-    ),
-    "b": stored([1, 2, 3], "x", **IT),
+    "": {},
+    "a": stored(DATA, "y x", **declaring({"name": "it"}, "cs"), **X),
+    "b": stored([1, 2, 3], "x", **IT, **{"proj:code": "EPSG:32632"}),
     "y": stored([5, 6], "y"),
     "bands": stored(np.arange(12).reshape(2, 2, 3), "band y x"),
 }
 
 
-def assert_nothing_lost(dataset: xr.Dataset) -> None:
-    assert set(dataset.variables) == {"a", "b", "x", "y", "bands"}
-    assert dataset["x"].values.tolist() == [1, 3, 5]
-    assert dataset["b"].values.tolist() == [1, 2, 3]
-    assert dataset["bands"].shape == (2, 2, 3)
-    assert dataset.attrs == {"title": "all"}
+def gives(variables: Any, **members: Any) -> dict[str, Any]:
+    """Return the members of a handler that gives the same variables of each array."""
+    return {"get_variables": lambda *_arguments: variables, **members}
 
 
-def _failing(error: BaseException) -> Callable[..., Any]:
+def along_x(name: str, values: Any = (7, 8, 9), **members: Any) -> dict[str, Any]:
+    return gives({name: xr.Variable("x", list(values), {"mine": 1})}, **members)
+
+
+GIVEN: dict[str, tuple[dict[str, Any], str]] = {
+    "equal numbers of two arrays are one coordinate": (along_x("q"), """
+        q (x) 7 8 9 | mine=1
+        x (x) 1 3 5
+        y (y) 5 6
+        """),
+    "a dimension's coordinate beside that of a built-in convention": (along_x("x"), """
+        x (x) 1 3 5
+        x_1 (x) 7 8 9 | mine=1
+        x_b (x_b) 7 8 9 | mine=1
+        y (y) 5 6
+        ! Dimension: /b: other arrays of the group have other coordinate values along its dimensions; renamed 'x' -> 'x_b'
+        ! Name: /a: its coordinate 'x' is called 'x_1', because 'x' is something else here or cannot be a name
+        """),
+    "the name of an array of the group": (along_x("y"), """
+        x (x) 1 3 5
+        y (y) 5 6
+        y_1 (x) 7 8 9 | mine=1
+        ! Name: /a: its coordinate 'y' is called 'y_1', because 'y' is something else here or cannot be a name
+        """),
+    "the name of the array itself": (along_x("b"), """
+        b_1 (x) 7 8 9 | mine=1
+        x (x) 1 3 5
+        y (y) 5 6
+        ! Name: /a: its coordinate 'b' is called 'b_1', because 'b' is something else here or cannot be a name
+        """),
+    "the name of a dimension without coordinate": (along_x("band"), """
+        band_1 (x) 7 8 9 | mine=1
+        x (x) 1 3 5
+        y (y) 5 6
+        ! Name: /a: its coordinate 'band' is called 'band_1', because 'band' is something else here or cannot be a name
+        """),
+    "a name with a slash": (along_x("a/b"), """
+        a_b_1 (x) 7 8 9 | mine=1
+        x (x) 1 3 5
+        y (y) 5 6
+        ! Name: /a: its coordinate 'a/b' is called 'a_b_1', because 'a/b' is something else here or cannot be a name
+        """),
+    "a length that is not the dimension's": (along_x("q", (7, 8, 9, 10)), """
+        q (x_q) 7 8 9 10 | mine=1
+        x (x) 1 3 5
+        y (y) 5 6
+        ! Dimension: /a: dimensions of its coordinate 'q' have another size here, and were renamed 'x' -> 'x_q'
+        """),
+    "a principal convention after a built-in one": (along_x("q", tier="principal"), """
+        q (x) 7 8 9 | mine=1
+        x (x) 1 3 5
+        y (y) 5 6
+        ! Resolution: /a: it declares the principal conventions cs, it; cs was used
+        """),
+    "a convention that implies another one": (gives({}, implies=("proj",)), """
+        spatial_ref () EPSG:32632
+        x (x) 1 3 5
+        y (y) 5 6
+        """),
+}  # fmt: skip
+
+
+@rows(GIVEN, "members, expected")
+def test_what_a_handler_gives(members: dict[str, Any], expected: str) -> None:
+    register(handler(**members))
+    dataset = check(DECLARING, expected, only="coords")
+    assert set(dataset.data_vars) == {"a", "b", "bands"}
+
+
+# What fails.
+
+
+def fails(error: BaseException, place: str = "get_variables") -> dict[str, Any]:
     def fail(*_arguments: Any) -> Any:
         raise error
 
-    return fail
+    return {place: staticmethod(fail) if place == "detect" else fail}
 
 
-FAILURE = "the handler of convention 'it' (third_party) failed: KeyError: 'k'"
+def refers(reference: Any, method: str = "variable") -> dict[str, Any]:
+    """Return the members of a handler that follows a reference."""
+
+    def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
+        return {"q": getattr(self.resolver, method)(reference)}
+
+    return {"get_variables": get_variables}
 
 
-@pytest.mark.parametrize("place", ["seems_meant", "why_not"])
-def test_a_handler_that_cannot_tell_what_is_told_of_it_costs_that_alone(place: str) -> None:
-    members = {
-        "interpret": _failing(AssertionError()),
-        "applies": classmethod(lambda _cls, _array: False),
-        place: classmethod(_failing(KeyError("k"))),
-    }
-    register(handler("it", tier="principal", **members))
-    attributes = {} if place == "seems_meant" else IT
-    store: Any = memory_store(build({"": attributes, "a": stored(np.ones((2, 3)), "y x")}))
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        dataset = xr.open_dataset(store, engine="xgroup")
-    assert dataset["a"].shape == (2, 3)
-    assert len({str(it.message) for it in given if FAILURE in str(it.message)}) == 1
+def shares(answer: Any) -> dict[str, Any]:
+    return {"tier": "principal", "shares_with": classmethod(lambda _cls, _array: answer)}
 
 
-@pytest.mark.parametrize("answer", [5, [5], {None}], ids=repr)
-def test_conventions_that_are_shared_with_and_have_no_names_are_told(answer: Any) -> None:
-    shares_with = classmethod(lambda _cls, _array: answer)
-    dataset, told = opened_with(lambda *_arguments: {}, tier="principal", shares_with=shares_with)
-    assert_nothing_lost(dataset)
-    assert sum(f"(third_party) failed: TypeError: {answer!r}" in str(it) for it in told) == 1
-
-
-def test_what_a_handler_checks_and_is_no_finding_is_told() -> None:
-    register(handler("it", check=classmethod(lambda _cls, _subject: "x")))
-    with pytest.warns(XGroupPluginWarning, match=r"\(third_party\) failed: .*TypeError: 'x'"):
-        zarr_xgroup.check(memory_store(build(DECLARING)))
-
-
-@pytest.mark.parametrize("place", ["detect", "__init__", "get_variables"])
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (KeyError("k"), "KeyError: 'k'"),
-        (RuntimeError("{braces} %s"), "RuntimeError: {braces} %s"),
-        (RecursionError(), "RecursionError: "),
-        (StopIteration("s"), "StopIteration: s"),
-        (XGroupReferenceError("r"), "XGroupReferenceError: r"),
-        (UserWarning("w"), "UserWarning: w"),
-    ],
-    ids=repr,
+ALL = "/a, /b, /bands, /y were"
+NO_DICT = "TypeError: 'get_variables' must return a dict of xarray.Variable by name, got "
+NO_ANSWER = "TypeError: 'interpret' must return an Interpretation (see array.interpretation), got "
+NO_REFERENCE = (
+    'XGroupReferenceError: a reference must be a mapping such as {"node": "../time"}, got '
 )
-def test_a_handler_that_raises_costs_one_warning(place: str, error: Exception, text: str) -> None:
-    members: dict[str, Any] = {"get_variables": lambda *_arguments: {}, place: _failing(error)}
-    if place == "detect":
-        members["detect"] = staticmethod(members["detect"])
-    dataset, told = opened_with(**members)
-    assert_nothing_lost(dataset)
-    (warning,) = told
-    assert type(warning) is XGroupResolutionWarning
-    arrays = "/a, /b" if place != "detect" else "/a, /b, /bands, /y"
-    assert str(warning) == (
-        f"{arrays} were opened without what convention 'it' gives: the handler of convention 'it' "
-        f"(third_party) failed: {text}"
-    )
-    kind = type(error) if isinstance(error, XGroupError) else XGroupMetadataError
-    assert type(warning.error) is kind
-    assert warning.error.__cause__ is error
+VARIABLE = xr.Variable("x", [1.0, 2.0, 3.0])
+FAILING: dict[str, tuple[dict[str, Any], str, str]] = {
+    "detect": (fails(KeyError("k"), "detect"), ALL, "KeyError: 'k'"),
+    "detect, by an error of ours": (fails(XGroupError("r"), "detect"), ALL, "XGroupError: r"),
+    "making it": (fails(RuntimeError("{braces} %s"), "__init__"), "", "RuntimeError: {braces} %s"),
+    "giving variables": (fails(StopIteration("s")), "", "StopIteration: s"),
+    "too deep": (fails(RecursionError()), "", "RecursionError: "),
+    "a warning": (fails(UserWarning("w")), "", "UserWarning: w"),
+    "no variables": (gives(None), "", f"{NO_DICT}NoneType"),
+    "a text": (gives("text"), "", f"{NO_DICT}str"),
+    "a list": (gives([1]), "", f"{NO_DICT}list"),
+    "a number as variable": (gives({"q": 5}), "", "TypeError: 'q' is no xarray.Variable but int"),
+    "a DataArray": (gives({"q": xr.DataArray(VARIABLE)}), "", "TypeError: 'q' is no xarray.Variable but DataArray"),
+    "a number as name": (gives({"good": VARIABLE, 5: VARIABLE}), "", "TypeError: the name 5 is no string"),
+    "no interpretation": ({"interpret": lambda *_arguments: {}}, "", f"{NO_ANSWER}dict"),
+    "shares with a number": (shares(5), "/b was", "TypeError: 5"),
+    "shares with numbers": (shares([5]), "/b was", "TypeError: [5]"),
+    "a text as reference": (refers("x"), "", f"{NO_REFERENCE}'x'"),
+    "no reference": (refers(None, "value"), "", f"{NO_REFERENCE}None"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["x", "y", "a", "b", "", "a/b", "band"])
-def test_whatever_the_name_nothing_is_lost(name: str) -> None:
-    dataset, told = opened_with(
-        lambda *_arguments: {name: xr.Variable(("x",), [7, 8, 9], {"mine": 1})}
-    )
-    for known in ("a", "b", "x", "y", "bands"):
-        assert known in dataset.variables
+@rows(FAILING, "members, arrays, text")
+def test_a_handler_that_fails_costs_one_warning_and_what_it_gives(
+    members: dict[str, Any], arrays: str, text: str
+) -> None:
+    register(handler(**members))
+    dataset, told = opened_with_warnings(xr.open_dataset, store_of(DECLARING))
+    assert set(dataset.variables) == {"a", "b", "bands", "x", "y"}
     assert dataset["x"].values.tolist() == [1, 3, 5]
-    found = [str(key) for key in dataset.coords if dataset[key].values.tolist() == [7, 8, 9]]
-    assert all("/" not in mine for mine in found)
-    if name == "x":  # of one array it is the only coordinate of this dimension
-        assert sorted(found) == ["x_1", "x_b"]
-        assert {type(item) for item in told} == {XGroupNameWarning, XGroupDimensionWarning}
-    else:
-        (mine,) = found
-        assert "mine" in dataset[mine].attrs
-        assert [type(item) for item in told] == [XGroupNameWarning] * (mine != name)
-    tree, _told = opened(DECLARING, xr.open_datatree)
-    assert set(tree.variables) == set(dataset.variables)
-
-
-def test_dimensions_that_do_not_fit_are_renamed() -> None:
-    dataset, told = opened_with(lambda *_arguments: {"q": xr.Variable(("x",), [7, 8, 9, 10])})
-    assert_nothing_lost(dataset.drop_vars("q"))
-    assert dataset["q"].dims == ("x_q",)
-    assert [type(item) for item in told] == [XGroupDimensionWarning]
-
-
-def test_equal_numbers_of_two_arrays_are_one_coordinate() -> None:
-    dataset, told = opened_with(lambda *_arguments: {"q": xr.Variable(("x",), [7, 8, 9])})
-    assert told == []
-    assert set(dataset.coords) == {"x", "y", "q"}
-
-
-def test_what_a_handler_keeps_is_never_handed_out_itself() -> None:
-    kept = {"q": xr.Variable(("x",), np.array([7, 8, 9]), {"list": [1]})}
-    dataset, _told = opened_with(lambda *_arguments: kept)
-    dataset["q"].attrs["list"].append(2)
-    dataset["q"].attrs["more"] = 1
-    dataset["q"].values[0] = -1
-    assert kept["q"].attrs == {"list": [1]}
-    assert kept["q"].values.tolist() == [7, 8, 9]
-    again, _told = opened(DECLARING)
-    assert again["q"].attrs == {"list": [1]}
-    assert again["q"].values.tolist() == [7, 8, 9]
-
-
-def test_a_handler_is_given_real_zarr_objects() -> None:
-    given: list[tuple[Any, ...]] = []
-
-    def get_variables(self: ConventionHandler, *arguments: Any) -> dict[str, xr.Variable]:
-        given.append(arguments)
-        return {}
-
-    def detect(root: zarr.Group, group: zarr.Group, array: zarr.Array[Any]) -> bool:
-        given.append((array, group, root))
-        return array.path == "g/h/a"
-
-    nodes: Nodes = {"": {"r": 1}, "g": {}, "g/h": {"h": 2}, "g/h/a": stored([1, 2], "x", a=3)}
-    register(handler("it", get_variables=get_variables, detect=staticmethod(detect)))
-    opened(nodes, group="g/h")
-    assert len(given) == 2
-    for array, group, root in given:
-        assert isinstance(array, zarr.Array)
-        assert isinstance(group, zarr.Group)
-        assert isinstance(root, zarr.Group)
-        assert [node.path for node in (root, group, array)] == ["", "g/h", "g/h/a"]
-        assert [dict(node.attrs) for node in (root, group, array)] == [{"r": 1}, {"h": 2}, {"a": 3}]
-        assert np.asarray(array[:]).tolist() == [1, 2]
-        same = root["g/h/a"]
-        assert isinstance(same, zarr.Array)
-        assert np.asarray(same[:]).tolist() == [1, 2]
-
-
-def test_an_unresolved_reference_of_a_handler_says_what_was_tried() -> None:
-    def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
-        return {"q": self.resolver.variable({"node": "absent"})}
-
-    dataset, told = opened_with(get_variables, {"": {}, "b": DECLARING["b"]})
-    assert set(dataset.variables) == {"b"}
-    (warning,) = told
-    assert "XGroupReferenceError" in str(warning)
-    assert "tried /absent (not found in store), /b/absent (not found in store)" in str(warning)
-
-
-def test_a_principal_convention_comes_after_those_built_in() -> None:
-    def get_variables(self: ConventionHandler, *_arguments: Any) -> dict[str, xr.Variable]:
-        return {"x": xr.Variable(("x",), [7, 8, 9])}
-
-    dataset, told = opened_with(get_variables, tier="principal")
-    assert dataset["x"].values.tolist() == [1, 3, 5]  # of cs, for `a`
-    assert dataset["x_b"].values.tolist() == [7, 8, 9]
-    assert {type(item) for item in told} == {XGroupResolutionWarning, XGroupDimensionWarning}
-    assert [str(item) for item in told if type(item) is XGroupResolutionWarning] == [
-        "/a: it declares the principal conventions cs, it; cs was used"
+    assert [str(it) for it in told if "cs, it; cs was used" not in str(it)] == [
+        f"{arrays or '/a, /b were'} {FAILED.format('it', 'third_party')}{text}"
     ]
 
 
-@pytest.mark.parametrize("implied", [(), ("proj",)])
-def test_a_convention_that_implies_another_one(implied: tuple[str, ...]) -> None:
-    @register
-    class Tiled(ConventionHandler):
-        tier = "principal"
-        name = "tiled"
-        implies = implied
+class OwnError(XGroupError):
+    """An error of a third party that is made in its own way."""
 
-        def interpret(self, array: ArrayView) -> Interpretation:
-            return array.interpretation()
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} and {other}", reason="its own")
 
-    a = stored(
-        np.zeros((2, 2)), "y x", **declaring({"name": "tiled"}, **{"proj:code": "EPSG:32632"})
+
+@pytest.mark.parametrize(
+    ("error", "kind", "reason"),
+    [
+        (XGroupReferenceError("text", reason="why", target="t"), XGroupReferenceError, "why"),
+        (XGroupReferenceError("text"), XGroupReferenceError, "text"),
+        (OwnError("one", "two"), XGroupError, "its own"),
+        (KeyError("k"), XGroupMetadataError, "'k'"),
+    ],
+    ids=repr,
+)
+def test_the_error_of_a_handler_is_kept_with_its_reason(
+    error: Exception, kind: type[XGroupError], reason: str
+) -> None:
+    register(handler(**fails(error)))
+    _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store_of(DECLARING))
+    assert type(warning) is XGroupResolutionWarning
+    found = warning.error
+    assert type(found) is kind
+    assert (found.reason, found.target) == (reason, getattr(error, "target", ""))
+    assert found.__cause__ is error
+
+
+def test_an_unresolved_reference_of_a_handler_says_what_was_tried() -> None:
+    register(handler(**refers({"node": "absent"})))
+    _dataset, (warning,) = opened_with_warnings(
+        xr.open_dataset, store_of({"": {}, "b": DECLARING["b"]})
     )
-    store: Any = memory_store(build({"": {}, "a": a}))
-    dataset = xr.open_dataset(store, engine="xgroup")
-    assert [*dataset.coords] == (["spatial_ref"] if implied else [])
+    assert "tried /absent (not found in store), /b/absent (not found in store)" in str(warning)
+
+
+@pytest.mark.parametrize("place", ["seems_meant", "why_not"])
+def test_a_handler_that_fails_to_tell_what_is_meant_costs_that_alone(place: str) -> None:
+    applies = classmethod(lambda _cls, _array: False)
+    asked: Any = {place: classmethod(fails(KeyError("k"))["get_variables"])}
+    register(handler(tier="principal", applies=applies, **asked))
+    root: Any = {} if place == "seems_meant" else IT
+    store: Any = store_of({"": root, "a": stored(DATA, "y x")})
+    dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    assert dataset["a"].shape == (2, 3)
+    failure = "the handler of convention 'it' (third_party) failed: KeyError: 'k'"
+    assert len({str(it) for it in told if failure in str(it)}) == 1
+
+
+def whole_number(value: Any) -> int:
+    return int(value.value)
+
+
+BY_RULE = Attribute("it", Parsed(whole_number), Rule("it/form", "It", "1"), '"it": 1')
+
+
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"check": classmethod(lambda _cls, _subject: "x")}, "TypeError: 'x'"),
+        ({"described": (BY_RULE,)}, "'many'"),
+    ],
+    ids=["what it finds", "its description"],
+)
+def test_a_handler_that_fails_to_check_is_told_and_others_check(
+    members: dict[str, Any], reason: str
+) -> None:
+    register(handler(**members))
+    a: Any = stored([1.0], "x", **declaring({"name": "it"}, "uom", it="many", uom=5))
+    with pytest.warns(XGroupPluginWarning, match=rf"\(third_party\) failed: .*{reason}"):
+        mistakes = zarr_xgroup.check(store_of({"": {}, "a": a})).mistakes
+    assert "uom/object" in {it.rule.name for it in mistakes}
 
 
 # A convention is one module and one line.
 
+MOORING = declaring({"uuid": "b4d1ad1e-7d0c-4b6f-9a53-0f6ad7e1c2f8", "name": "mooring"})
 
-@pytest.fixture(params=["an entry point", "BUILT_IN"])
-def with_moorings(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+
+@pytest.mark.parametrize("line", ["an entry point", "BUILT_IN"])
+def test_the_convention_of_the_guide_is_opened_and_checked(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Add the convention of the guide: its module as it stands there, and one line."""
     page = (DOCS / "handlers.md").read_text(encoding="utf-8")
     (module,) = (it.text for it in blocks_of(page) if "class MooringHandler" in it.text)
     (tmp_path / "moorings.py").write_text(module, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "moorings", raising=False)
-    if request.param == "BUILT_IN":
-        handler = importlib.import_module("moorings").MooringHandler
-        monkeypatch.setattr(registry, "BUILT_IN", (*registry.BUILT_IN, handler))
+    if line == "BUILT_IN":
+        mooring = importlib.import_module("moorings").MooringHandler
+        monkeypatch.setattr(registry, "BUILT_IN", (*registry.BUILT_IN, mooring))
     else:
         point = EntryPoint("mooring", "moorings:MooringHandler", ENTRY_POINT_GROUP)
         monkeypatch.setattr(registry, "entry_points", lambda group: [point])
     monkeypatch.setattr(registry, "_installed", registry._installed.__wrapped__)
 
+    def moored(**moorings: Any) -> Nodes:
+        arrays = {
+            name: stored(DATA, "time depth", **MOORING, mooring=it) for name, it in moorings.items()
+        }
+        return {"": {}, **arrays}
 
-MOORING = {"uuid": "b4d1ad1e-7d0c-4b6f-9a53-0f6ad7e1c2f8", "name": "mooring"}
-
-
-def moored(mooring: Any) -> Any:
-    a = stored(np.zeros((2, 3)), "time depth", **declaring(MOORING, mooring=mooring))
-    return memory_store(build({"": {}, "salinity": a}))
-
-
-@pytest.mark.usefixtures("with_moorings")
-def test_a_convention_of_one_module_and_one_line_is_opened() -> None:
-    store = moored({"top": 10, "spacing": 5, "unit": "km"})
-    depth = xr.open_dataset(store, engine="xgroup")["depth"]
-    assert depth.values.tolist() == [10.0, 15.0, 20.0]
-    assert depth.attrs == {"units": "km", "axis": "Z", "positive": "down"}
-    explanation: Any = zarr_xgroup.explain(store).to_dict()
-    (array,) = (it for it in explanation["groups"][0]["arrays"] if it["path"] == "/salinity")
-    assert [it["name"] for it in array["conventions"]] == ["mooring"]
+    right = {"top": 10, "spacing": 5, "unit": "km"}
+    check(
+        moored(salinity=right),
+        "depth (depth) 10.0 15.0 20.0 | axis=Z positive=down units=km",
+        only="coords",
+    )
+    store: Any = store_of(moored(salinity=right))
     assert zarr_xgroup.check(store).is_clean
+    explanation: Any = zarr_xgroup.explain(store).to_dict()
+    (array,) = explanation["groups"][0]["arrays"]
+    assert [it["name"] for it in array["conventions"]] == ["mooring"]
 
-
-@pytest.mark.usefixtures("with_moorings")
-def test_a_convention_of_one_module_and_one_line_is_checked() -> None:
-    store = moored({"top": "surface", "spacings": 5, "unit": "feet"})
-    with pytest.warns(XGroupResolutionWarning, match="without the depths") as told:
-        dataset = xr.open_dataset(store, engine="xgroup")
-    assert not dataset.coords
-    assert len(told) == 2
-    found = {
-        (it.rule.name, it.place.pointer.removeprefix("/attributes/mooring"), it.remedy)
-        for it in zarr_xgroup.check(store).mistakes
+    wrong = moored(a=right, b={"top": "surface", "spacings": 5, "unit": "feet"})
+    _dataset, told = opened_with_warnings(xr.open_dataset, store_of(wrong))
+    assert [str(it).partition(":")[0] for it in told] == ["/b was opened without the depths"] * 2
+    found: Any = zarr_xgroup.check(store_of(wrong)).mistakes
+    assert {(str(it.place), it.rule.name, it.remedy) for it in found} == {
+        ("/b#/attributes/mooring/top", "mooring/form", 'write, for example, "top": 10'),
+        ("/b#/attributes/mooring/spacings", "mooring/form", 'call it "spacing"'),
+        ("/b#/attributes/mooring/unit", "mooring/unit", "write one of m, km"),
     }
-    assert found == {
-        ("mooring/form", "/top", 'write, for example, "top": 10'),
-        ("mooring/form", "/spacings", 'call it "spacing"'),
-        ("mooring/unit", "/unit", "write one of m, km"),
-    }
-
-
-@pytest.mark.usefixtures("with_moorings")
-def test_arrays_that_differ_in_a_described_attribute_only_are_checked_each() -> None:
-    nodes = {name: {"top": top, "spacing": 5} for name, top in {"a": 10, "b": "x"}.items()}
-    arrays = {
-        name: stored([0.0], "depth", **declaring(MOORING, mooring=it)) for name, it in nodes.items()
-    }
-    store: Any = memory_store(build({"": {}, **arrays}))
-    mistakes = zarr_xgroup.check(store).mistakes
-    assert [(it.rule.name, it.place.node) for it in mistakes] == [("mooring/form", "/b")]
-
-
-def test_a_description_that_raises_costs_its_convention_alone() -> None:
-    def whole(value: Fragment) -> int:
-        return int(value.value)
-
-    @register
-    class Broken(ConventionHandler):
-        tier = "service"
-        name = "broken"
-        described = (
-            Attribute("broken", Parsed(whole), Rule("broken/form", "It", "1"), '"broken": 1'),
-        )
-
-        def interpret(self, array: ArrayView) -> Interpretation:
-            return array.interpretation()
-
-    a = stored([1.0], "x", **declaring({"name": "broken"}, "uom", broken="many", uom=5))
-    store: Any = memory_store(build({"": {}, "a": a}))
-    with pytest.warns(XGroupPluginWarning, match="'broken'.*failed: .*many"):
-        mistakes = zarr_xgroup.check(store).mistakes
-    assert "uom/object" in {it.rule.name for it in mistakes}
-
-
-# A third party's handler tested by itself: one array and a dict.
-
-
-@pytest.mark.parametrize("dropped", [None, "weight", ["weight"]])
-def test_the_same_in_two_groups_with_attributes_that_are_arrays(dropped: Any) -> None:
-    @register
-    class Weighted(ConventionHandler):
-        tier = "service"
-        name = "weighted"
-        always_the_same: ClassVar[Any] = np.array([0.0, 9.0])
-
-        def get_variables(
-            self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
-        ) -> dict[str, xr.Variable]:
-            return {"weight": xr.Variable("x", [1.0, 2.0], {"range": self.always_the_same})}
-
-    array = stored([1, 2], "x", **declaring({"name": "weighted"}))
-    nodes: Nodes = {"": {}, "g": {}, "g/a": array, "h": {}, "h/a": array}
-    groups, told = opened(nodes, xr.open_groups, drop_variables=dropped)
-    assert told == []
-    for path in ("/g", "/h"):
-        assert ("weight" in groups[path].coords) == (dropped is None)
-    if dropped is None:
-        groups["/g"]["weight"].attrs["range"][0] = -1
-        assert groups["/h"]["weight"].attrs["range"].tolist() == [0.0, 9.0]
-
-
-def test_equal_numbers_in_two_groups_keep_their_own_attributes() -> None:
-    @register
-    class Timed(ConventionHandler):
-        tier = "service"
-        name = "timed"
-
-        def get_variables(
-            self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
-        ) -> dict[str, xr.Variable]:
-            attributes = {"units": array.attrs["since"], "from": array.path}
-            return {"when": xr.Variable("x", [1.0, 2.0], attributes, {"note": array.path})}
-
-    def since(year: int) -> Any:
-        declared = declaring({"name": "timed"})
-        return stored([1, 2], "x", **declared, since=f"days since {year}-01-01")
-
-    nodes: Nodes = {"": {}, "g": {}, "g/a": since(2000), "h": {}, "h/a": since(1990)}
-    groups, told = opened(nodes, xr.open_groups)
-    assert told == []
-    for path, year in (("g", 2000), ("h", 1990)):
-        when = groups[f"/{path}"]["when"]
-        assert when.dt.year.values.tolist() == [year, year]
-        assert when.attrs == {"from": f"{path}/a"}
-        assert when.encoding["note"] == f"{path}/a"
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("absent_module:Handler", "ModuleNotFoundError: No module named 'absent_module'"),
-        ("json:Handler", "AttributeError: module 'json' has no attribute 'Handler'"),
-    ],
-)
-def test_a_plugin_that_cannot_be_imported_is_told(value: str, reason: str) -> None:
-    found, told = build_handlers((CsHandler,), [EntryPoint("odd", value, ENTRY_POINT_GROUP)])
-    assert found == (CsHandler,)
-    text = f"Convention plug-in odd ({value}) is not used: {reason}"
-    assert [str(item) for item in told] == [text]
