@@ -1,5 +1,13 @@
-"""Explanations made by hand, to be drawn."""
+"""Explanations to be drawn: of a store that has something of everything, large ones and hostile ones."""
 
+import io
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from zarr_xgroup import explain
 from zarr_xgroup.findings import Place
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -11,248 +19,187 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundReference,
 )
+from zarr_xgroup.tests.builders import Array, Json, Nodes, declaring
+from zarr_xgroup.tests.tables import store_of
 
-UTM = FoundCrs("WGS 84 / UTM zone 33N", "EPSG:32633", "spatial_ref")
-
-#: What no page may take for anything but a name.
+#: What nobody may take for anything but a name.
 HOSTILE_NAMES = (
     "</script><script>document.title='owned'</script>",
     "<!--<script>",
     '"><img src=x onerror="document.title=\'owned\'">',
     "'&amp;\\u003c]]>",
-    "control\x00\x07\x1b[31m\r\n\u2028",
+    "[bold red]control\x00\x07\x1b[31m\x9b31m\r\n\u2028:smile:",
     "bidi\u202egnp.exe\u2066",
     "lone \ud800 surrogate",
     "__proto__",
     "constructor",
-    "long" * 2500,
+    "long" * 250,
 )
 
 
-def small() -> Explanation:
-    """Return three arrays, two groups, a reference that leads somewhere and one that does not."""
-    field = FoundArray(
-        "/ocean/temperature",
-        ("time", "lat", "lon"),
-        (12, 180, 360),
-        "float32",
-        conventions=(
-            FoundConvention("cs", "principal", "/ocean/temperature"),
-            FoundConvention("proj", "service", "/ocean"),
-            FoundConvention("uom", "service", None),
-        ),
-        coordinates=("time", "lat"),
-        missing=("lon",),
-        crs=FoundCrs("WGS 84", "EPSG:4326", "spatial_ref"),
-    )
-    arrays = (field.path,)
-    return Explanation(
-        "/data/ocean.zarr",
-        "/",
-        3,
-        True,
-        groups=(
-            FoundGroup("/"),
-            FoundGroup(
-                "/axes",
-                (
-                    FoundArray("/axes/time", ("time",), (12,), "int64", is_coordinate=True),
-                    FoundArray("/axes/time_bounds", ("time", "nv"), (12, 2), "int64"),
-                ),
-                (FoundCoordinate("time", ("time",), "own", Place("/axes/time"), is_index=True),),
-            ),
-            FoundGroup(
-                "/ocean",
-                (field,),
-                (
-                    FoundCoordinate(
-                        "time",
-                        ("time",),
-                        "stored",
-                        Place("/axes/time"),
-                        "array /axes/time",
-                        is_index=True,
-                        bounds="time_bounds",
-                        arrays=arrays,
-                    ),
-                    FoundCoordinate(
-                        "lat",
-                        ("lat",),
-                        "computed",
-                        text="180 values from -89.5 in steps of 1.0",
-                        is_index=True,
-                        arrays=arrays,
-                    ),
-                ),
-            ),
-        ),
-        references=(
-            FoundReference(
-                Place(field.path, "/attributes/cs/crs/0/axes/time/coordinates/0/values/external"),
-                "/axes/time",
-                Place("/axes/time"),
-                arrays=arrays,
-            ),
-            FoundReference(
-                Place(field.path, "/attributes/cs/crs/0/axes/lon/coordinates/0/values/external"),
-                "../axes/lon",
-                None,
-                text="there is no node /axes/lon, nor /ocean/axes/lon",
-                arrays=arrays,
-            ),
-        ),
-        problems=(
-            FoundProblem(
-                "problem",
-                "there is no node /axes/lon",
-                Place(field.path, "/attributes/cs/crs/0/axes/lon"),
-                arrays,
-                "coordinate 'lon'",
-            ),
-        ),
-    )
+class Stream(io.TextIOWrapper):
+    """Where output goes: a terminal or not, with an encoding."""
+
+    def __init__(self, *, terminal: bool = False, encoding: str = "utf-8") -> None:
+        super().__init__(io.BytesIO(), encoding=encoding)
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+    @property
+    def text(self) -> str:
+        self.flush()
+        content: Any = self.buffer
+        return str(content.getvalue().decode(self.encoding))
 
 
-def large(groups: int = 200, arrays: int = 1000) -> Explanation:
-    """Return many arrays in groups of which most are alike; one is not, and one has a problem."""
-    each = arrays // groups
-    scenes = tuple(_scene(number, each) for number in range(groups - 3))
-    axes = tuple(
-        FoundArray(f"/grids/utm/{name}", (name,), (10980,), "float64", is_coordinate=True)
-        for name in ("x", "y")
-    )
-    times = tuple(
-        FoundArray(f"/grids/time/{name}", ("time",), (12,), "int64") for name in ("start", "end")
-    )
-    inside = [array for scene in scenes for array in scene.arrays]
-    rest = tuple(
-        FoundArray(f"/extra_{number:03}", ("n",), (number + 1,), "uint8", missing=("n",))
-        for number in range(arrays - len(inside) - len(axes) - len(times))
-    )
-    return Explanation(
-        "s3://bucket/products/scenes.zarr",
-        "/",
-        3,
-        False,
-        groups=(
-            FoundGroup("/", rest),
-            FoundGroup("/grids"),
-            FoundGroup("/grids/time", times),
-            FoundGroup("/grids/utm", axes),
-            *scenes,
-        ),
-        references=tuple(
-            reference
-            for number, array in enumerate(inside)
-            for reference in _references(array.path, number)
-        ),
-        problems=(
-            FoundProblem("problem", "no node /grids/utm/z", None, (inside[-1].path,), "'z'"),
-            FoundProblem("choice", "two nodes are called 'x'", None, (inside[-1].path,)),
-            FoundProblem(
-                "no principal convention",
-                "some arrays declare no principal convention",
-                Place(rest[0].path),
-                tuple(array.path for array in rest),
-            ),
-        ),
-    )
+def sized(dims: str, *shape: int, dtype: Any = "float32", **attrs: Any) -> Array:
+    """Return an array without values along dimensions."""
+    return Array(np.broadcast_to(np.zeros((), dtype), shape), dims.split(), attrs)
 
 
-def _scene(number: int, arrays: int) -> FoundGroup:
-    path = f"/scene_{number:03}"
-    names = [f"B{band:02}" for band in range(1, arrays + 1)]
-    paths = tuple(f"{path}/{name}" for name in names)
-    return FoundGroup(
-        path,
-        tuple(
-            FoundArray(
-                one,
-                ("y", "x"),
-                (10980, 10980),
-                "uint16",
-                conventions=(
-                    FoundConvention("spatial", "principal", path),
-                    FoundConvention("proj", "service", path),
-                ),
-                coordinates=("y", "x"),
-                crs=UTM,
-            )
-            for one in paths
-        ),
-        tuple(
-            FoundCoordinate(
-                name,
-                (name,),
-                "stored",
-                Place(f"/grids/utm/{name}"),
-                is_index=True,
-                arrays=paths,
-            )
-            for name in ("y", "x")
-        ),
-    )
+def axes(**values: Json) -> Json:
+    """Return the attributes of an array whose axes have the values, or all that is given of them."""
+    told = {
+        name: {"coordinates": [it if "values" in it else {"values": it}]}
+        for name, it in values.items()
+    }
+    return declaring("cs", cs={"crs": [{"id": {"proj:code": "EPSG:4326"}, "axes": told}]})
 
 
-def _references(path: str, number: int) -> tuple[FoundReference, ...]:
-    found = tuple(
+def external(node: str, **more: str) -> Json:
+    """Return values that are stored elsewhere."""
+    return {"external": {"node": node, **more}}
+
+
+def located(x: str, y: str) -> Json:
+    """Return the attributes of what has its coordinates in two arrays."""
+    return declaring("geolocation", geolocation={"geodetic": {"x": {"node": x}, "y": {"node": y}}})
+
+
+CELLS = {"values": {"regular": [44.5, -1.0]}, "boundaries": {"regular": [-0.5, 0.5]}}
+SEA = axes(time=external("../axes/time"), lat=CELLS, lon=external("../axes/lon"))
+TILE: Json = {"spatial:dimensions": ["y", "x"], "proj:code": "EPSG:32633"}
+TILE |= {"spatial:transform": [10.0, 0.0, 500000.0, 0.0, -10.0, 4600000.0]}
+LAYOUT = [
+    {"asset": "fine", "spatial:shape": [4, 6], "spatial:transform": TILE["spatial:transform"]},
+    {"asset": "half", "derived_from": "fine", "transform": {"scale": [2.0, 2.0]}},
+]
+
+#: Nodes of a store in which each convention does something, and something is wrong.
+SAMPLE: Nodes = {
+    "": {},
+    "axes": {},
+    "axes/time": sized("time", 3, dtype="int64", units="days since 2000-01-01"),
+    "pyramid": {
+        **declaring("multiscales", "spatial", "proj", multiscales={"layout": LAYOUT}),
+        **TILE,
+    },
+    "pyramid/fine": {},
+    "pyramid/fine/red": sized("y x", 4, 6),
+    "pyramid/half": {},
+    "pyramid/half/red": sized("y x", 2, 3),
+    "sea": declaring({"name": "radar"}, "NZ-1.0"),
+    "sea/ice": sized("time lat", 3, 2, **axes(time=external("/axes/time"), lat=CELLS)),
+    "sea/salinity": sized("time lat lon", 3, 2, 4, **SEA),
+    "sea/temperature": sized("time lat lon", 3, 2, 4, **SEA),
+    "swath": {},
+    "swath/at": {},
+    "swath/at/lat": sized("row column", 5, 6),
+    "swath/at/lon": sized("row column", 5, 6),
+    "swath/radiance": sized("row column", 5, 6, **located("../at/lon", "at/lat")),
+    **{f"tile{n}": {**declaring("spatial", "proj"), **TILE} for n in (1, 2, 3)},
+    **{f"tile{n}/red": sized("y x", 60 // n, 60) for n in (1, 2, 3)},
+}
+
+
+@cache
+def sample() -> Explanation:
+    """Return what is found in the sample, and a reference to another store."""
+    mask = Place("/mask", store="https://example.org/masks.zarr")
+    where = Place("/sea/ice", "/attributes/mask")
+    elsewhere = FoundReference(where, f"{mask.store}|/mask", mask, arrays=("/sea/ice",))
+    found = explain(store_of(SAMPLE))
+    return replace(found, store="sample.zarr", references=(*found.references, elsewhere))
+
+
+def array(path: str, *sizes: int, **facts: Any) -> FoundArray:
+    dims = ("time", "lat", "lon")[: len(sizes)]
+    return FoundArray(path, dims, sizes, "float32", **facts)
+
+
+def of_groups(*groups: FoundGroup, **facts: Any) -> Explanation:
+    """Return an explanation of groups."""
+    return Explanation("memory://", "/", 3, is_consolidated=False, groups=groups, **facts)
+
+
+def of_arrays(count: int, name: str = "a{}") -> Explanation:
+    """Return an explanation of many arrays in one group, which are alike."""
+    return of_groups(FoundGroup("/", tuple(array(f"/{name.format(n)}", 3) for n in range(count))))
+
+
+def of_scenes(count: int) -> Explanation:
+    """Return groups that are alike, with references to one of axes; the last has a problem and fewer arrays."""
+    bands = {
+        n: tuple(array(f"/scene_{n:03}/B{band:02}", 10, 10) for band in range(5 if n else 3))
+        for n in reversed(range(count))
+    }
+    scenes = [FoundGroup(f"/scene_{n:03}", it) for n, it in sorted(bands.items())]
+    axis, mask = Place("/axes/x"), Place("/mask", store="https://example.org/masks.zarr")
+    references = [
         FoundReference(
-            Place(path, f"/attributes/{name}"),
-            f"../grids/utm/{name}",
-            Place(f"/grids/utm/{name}"),
-            arrays=(path,),
+            Place(it.path, f"/attributes/{name}"), name, end, name == "x", "", (it.path,)
         )
-        for name in ("x", "y")
-    )
-    if number % 5:
-        return found
-    time = FoundReference(
-        Place(path, "/attributes/time"),
-        "grids/time/start",
-        Place("/grids/time/start"),
-        by_fallback=True,
-        text="not relative to the group, but to the root",
-        arrays=(path,),
-    )
-    mask = FoundReference(
-        Place(path, "/attributes/mask"),
-        "https://example.org/masks.zarr#/mask",
-        Place("/mask", store="https://example.org/masks.zarr"),
-        arrays=(path,),
-    )
-    return *found, time, mask
+        for scene in scenes
+        for it in scene.arrays
+        for name, end in (("x", axis), ("mask", mask))
+    ]
+    axes = FoundGroup("/axes", (array("/axes/x", 10, is_coordinate=True),))
+    problem = FoundProblem("problem", "no node /axes/z", None, ("/scene_000/B01",), "'z'")
+    groups = (FoundGroup("/"), axes, *scenes)
+    return of_groups(*groups, references=tuple(references), problems=(problem,))
 
 
-def hostile() -> Explanation:
-    """Return groups, arrays and texts with names that would break out of a careless page."""
-    groups = tuple(
-        FoundGroup(
-            f"/{name}",
-            (
-                FoundArray(
-                    f"/{name}/{name}",
-                    (name,),
-                    (1,),
-                    name,
-                    conventions=(FoundConvention(name, "principal", name),),
-                    coordinates=(name,),
-                    missing=(name,),
-                    crs=FoundCrs(name, name, name),
-                ),
-            ),
-            (FoundCoordinate(name, (name,), "inline", None, name, arrays=(f"/{name}/{name}",)),),
+def of_depth(depth: int) -> Explanation:
+    """Return groups in one another, each with an array."""
+    paths = ["".join(f"/level{n}" for n in range(level)) for level in range(depth)]
+    arrays = {path: (array(f"{path}/t", 3, missing=("lat",)),) for path in paths}
+    return of_groups(*(FoundGroup(path or "/", it) for path, it in arrays.items()))
+
+
+def hostile(*names: str) -> Explanation:
+    """Return an explanation that has names wherever a text of a store can be."""
+    groups, references, problems = [FoundGroup("/")], [], []
+    for name in names:
+        path, place = f"/{name}/{name}", Place(f"/{name}", name, name)
+        found = FoundArray(
+            path,
+            (name,),
+            (1,),
+            name,
+            conventions=(FoundConvention(name, "principal", name),),
+            coordinates=(name, f"{name}2"),
+            missing=(name,),
+            crs=FoundCrs(name, name, name),
+            times=name,
         )
-        for name in HOSTILE_NAMES
-    )
-    return Explanation(
-        HOSTILE_NAMES[0],
-        "/",
-        2,
-        False,
-        groups=(FoundGroup("/"), *groups),
-        references=tuple(
-            FoundReference(Place(group.path, name), name, Place(name, name, name), text=name)
-            for group, name in zip(groups, HOSTILE_NAMES, strict=True)
-        ),
-        problems=tuple(FoundProblem(name, name, Place(name, name)) for name in HOSTILE_NAMES),
-    )
+        kinds: Any = ("own", "stored", "foreign", "computed", "inline", "given")
+        coordinates = tuple(
+            FoundCoordinate(
+                f"{name}{kind}", (name,), kind, place, name, bounds=name, arrays=(path,)
+            )
+            for kind in kinds
+        )
+        all_names = tuple(it.name for it in coordinates)
+        other = replace(found, path=f"{path}2", coordinates=all_names, crs=FoundCrs(name))
+        group = FoundGroup(f"/{name}", (found, other), coordinates)
+        groups += [group, replace(group, path=f"/{name}3")]
+        here = replace(place, store=None)
+        references += [
+            FoundReference(here, name, None, text=name, arrays=(path,)),
+            FoundReference(here, name, place, by_fallback=True, text=name, arrays=(path,)),
+        ]
+        problems.append(FoundProblem(name, name, place, (path, name), name))
+    whole = of_groups(*groups, references=tuple(references), problems=tuple(problems))
+    return replace(whole, store=names[0], zarr_format=2)
