@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from zarr.storage import FsspecStore, LocalStore
 
+pytest.register_assert_rewrite("zarr_xgroup.tests.tables", "zarr_xgroup.tests.builders")
+
 from zarr_xgroup.conventions import registry
 from zarr_xgroup.tests.builders import Contents
 from zarr_xgroup.tests.servers import (
