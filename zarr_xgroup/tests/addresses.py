@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import fsspec
 import pytest
 import zarr
-from fsspec.mapping import FSMap
 from packaging.version import Version
 from zarr.storage import LocalStore
 
@@ -25,7 +24,7 @@ from zarr_xgroup.tests.builders import (
     write_local,
     write_zip,
 )
-from zarr_xgroup.tests.servers import serve_http, serve_s3
+from zarr_xgroup.tests.servers import serve_http
 
 #: Returns what names a group, given its path.
 Naming: TypeAlias = Callable[[str], Any]
@@ -85,16 +84,6 @@ def icechunk(contents: Contents, _folder: Path) -> Iterator[Naming]:
     yield lambda group: zarr.open_group(session.store, path=group, mode="r")
 
 
-@contextmanager
-def _bucket(contents: Contents, _folder: Path) -> Iterator[Naming]:
-    pytest.importorskip("moto.server")
-    pytest.importorskip("boto3")
-    with serve_s3() as server:
-        url = server.upload("bucket", below(contents, "some/p.zarr"))
-        filesystem = fsspec.filesystem("s3", asynchronous=True, **server.options)
-        yield lambda group: FSMap(f"{url}/some/p.zarr/{group}".rstrip("/"), filesystem)
-
-
 local = _in_folder(lambda root, group: root / group)
 http = _on_server("{}/{}".format, listing=False, at="some where/p.zarr")
 _zip_chain = _in_archive(
@@ -127,8 +116,8 @@ ADDRESSES = (
 #: Groups of a store that is open, or is opened as a whole.
 OPEN_GROUPS = (
     _way("path in store", _path_in_store),
-    _way("zip folder", _in_archive(lambda path, group: path / group)),
     _ICECHUNK,
+    _way("zip folder", _in_archive(lambda path, group: path / group)),
 )
 #: Stores that are open and begin at a group.
 OPEN_STORES = (
@@ -140,7 +129,6 @@ OPEN_STORES = (
         has=_KNOWS_MAPPINGS,
         is_server=True,
     ),
-    _way("bucket", _bucket, has=_KNOWS_MAPPINGS, is_server=True),
     _way("obstore", _in_folder(lambda root, group: _object_folder(root / group)), has=HAS_OBSTORE),
 )
 #: One way of each kind that opens a group as from the root of its store.

@@ -2,10 +2,9 @@
 
 import os
 import pickle
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from zarr_xgroup import (
     XGroupStoreNotFoundError,
 )
 from zarr_xgroup.storage.opening import root_of
-from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http, icechunk
+from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
     Array,
@@ -46,11 +45,19 @@ from zarr_xgroup.tests.builders import (
     to_json,
     write_local,
 )
-from zarr_xgroup.tests.servers import Fault, FileServer, S3Server
+from zarr_xgroup.tests.servers import Fault, FileServer
 from zarr_xgroup.tests.tables import rows
 
-each_format = pytest.mark.parametrize("zarr_format", [2, 3])
-each_way = pytest.mark.parametrize("consolidated", [False, True], ids=["single", "consolidated"])
+
+def each_way(ways: Sequence[Any], *forms: tuple[ZarrFormat, bool]) -> pytest.MarkDecorator:
+    """Return what runs a test for each way to name a group, with one of the forms of stores in turn."""
+    params = [
+        pytest.param(*way.values, *forms[number % len(forms)], id=way.id, marks=way.marks)
+        for number, way in enumerate(ways)
+    ]
+    return pytest.mark.parametrize(("way", "zarr_format", "consolidated"), params)
+
+
 server = pytest.mark.server
 
 
@@ -97,13 +104,10 @@ def found(store: Any, **options: Any) -> tuple[str, str]:
     return explanation.store, explanation.group
 
 
-@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False), (3, True)])
-@pytest.mark.parametrize("way", [*ADDRESSES, *OPEN_GROUPS])
+@each_way([*ADDRESSES, *OPEN_GROUPS], (2, True), (3, False), (3, True))
 def test_an_address_opens_as_the_group_of_its_store(
     way: Way, zarr_format: ZarrFormat, consolidated: bool, tmp_path: Path
 ) -> None:
-    if (way is http and not consolidated) or (way is icechunk and zarr_format == 2):
-        pytest.skip("what cannot be listed has to be consolidated, and icechunk has no Zarr v2")
     contents = product(zarr_format, consolidated=consolidated)
     with way(contents, tmp_path) as named:
         for group in GROUPS:
@@ -144,39 +148,15 @@ def test_a_relative_path_leads_upwards(root: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("address", "store"),
-    [
-        ("a.zarr/p.zarr", "a.zarr/p.zarr"),
-        ("a.zarr/p.zarr/images", "a.zarr/p.zarr"),
-        ("a.zarr/plain", "a.zarr"),
-        ("B.ZARR/images", "B.ZARR"),
-        ("folder/images", "folder/images"),
-    ],
-)
-def test_a_store_begins_where_its_name_says_so(
-    address: str, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Products in an archive that is a group are stores of their own, with references from their roots."""
-    paths = ("", "a.zarr", "a.zarr/p.zarr", "a.zarr/p.zarr/images", "a.zarr/plain")
-    others = ("B.ZARR", "B.ZARR/images", "folder", "folder/images")
-    write_local(build({path: {} for path in (*paths, *others)}, consolidated=True), tmp_path)
-    group = address.removeprefix(store).strip("/")
-    for form in (str, Path, "{}/".format, "./{}".format):
-        monkeypatch.chdir(tmp_path)
-        name, path = found(form(address))
-        assert (Path(name), path.strip("/")) == (Path(store), group)
-    monkeypatch.chdir(tmp_path / address)
-    assert found(".")[1].strip("/") == group
-
-
-@pytest.mark.parametrize(
     ("address", "expected"),
     [
         ("/d/a.zarr/b/c", ("/d/a.zarr", "b/c")),
-        ("/d/a.zarr/b.zarr", None),
+        ("a.zarr/p.zarr/images", ("a.zarr/p.zarr", "images")),
+        ("a.zarr/p.zarr", None),
+        (Path("B.ZARR/images"), ("B.ZARR", "images")),
+        ("folder/images", None),
         ("/d/a.zarr/b\\c", None),
         ("http://h/a.zarr/b%20c/", ("http://h/a.zarr", "b c")),
-        ("http://h/a.zarr/b%3Fc", None),
         ("http://h/a.zarr/b?sig=1", None),
         ("s3://bucket/a.zarr//b", ("s3://bucket/a.zarr", "b")),
         ("s3://bucket/a.zarr/b/../c", None),
@@ -190,20 +170,16 @@ def test_which_addresses_lead_into_a_store(address: Any, expected: tuple[str, st
     assert root_of(address) == expected
 
 
-def document(zarr_format: ZarrFormat = 3, **members: Any) -> bytes:
-    group = {"zarr_format": 3, "node_type": "group"} if zarr_format == 3 else {"zarr_format": 2}
-    return to_json({**group, **members})
+def document(**members: Any) -> bytes:
+    return to_json({"zarr_format": 3, "node_type": "group", **members})
 
 
 @rows(
     {
         "nothing": {},
         "page": {"zarr.json": b"<html>"},
-        "empty": {"zarr.json": b"{}"},
-        "answer": {"zarr.json": b'{"message": "no such page"}'},
         "array": {"zarr.json": document(node_type="array", shape=[1])},
-        "unknown": {"zarr.json": document(zarr_format=3, node_type="folder")},
-        "v2": {".zgroup": document(2), ".zattrs": b"{}"},
+        "v2": {".zgroup": b'{"zarr_format": 2}', ".zattrs": b"{}"},
     },
     "above",
 )
@@ -213,13 +189,11 @@ def test_where_no_group_is_at_the_root_the_address_is_the_store(
     contents = product()
     address = write_local({**below(contents, "in"), **above}, tmp_path / "p.zarr") / "in"
     assert found(address, group="grid") == (str(address), "/grid")
-    for group in GROUPS:
-        whole = opened(xr.open_dataset, memory_store(contents), group=group)
-        assert opened(xr.open_dataset, address, group=group).identical(whole)
+    assert "time" in opened(xr.open_dataset, address, group="images/r60m").coords
 
 
 @server
-@pytest.mark.parametrize("status", [401, 403, 404, 418, 503])
+@pytest.mark.parametrize("status", [403, 404, 503])
 def test_a_root_that_a_server_refuses_is_none(status: int, http_server: FileServer) -> None:
     http_server.contents = below(product(consolidated=True), "p.zarr/in")
     http_server.faults[lambda request: not request.path.startswith("/p.zarr/in")] = Fault(status)
@@ -230,26 +204,14 @@ def test_a_root_that_a_server_refuses_is_none(status: int, http_server: FileServ
     assert len(http_server.paths()) == len(set(http_server.paths()))
 
 
-def test_what_is_of_both_formats_is_found_in_that_which_is_asked_for(tmp_path: Path) -> None:
-    root = write_local({**product(2), **product(3)}, tmp_path / "p.zarr")
-    address = root / "images" / "r60m"
-    for options in ({}, {"zarr_format": 2}, {"zarr_format": 3}):
-        ours: Any = options
-        assert "time" in opened(xr.open_dataset, address, **ours).coords
-    (root / "zarr.json").unlink()
-    assert found(address)[0] == str(address)
-    assert found(address, zarr_format=2)[0] == str(root)
-
-
-@each_format
-@pytest.mark.parametrize("way", ADDRESSES)
+@each_way(ADDRESSES, (2, True), (3, True))
 def test_what_the_root_keeps_of_a_group_may_be_old(
-    way: Way, zarr_format: ZarrFormat, tmp_path: Path
+    way: Way, zarr_format: ZarrFormat, consolidated: bool, tmp_path: Path
 ) -> None:
     """Somebody appends to a group, or adds one, and nobody consolidates the root again."""
     longer = Group({"time": coordinate("time", [0.0, 1.0, 2.0, 3.0]), "v": Array(1.0)})
     daily = Group({"daily": Group({"time": coordinate("time", [0.0])})}, {"of": "all"})
-    old = build(daily, zarr_format, consolidated=True)
+    old = build(daily, zarr_format, consolidated=consolidated)
     groups = ("daily", "added") if way is http else ()
     new = build(Group({"daily": longer, "added": longer}), zarr_format, consolidated=groups)
     root = {key: content for key, content in old.items() if "/" not in key}
@@ -260,11 +222,8 @@ def test_what_the_root_keeps_of_a_group_may_be_old(
 
 
 @server
-@each_format
-def test_what_cannot_be_listed_has_to_be_consolidated_itself(
-    zarr_format: ZarrFormat, http_server: FileServer
-) -> None:
-    http_server.contents = below(build(PRODUCT, zarr_format, consolidated=True), "p.zarr")
+def test_what_cannot_be_listed_has_to_be_consolidated_itself(http_server: FileServer) -> None:
+    http_server.contents = below(build(PRODUCT, 2, consolidated=True), "p.zarr")
     root = f"{http_server.url}/p.zarr"
     with pytest.raises(XGroupStoreError) as caught:
         xr.open_dataset(f"{root}/images/r60m", engine="xgroup")
@@ -320,69 +279,58 @@ def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
 # What stands for a URL.
 
 
-@dataclass
-class RemotePath:
-    """A path as universal_pathlib has them: no `os.PathLike`, with options of its own."""
+def path_like(url: str, storage_options: Any) -> Any:
+    """Return a path as universal_pathlib has them: no `os.PathLike`, with options of its own."""
 
-    url: str
-    storage_options: dict[str, Any]
-    protocol = "s3"
+    class RemotePath(SimpleNamespace):
+        def __str__(self) -> str:
+            return url
 
-    def __str__(self) -> str:
-        return self.url
-
-    def joinpath(self, name: str) -> "RemotePath":
-        return RemotePath(f"{self.url}/{name}", self.storage_options)
+    return RemotePath(storage_options=storage_options, protocol="http", joinpath=None)
 
 
-@dataclass
-class Asset:
-    """An asset as pystac has them."""
-
-    href: str
-    extra_fields: dict[str, Any]
-
-    def get_absolute_href(self) -> str | None:
-        return self.href if "://" in self.href else None
+def asset(href: str, **extra: Any) -> Any:
+    """Return an asset as pystac has them."""
+    fields = {f"xarray:{name}": value for name, value in extra.items()}
+    absolute = href if "://" in href else None
+    return SimpleNamespace(href=href, extra_fields=fields, get_absolute_href=lambda: absolute)
 
 
 @server
-def test_a_path_or_an_asset_opens_by_its_url_with_its_options(s3_server: S3Server) -> None:
-    contents = product(consolidated=True)
-    url = f"{s3_server.upload('bucket', below(contents, 'p.zarr'))}/p.zarr"
-    whole = opened(xr.open_dataset, memory_store(contents), group="images/r60m")
-    access = {"xarray:storage_options": s3_server.options}
-    path = RemotePath(url, s3_server.options)
+def test_a_path_or_an_asset_opens_by_its_url_with_its_options(http_server: FileServer) -> None:
+    http_server.contents = below(product(consolidated=True), "p.zarr")
+    url, group = f"{http_server.url}/p.zarr", {"group": "images/r60m"}
+    access = {"client_kwargs": {"headers": {"Authorization": "mine"}}}
     for store, options in (
-        (path.joinpath("images").joinpath("r60m"), {}),
-        (path, {"group": "images/r60m"}),
-        (Asset(f"{url}/images/r60m", access), {}),
-        (Asset(url, {**access, "xarray:open_kwargs": {"group": "images/r60m"}}), {}),
-        (Asset(url, {**access, "xarray:open_kwargs": {"group": "no"}}), {"group": "images/r60m"}),
-        (Asset(f"{url}/images/r60m", {}), {"storage_options": s3_server.options}),
+        (path_like(f"{url}/images/r60m", access), {}),
+        (asset(url, storage_options=access, open_kwargs=group), {}),
+        (asset(url, storage_options=access, open_kwargs={"group": "no"}), group),
+        (asset(f"{url}/images/r60m"), {"storage_options": access}),
     ):
+        http_server.requests.clear()
         given: Any = options
-        assert_same(opened(xr.open_dataset, store, **given), whole, encoding=False)
-    assert found(Asset(f"{url}/images", access)) == (url, "/images")
+        assert "time" in opened(xr.open_dataset, store, **given).coords
+        assert {it.headers["Authorization"] for it in http_server.requests} == {"mine"}
+    assert found(asset(f"{url}/images", storage_options=access)) == (url, "/images")
 
 
 def test_an_asset_does_not_say_which_other_stores_may_be_opened(root: Path) -> None:
-    wrong = {"xarray:open_kwargs": {"cross_store_timeout": "none", "engine": "zarr", "chunks": {}}}
-    assert "time" in opened(xr.open_dataset, Asset(f"{root}/images/r60m", wrong)).coords
-    assert "images" in opened(xr.open_datatree, Asset(str(root), {})).children
+    wrong = {"cross_store_timeout": "none", "engine": "zarr", "chunks": {}}
+    opening = asset(f"{root}/images/r60m", open_kwargs=wrong)
+    assert "time" in opened(xr.open_dataset, opening).coords
 
 
 def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
     pystac = pytest.importorskip("pystac")
     xpystac = pytest.importorskip("xpystac.core")
-    asset = pystac.Asset(
+    item = pystac.Asset(
         f"{root}/images/r60m",
         media_type="application/vnd+zarr",
         extra_fields={"xarray:open_kwargs": {"engine": "xgroup", "chunks": {}}},
     )
     whole = opened(xr.open_dataset, root, group="images/r60m")
-    assert_same(opened(xr.open_dataset, asset), whole, encoding=False)
-    by_xpystac = xpystac.to_xarray(asset)
+    assert_same(opened(xr.open_dataset, item), whole, encoding=False)
+    by_xpystac = xpystac.to_xarray(item)
     assert by_xpystac.chunks
     assert_same(by_xpystac.compute(), whole.compute(), encoding=False)
 
@@ -390,52 +338,25 @@ def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
 # What is named and cannot be opened as it is.
 
 
-NOTHING = "XGroupStoreNotFoundError: There is no Zarr"
+# fmt: off
+NO_STORE = {
+    "an array": (build({"": Array(1)}), {}, XGroupGroupError, "is an array, not a group of arrays"),
+    "another format": (product(2), {"zarr_format": 3}, XGroupStoreNotFoundError, "what is there is Zarr v2: open it with zarr_format=2"),
+    "groups without a root": (below(product(), "a"), {}, XGroupStoreNotFoundError, "there are groups in it, to be asked for by group=...: 'a'"),
+    "nothing at all": ({}, {"group": "a"}, XGroupStoreNotFoundError, "neither there nor at the root of the store is a zarr.json or a .zgroup"),
+    "no consolidated metadata": (product(), {"consolidated": True}, XGroupStoreError, "open it with consolidated=False, or leave that out"),
+}
+# fmt: on
 
-DOCUMENTS = "zarr.json nor a .zgroup"
-NEITHER = "neither there nor at the root of the store is a zarr.json or a .zgroup"
-FORMAT = "open it with zarr_format=2, or leave that out"
-SINGLE = "open it with consolidated=False, or leave that out"
-GROUPS_IN_IT = "there are groups in it, to be asked for by group=...: 'b.zarr', 'a'"
 
-
-@rows(
-    {
-        "an array": (
-            build({"": stored(np.ones(2), "x")}),
-            {},
-            "XGroupGroupError: recording store is an array, not a group of arrays",
-        ),
-        "another format": (
-            product(2),
-            {"zarr_format": 3},
-            f"{NOTHING} v3 group '/' in recording store, but what is there is Zarr v2: {FORMAT}",
-        ),
-        "groups without a root": (
-            below(product(), "a") | below(product(), "b.zarr"),
-            {},
-            f"{NOTHING} group at recording store: it has neither a {DOCUMENTS}; {GROUPS_IN_IT}",
-        ),
-        "nothing at all": (
-            {},
-            {"group": "a"},
-            f"{NOTHING} group '/a' in recording store: {NEITHER}",
-        ),
-        "no consolidated metadata": (
-            product(),
-            {"consolidated": True},
-            f"XGroupStoreError: recording store has no consolidated metadata; {SINGLE}",
-        ),
-    },
-    "contents, options, expected",
-)
+@rows(NO_STORE, "contents, options, kind, text")
 def test_what_is_no_store_as_asked_for_is_told_with_what_there_is(
-    contents: Contents, options: dict[str, Any], expected: str
+    contents: Contents, options: Any, kind: type[XGroupError], text: str
 ) -> None:
-    store: Any = recording_store(contents)
-    with pytest.raises(XGroupError) as caught:
-        xr.open_dataset(store, engine="xgroup", **options)
-    assert f"{type(caught.value).__name__}: {caught.value}" == expected
+    with pytest.raises(kind) as caught:
+        opened(xr.open_dataset, recording_store(contents), **options)
+    assert type(caught.value) is kind
+    assert text in str(caught.value)
 
 
 def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
@@ -460,8 +381,7 @@ def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
         assert str(caught.value) == expected
 
 
-@each_way
-@each_format
+@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False)])
 def test_a_group_without_arrays_says_where_there_are_some(
     zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
@@ -501,44 +421,29 @@ def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
     assert len(store.listed) <= 301
 
 
+# fmt: off
 FILES = {
-    "a.nc": (b"\x89HDF\r\n\x1a\n\0", "HDF5 (netCDF-4), which xarray opens with engine='h5netcdf'"),
-    "b.nc": (b"CDF\x01\0", "netCDF-3, which xarray opens with engine='netcdf4'"),
-    "c.tif": (b"MM\0+\0", "TIFF (GeoTIFF), which xarray opens with engine='rasterio' of rioxarray"),
-    "d.grib": (b"GRIB\0\0", "GRIB, which xarray opens with engine='cfgrib'"),
-    "e.txt": (b"x,y\n1,2\n", "text"),
-    "f.txt": (("ä" * 600).encode(), "text"),
-    "g.json": (b'{"version": 1, "refs": {}}', "references of kerchunk: name it reference::..."),
+    "a.nc": (b"\x89HDF\r\n\x1a\n\0", "it is a file of HDF5 (netCDF-4), which xarray opens with engine='h5netcdf'"),
+    "b.nc": (b"CDF\x01\0", "it is a file of netCDF-3, which xarray opens with engine='netcdf4'"),
+    "c.tif": (b"MM\0+\0", "it is a file of TIFF (GeoTIFF), which xarray opens with engine='rasterio' of rioxarray"),
+    "e.txt": (("ä" * 600).encode(), "it is a file of text"),
+    "g.json": (b'{"version": 1, "refs": {}}', "it is a file of references of kerchunk: name it reference::..."),
+    "h.archive": (b"PK\x03\x04\0", "it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip"),
+    "i.json": (b'{"stac_version": "1.1.0"}', "it is a STAC document: open the href of one of its assets"),
 }
-#: What is not called a file of something.
-OTHER_FILES = {
-    "h.archive": (
-        b"PK\x03\x04\0",
-        "it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip",
-    ),
-    "i.json": (
-        b'{"stac_version": "1.1.0"}',
-        "it is a STAC document: open the href of one of its assets",
-    ),
-}
-TOLD = {name: (content, f"it is a file of {kind}") for name, (content, kind) in FILES.items()}
-TOLD |= OTHER_FILES
+# fmt: on
 
 
-@pytest.mark.parametrize("name", TOLD)
-@pytest.mark.parametrize("place", ["local", pytest.param("http", marks=server)])
-def test_a_file_that_is_no_zarr_says_what_it_is(
-    name: str, place: str, tmp_path: Path, http_server: FileServer
-) -> None:
-    content, told = TOLD[name]
-    content += b"\0" * 2000 if content.endswith(b"\0") else b""
-    path: Any = tmp_path / name
-    path.write_bytes(content)
-    if place == "http":
-        http_server.contents, path = {name: content}, f"{http_server.url}/{name}"
-    with pytest.raises(XGroupStoreNotFoundError) as caught:
-        xr.open_dataset(path, engine="xgroup")
-    assert str(caught.value) == f"There is no Zarr group at {path}: {told}"
+@server
+def test_a_file_that_is_no_zarr_says_what_it_is(tmp_path: Path, http_server: FileServer) -> None:
+    for name, (start, told) in FILES.items():
+        content = start + b"\0" * 2000 if start.endswith(b"\0") else start
+        (tmp_path / name).write_bytes(content)
+        http_server.contents[name] = content
+        for path in (str(tmp_path / name), f"{http_server.url}/{name}"):
+            with pytest.raises(XGroupStoreNotFoundError) as caught:
+                xr.open_dataset(path, engine="xgroup")
+            assert str(caught.value) == f"There is no Zarr group at {path}: {told}"
 
 
 @server
@@ -559,60 +464,33 @@ def open_part(store: Any, group: str, **options: Any) -> xr.DataTree:
     return xr.open_datatree(store, engine="xgroup", group=group, **options)
 
 
-def assert_lawful(store: Any, pattern: str, whole: xr.DataTree) -> xr.DataTree:
-    """Assert that what a pattern opens is the whole tree with the other nodes left out."""
-    part, left = quietly(open_part, store, pattern), whole.match(pattern)
-    assert part.groups == left.groups
-    part.encoding = left.encoding = {}
-    assert_same(part, left, values=False)
-    groups = quietly(xr.open_groups, store, engine="xgroup", group=pattern)
-    assert sorted(groups) == sorted(part.groups)
-    return part
-
-
-def random_group(random: Random, depth: int = 2) -> Group:
-    """Return a group with arrays along dimensions of its parents and others, some referring to a group elsewhere."""
-    size = random.choice((2, 2, 2, 3))
-    members: dict[str, Array | Group] = {"data": stored(np.zeros((size, 2)), "x y")}
-    if random.random() < 0.5:
-        members["x"] = coordinate("x", np.arange(float(size)) * random.choice((1, 1, 1, 10)))
-    if random.random() < 0.3:
-        members["profile"] = stored(np.zeros(4), "z", **external("z", "/far/z"))
-    for name in random.sample(("a", "b", "r10m", "r20m", "m?"), depth and random.randint(1, 3)):
-        members[name] = random_group(random, depth - 1)
-    return Group(members, {"title": str(random.random())})
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_part_of_a_random_tree(seed: int) -> None:
-    random = Random(seed)
-    root = random_group(random)
-    members = {**root.members, "far": Group({"z": coordinate("z", np.arange(4.0))})}
-    store = memory_store(build(Group(members), 2 + seed % 2, consolidated=seed > 1))  # type: ignore[arg-type]
+@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False)])
+def test_a_pattern_opens_the_whole_tree_with_other_groups_left_out(
+    zarr_format: ZarrFormat, consolidated: bool
+) -> None:
+    store = memory_store(product(zarr_format, consolidated=consolidated))
     whole = quietly(xr.open_datatree, store, engine="xgroup")
-    for pattern in ("*", "/*", "*/*", "/*/*", "*m", "*/r10m", "[ab]/*", "/a/*", "zz*"):
-        assert_lawful(store, pattern, whole)
+    for pattern in ("*", "/*", "*/*", "/*/*/*", "*m", "i*/r60m", "[ag]*", "/images/*", "zz*"):
+        part, left = quietly(open_part, store, pattern), whole.match(pattern)
+        part.encoding = left.encoding = {}
+        assert_same(part, left, values=False)
+        groups = quietly(xr.open_groups, store, engine="xgroup", group=pattern)
+        assert sorted(groups) == sorted(part.groups) == sorted(left.groups)
 
 
-def archive(groups: int = 200) -> Group:
+def archive(years: int = 20) -> Group:
     """Return the years of an archive, of each an image that is wanted, and a level that is not."""
     image = Group({"image": stored(np.zeros(2), "x", **external("x", "/axes/x"))})
-    years = {f"y{n:03}": Group({"r10m": image, "r20m": image}) for n in range(groups // 3)}
-    return Group({"axes": Group({"x": coordinate("x", [1.0, 2.0])}), **years})
+    members = {f"y{n:03}": Group({"r10m": image, "r20m": image}) for n in range(years)}
+    return Group({"axes": Group({"x": coordinate("x", [1.0, 2.0])}), **members})
 
 
-@each_format
-def test_only_documents_of_groups_that_match_are_read(zarr_format: ZarrFormat) -> None:
-    store = recording_store(build(archive(), zarr_format, consolidated=True))
-    open_part(store, "*/r10m")
-    assert {key for key in store.metadata_gets if "/" in key} == set()
-    assert set(store.listed) <= {""}  # as whoever opens the whole store asks
-
-    store = recording_store(build(archive(), zarr_format))
+def test_only_documents_of_groups_that_match_are_read() -> None:
+    store = recording_store(build(archive()))
     open_part(store, "/y00?/r10m")
     nodes = {key.rpartition("/")[0] for key in store.metadata_gets}
     years = {f"y00{number}" for number in range(10)}
-    siblings = {f"y{number:03}" for number in range(66)} | {f"{year}/r20m" for year in years}
+    siblings = {f"y{number:03}" for number in range(20)} | {f"{year}/r20m" for year in years}
     wanted = {f"{year}/r10m{name}" for year in years for name in ("", "/image")}
     assert nodes == {"", "axes", "axes/x", *siblings, *wanted, "y00?/r10m"}
     assert max(store.metadata_gets.values()) == 1
@@ -621,7 +499,7 @@ def test_only_documents_of_groups_that_match_are_read(zarr_format: ZarrFormat) -
 
 
 def test_groups_are_named_that_are_near_where_nothing_matches() -> None:
-    store = memory_store(build(archive(9)))
+    store = memory_store(build(archive(3)))
     tree, told = recorded(open_part, store, "/y00?/r1Om")
     assert tree.groups == ("/",)
     (warning,) = told
@@ -642,7 +520,6 @@ def test_a_group_that_is_called_as_a_pattern_is_meant() -> None:
 
 def test_a_pattern_is_relative_to_what_is_named(root: Path) -> None:
     assert quietly(open_part, root / "images", "/*/deep").groups == ("/", "/r60m", "/r60m/deep")
-    assert quietly(open_part, root / "images", "r*").groups == ("/", "/r60m")
 
 
 def test_groups_that_cannot_be_read_may_match_and_are_told() -> None:
@@ -657,18 +534,17 @@ def test_groups_that_cannot_be_read_may_match_and_are_told() -> None:
 
 
 def test_a_pattern_is_neither_for_one_dataset_nor_for_a_resolution() -> None:
-    store: Any = memory_store(build(archive(9)))
+    store: Any = memory_store(build(archive(3)))
     with pytest.raises(ValueError, match="r10m"):
         open_part(store, "*/r10m", resolution=10)
     with pytest.raises(XGroupGroupError, match="r10m"):
         xr.open_dataset(store, engine="xgroup", group="*/r10m")
 
 
-@each_way
-def test_reports_are_of_what_matches(consolidated: bool) -> None:
+def test_reports_are_of_what_matches() -> None:
     wrong = stored(np.zeros(2), "x", **declaring("spatial", **{"spatial:transform": "no"}))
     nodes: Nodes = {"": {}, "t": wrong, "a": {}, "a/t": wrong, "a/r10m": {}, "a/r10m/t": wrong}
-    store = memory_store(build(nodes, consolidated=consolidated))
+    store = memory_store(build(nodes))
     explanation = quietly(zarr_xgroup.explain, store, group="*/r10m")
     assert [group.path for group in explanation.groups] == ["/", "/a", "/a/r10m"]
     arrays = [array.path for group in explanation.groups for array in group.arrays]
