@@ -8,8 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from zarr.storage import LocalStore, StorePath
 
 from zarr_xgroup import (
@@ -18,17 +16,13 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.metadata import nodes as node_module
-from zarr_xgroup.metadata import paths
 from zarr_xgroup.metadata.documents import (
     Found,
-    JsonObject,
     Pool,
     ZarrFormat,
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.opening import describe_store
@@ -56,7 +50,7 @@ from zarr_xgroup.tests.builders import (
 from zarr_xgroup.tests.tables import check, rows
 
 each_format = pytest.mark.parametrize("zarr_format", [2, 3])
-FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
+FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_datatree)
 
 SMALL: Nodes = {
     "": {"level": 0},
@@ -87,42 +81,11 @@ UNLISTED = (
 
 # JSON.
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=20,
-)
-
-
-def mutable_parts(value: Any) -> list[Any]:
-    parts, pending = [], [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict | list):
-            parts.append(item)
-            pending.extend(item.values() if isinstance(item, dict) else item)
-    return parts
-
-
-@given(st.dictionaries(st.text(), json_values, max_size=4))
-@settings(deadline=None, derandomize=True, max_examples=40)
-def test_json_is_decoded_and_a_fresh_copy_shares_nothing_mutable(value: dict[str, Any]) -> None:
-    assert Pool().value(json.dumps(value).encode(), "/a") == value
-    members = JsonObject({key: json.dumps(item).encode() for key, item in value.items()}, "/a")
-    for _time in range(2):  # before its members were decoded, and after
-        fresh, other = members.fresh(), members.fresh()
-        assert fresh == other == value
-        parts = [id(part) for made in (fresh, other) for part in mutable_parts(made)]
-        assert len(set(parts)) == len(parts)
-        # Members may share among themselves: what is the same text is decoded once.
-        kept = {id(part) for value in members.values() for part in mutable_parts(value)}
-        assert not kept & set(parts)
-
 
 @pytest.mark.parametrize(
     "content",
     [
-        *(b'"\\ud800"', b"1e400", b'["\\udc00", 1e999]', b"NaN", b'{"a": NaN, "b": [-Infinity]}'),
+        *(b'"\\ud800"', b"1e400", b'{"a": NaN, "b": [-Infinity]}'),
         *(json.dumps({"a": [1, None, "\u00e9"]}).encode(it) for it in ("utf-16", "utf-8-sig")),
     ],
 )
@@ -132,33 +95,21 @@ def test_json_that_only_python_decodes(content: bytes) -> None:
     assert repr(Pool().value(content, "/a")) == repr(json.loads(content))
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        *((it, "") for it in (b"", b"{", b"\x00", b"\xff", b"{'a': 1}", b"[1,]", b"1 2")),
-        *((it, "") for it in (b"[" * 100_000, b'{"a":' * 100_000, b"[" * 9**5 + b"]" * 9**5)),
-        (b"9" * 5000, "Exceeds the limit"),
-    ],
-    ids=lambda it: str(it)[:20],
-)
-def test_what_is_no_json(content: bytes, reason: str) -> None:
-    with pytest.raises(XGroupMetadataError, match=f"^/a is not valid JSON: {reason}") as caught:
-        Pool().value(content, "/a")
-    assert isinstance(caught.value.__cause__, ValueError | RecursionError)
+def test_what_is_no_json() -> None:
+    nested = (b'{"a":' * 100_000, b"[" * 9**5 + b"]" * 9**5)
+    for content in (b"", b"{", b"\xff", b"{'a': 1}", b"[1,]", b"1 2", b"9" * 5000, *nested):
+        with pytest.raises(XGroupMetadataError, match=r"^/a is not valid JSON: ") as caught:
+            Pool().value(content, "/a")
+        assert isinstance(caught.value.__cause__, ValueError | RecursionError)
 
 
 # Documents.
 
 
 @rows({"no text": b'"\xff"', "digits": b"9" * 5000, "depth": b"[" * 10**5 + b"]" * 10**5}, "wrong")
-@pytest.mark.parametrize("node_type", [b"array", b"group"])
-def test_attributes_that_only_lazy_decoders_accept_are_told_at_once(
-    wrong: bytes, node_type: bytes
-) -> None:
+def test_attributes_that_only_lazy_decoders_accept_are_told_at_once(wrong: bytes) -> None:
     attributes = b'{"a": %s, "units": "m"}' % wrong
-    consolidated = b'{"kind": "inline", "metadata": {}}'
-    content = b'{"node_type": "%s", "attributes": %s, "consolidated_metadata": %s}'
-    content %= node_type, attributes, consolidated
+    content = b'{"node_type": "group", "attributes": %s, "consolidated_metadata": {}}' % attributes
     for text, place in ((content, "/a/zarr.json"), (msgspec.Raw(content), "/a")):
         document, problem = node_document({"zarr.json": text}, 3, "/a")
         assert document is None
@@ -180,9 +131,9 @@ def test_what_only_looks_as_if_it_could_not_be_decoded() -> None:
         assert problem is None
 
 
-@each_format
-@pytest.mark.parametrize("written", [None, 7, "2"])
-@pytest.mark.parametrize("consolidated", [True, False])
+@pytest.mark.parametrize(
+    ("zarr_format", "written", "consolidated"), [(2, None, True), (3, 7, True), (3, "2", False)]
+)
 def test_an_array_that_does_not_say_its_format(
     zarr_format: ZarrFormat, written: object, consolidated: bool
 ) -> None:
@@ -230,11 +181,9 @@ def test_what_is_no_node_is_overlooked() -> None:
     check({**build(SMALL), **dict.fromkeys(others, b"hello")}, WHOLE, function=xr.open_datatree)
 
 
-@each_format
-@pytest.mark.parametrize("group", ["a\\b", "\\a\\b\\", "a\\/b"])
-def test_a_backslash_is_a_slash_as_zarr_has_it(zarr_format: ZarrFormat, group: str) -> None:
-    _library, found = Library.open(memory_store(build(SMALL, zarr_format)), {"group": group})
-    assert found == "a/b"
+def test_a_backslash_is_a_slash_as_zarr_has_it() -> None:
+    for group in ("\\a\\b\\", "a\\/b"):
+        assert Library.open(memory_store(build(SMALL)), {"group": group})[1] == "a/b"
 
 
 def test_the_format_is_that_of_the_group_asked_for() -> None:
@@ -299,13 +248,8 @@ def test_what_is_only_in_consolidated_metadata_opens(zarr_format: ZarrFormat) ->
             if not (key.startswith(gone) and key.endswith(documents))
         }
         assert len(stale) < len(whole)
-        assert_same(opened(xr.open_datatree, memory_store(stale)), opened_whole(zarr_format))
+        check(stale, WHOLE, function=xr.open_datatree)
     check(without(whole, "a/"), "w (y)", group="a")
-
-
-def opened_whole(zarr_format: ZarrFormat) -> xr.DataTree:
-    tree: xr.DataTree = opened(xr.open_datatree, memory_store(build(SMALL, zarr_format)))
-    return tree
 
 
 @each_format
@@ -324,9 +268,8 @@ def test_groups_that_consolidated_metadata_leaves_out_are_seen_by_what_is_in_the
     check(store, "w (y)", group="a")
 
 
-@pytest.mark.parametrize("key", ["/a", "a/", "a//"])
-def test_a_consolidated_path_that_is_written_in_two_ways(key: str) -> None:
-    contents = build(SMALL, consolidated=True)
+def test_a_consolidated_path_that_is_written_in_two_ways() -> None:
+    key, contents = "a//", build(SMALL, consolidated=True)
     root = json.loads(contents["zarr.json"])
     nodes = root["consolidated_metadata"]["metadata"]
     nodes[key] = {**nodes["a"], "attributes": {"other": True}}
@@ -341,7 +284,6 @@ def test_a_consolidated_path_that_is_written_in_two_ways(key: str) -> None:
 @rows(
     {
         "a list": ([], "/: '{key}' must be a JSON object, got list"),
-        "a number": (5, "/: '{key}' must be a JSON object, got int"),
         "nothing": ({"kind": "inline"}, "The consolidated metadata of / has no 'metadata'"),
         "a list of nodes": ({"metadata": []}, "/: 'metadata' must be a JSON object, got list"),
         "a kind to come": (
@@ -404,71 +346,40 @@ def test_a_broken_node_within_consolidated_metadata(zarr_format: ZarrFormat) -> 
         xr.open_dataset(memory_store(store), engine="xgroup", group="a")  # type: ignore[arg-type]
 
 
-def empty_tree() -> Tree:
-    tree = Tree()
-    tree.stores.append(KnownStore("store", 3))
-    return tree
-
-
 def at(path: str) -> Node:
     return Node(0, path)
 
 
 def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() -> None:
     document = {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}'}
-    tree = empty_tree()
+    tree = Tree()
+    tree.stores.append(KnownStore("store", 3))
     deep = {f"{number}/" + "/".join("a" * 99): document for number in range(200)}
     left_out = tree.learn_consolidated(at(""), deep)
     assert 0 < len(left_out) < len(deep)
     assert len([*tree.subtree(at(""))]) < 10 * len(deep)
-    few = {f"{number}/a/b/c": document for number in range(200)}
-    assert empty_tree().learn_consolidated(at(""), few) == []
-
-
-def test_paths_of_any_length_are_looked_up_as_far_as_anything_is_known_of_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    joined: list[str] = []
-
-    def join(*parts: str) -> str:
-        joined.append(join_path(*parts))
-        return joined[-1]
-
-    for module in (paths, node_module):
-        monkeypatch.setattr(module, "join_path", join)
-    path = "/".join("a" * 1000)
-    known = empty_tree()
-    known.learn_listing(at("a/a"), {"a"})
-    assert not known.is_known(at(path))
-    known.learn_consolidated(at("a"), {"a": {"zarr.json": b'{"node_type": "group"}'}})
-    assert known.may_be_newer(at(path))
-    assert len(joined) < 20
 
 
 # Listings.
 
 
-class Blind(RecordingStore):
-    """A store in which the listing of one group shows nothing."""
-
-    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        if prefix.strip("/") != "a":
-            async for name in super().list_dir(prefix):
-                yield name
-
-
 @each_format
 @pytest.mark.parametrize(
-    "error",
-    [NotImplementedError(), PermissionError("https://u:secret@h/ no"), OSError("no"), None],
-    ids=repr,
+    "error", [NotImplementedError(), PermissionError("https://u:secret@h/ no"), None], ids=repr
 )
 def test_a_group_whose_listing_fails_or_shows_nothing(
-    zarr_format: ZarrFormat, error: Exception | None
+    zarr_format: ZarrFormat, error: Exception | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = recording_store(build(SMALL, zarr_format))
+    listing = RecordingStore.list_dir
+
+    async def blind(self: RecordingStore, prefix: str) -> AsyncIterator[str]:
+        if prefix.strip("/") != "a":
+            async for name in listing(self, prefix):
+                yield name
+
     if error is None:
-        store = Blind(memory_store(build(SMALL, zarr_format)))
+        monkeypatch.setattr(RecordingStore, "list_dir", blind)
     else:
         store.unlistable["a"] = error
     told = f"! Metadata: /a was opened without members: {UNLISTED}"
@@ -521,8 +432,7 @@ def test_a_root_that_cannot_be_read_does_not_hide_a_group(zarr_format: ZarrForma
     check(store, "w (y)", group="a")
 
 
-@each_format
-@pytest.mark.parametrize("group", ["", "a"])
+@pytest.mark.parametrize(("zarr_format", "group"), [(2, "a"), (3, ""), (3, "a")])
 def test_a_group_that_cannot_be_read(zarr_format: ZarrFormat, group: str) -> None:
     store = recording_store(build(SMALL, zarr_format))
     cause = PermissionError("https://user:secret@host/zarr.json?secret")
@@ -560,40 +470,8 @@ def test_attributes_of_a_v2_node_that_cannot_be_read(group: str | None) -> None:
     assert tree["a" if group is None else "/"].attrs == {}
 
 
-def test_what_an_interpretation_lacks_is_read_once_and_then_known() -> None:
-    store = recording_store(build(SMALL))
-    library, _group = Library.open(store, {})
-
-    def question() -> list[bool]:
-        found = [library.tree.document(at(path)) for path in ("v", "nope", "a")]
-        if found[0] is None:
-            raise KeyError  # for lack of documents: it does not count
-        return [document is not None for document in found]
-
-    for _time in range(2):
-        assert library.ask(question) == [True, False, True]
-        assert library.ask(lambda: library.tree.groups(at("a"))) == ["b"]
-        assert len(set(store.gets)) == len(store.gets)
-
-
-def test_what_was_interrupted_can_be_asked_for_again_but_not_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_document_is_not_asked_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     library, _group = Library.open(recording_store(build(SMALL)), {})
-
-    def asked() -> bool:
-        return library.ask(lambda: library.tree.document(at("v")) is not None)
-
-    def interrupted(coroutine: Any) -> None:
-        coroutine.close()
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("zarr_xgroup.storage.library.wait", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            asked()
-    with monkeypatch.context() as patch:
-        patch.setattr(Tree, "learn_node", lambda *_args: None)
-        with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: "):
-            asked()
-    assert asked()
+    monkeypatch.setattr(Tree, "learn_node", lambda *_args: None)
+    with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: "):
+        library.ask(lambda: library.tree.document(at("v")))
