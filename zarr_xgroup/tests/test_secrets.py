@@ -39,27 +39,25 @@ SECRET = "S3CRET"
 HOST = "127.0.0.1:9"
 
 #: To make an example smaller takes longer than to read it.
-few = settings(max_examples=5, deadline=None, phases=(Phase.explicit, Phase.generate))
+few = settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.generate))
 
+signs = st.sampled_from("?#")
 odd = st.text("a1 :@/?#%[]|+&=é'\"\\.", max_size=4)
 #: Where a password that is not percent-encoded has a port or a host in it, and then a path, or a
 #: link of a chain, it is another URI.
 secrets = st.builds("{}{}{}".format, odd, st.just(SECRET), odd).filter(
     lambda text: re.search(r"^[0-9]+\W|@.*[/?#]|//|(^|:):[A-Za-z][\w+.]*::", text) is None
 )
-schemes = st.sampled_from(["http", "https", "HTTP", "ftp", "nosuch"])
+schemes = st.sampled_from(["http", "HTTP", "ftp", "nosuch"])
 users = st.sampled_from(["alice", "", "a.b", "é"])
-passwords = st.builds(f"{{}}://{{}}:{{}}@{HOST}/store.zarr".format, schemes, users, secrets)
-encoded = st.builds(
-    f"{{}}://{{}}:{{}}@{HOST}/store.zarr".format,
-    schemes,
-    users,
-    secrets.map(lambda secret: quote(secret, safe="")),
+quoted = secrets.map(lambda secret: quote(secret, safe=""))
+encoded = st.builds(f"{{}}://{{}}:{{}}@{HOST}/store.zarr".format, schemes, users, quoted)
+simple = st.one_of(
+    st.builds(f"{{}}://{{}}:{{}}@{HOST}/store.zarr".format, schemes, users, secrets),
+    encoded,
+    st.builds(f"{{}}://{HOST}/store.zarr{{}}sig={{}}".format, schemes, signs, secrets),
+    st.just(f"http://{SECRET}@{HOST}/store.zarr"),
 )
-signs = st.sampled_from("?#")
-signed = st.builds(f"{{}}://{HOST}/store.zarr{{}}sig={{}}".format, schemes, signs, secrets)
-tokens = st.just(f"http://{SECRET}@{HOST}/store.zarr")
-simple = st.one_of(passwords, encoded, signed, tokens)
 links = ["simplecache", "zip://in/side", "zip", "reference", f"http://x:{SECRET}@h"]
 chained = st.builds("{}::{}".format, st.sampled_from(links), simple)
 #: URIs that are none, or another one in disguise.
@@ -67,11 +65,9 @@ bare = st.sampled_from(
     [
         f"//alice:{SECRET}@{HOST}/a",
         f"alice:{SECRET}@host:/a",
-        f"http://alice:{SECRET}%40{HOST}/a",
         f"http://alice%3A{SECRET}%40{HOST}/a",
         f"http%3A%2F%2Falice%3A{SECRET}%40{HOST}%2Fa",
         f"http://{HOST}/proxy/http://alice:{SECRET}@host/a",
-        f"http://alice:{SECRET}::x@{HOST}/a",
         f"http://alice:::{SECRET}@{HOST}/a",
     ]
 )
@@ -88,7 +84,7 @@ schemeless = st.one_of(
 
 
 @given(st.one_of(uris, schemeless))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_uri_is_told_with_a_secret(uri: str) -> None:
     assert SECRET not in redact_uri(uri)
     assert redact_uri(redact_uri(uri)) == redact_uri(uri)
@@ -96,7 +92,7 @@ def test_no_uri_is_told_with_a_secret(uri: str) -> None:
 
 
 @given(uris)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
     # Where a URI ends within a text, spaces tell, and bars behind a query.
     assume("//" in uri or "%2F" in uri)
@@ -115,8 +111,7 @@ def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
         ("http://alice:a::b@host/c", "http://host/c"),
         ("http://alice:a/b?c#d@host/e", "http://host/e"),
         ("http://alice:a", "http://alice"),
-        ("http://[::1]:80/a", "http://[::1]:80/a"),
-        ("http://host/a|b", "http://host/a|b"),
+        ("http://[::1]:80/a|b", "http://[::1]:80/a|b"),
         ("../b#c.zarr", "../b"),
         ("zip::b/c.zip?d::http://host/e?f", "zip::b/c.zip::http://host/e"),
         ("alice:a/b@host:/c", "host:/c"),
@@ -131,10 +126,8 @@ def test_what_is_told_of_a_uri(uri: str, expected: str) -> None:
     ("place", "expected"),
     [
         ("zip::/data/me@home.zip", "zip::/data/me@home.zip"),
-        ("/data//me@home:a/b", "/data//me@home:a/b"),
         ("C:\\me@home", "C:\\me@home"),
         ("a#b?c.zarr", "a#b?c.zarr"),
-        ("alice:a/b@host:/c", "host:/c"),
         ("/data/alice:a@b:c@host:/c", "/data/host:/c"),
         ("http://host/a?b", "http://host/a"),
     ],
@@ -143,31 +136,17 @@ def test_what_is_told_of_a_place_that_a_user_names(place: str, expected: str) ->
     assert redact_location(place) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_texts_without_secrets_are_kept() -> None:
+    for text in (
         "http://host:8080: refused, ask me@home",
         "/g/v#/attributes/x: 'http://host/a|../x#/attributes/y' leads nowhere",
-        "the host of http://host:80, me@home",
         "see /data//me@home",
-    ],
-)
-def test_texts_without_secrets_are_kept(text: str) -> None:
-    assert redact(text) == text
-
-
-def test_a_local_store_keeps_the_letters_of_its_path(tmp_path: Path) -> None:
-    path = str(write_local(build(Group({"x": Array([1.0], ("x",))})), tmp_path / "a#b?c.zarr"))
-    assert explain(path).store == check(path).store == path
-    assert quietly(xr.open_dataset, path, engine="xgroup").encoding["source"] == path
+    ):
+        assert redact(text) == text
 
 
 @pytest.mark.parametrize(
-    "part",
-    [
-        *("http://", "//a:b ", " //", "http://a:b", "::zip", "|", "@", "%2f%2f", "a", "ab:"),
-        *("%3A%2F%2F", "%3A%2F%2Fa:b", "'uri': '", "x://a:b::c"),
-    ],
+    "part", ["http://a:b", " //", "::zip", "|", "@", "a", "%3A%2F%2Fa:b", "'uri': '", "x://a:b::c"]
 )
 def test_long_texts_are_read_at_once(part: str) -> None:
     text = part * 10_000  # compared from each place on: minutes
@@ -267,14 +246,13 @@ def mistaken(uri: str) -> Iterator[dict[str, Any]]:
 
 @given(st.one_of(uris, schemeless))
 @example(f"bucket/x.zarr?sig={SECRET}")
-@example(f"../x.zarr#{SECRET}")
 @example(f"u:{SECRET}@h/x")
 @few
 def test_no_open_tells_a_secret_of_a_reference(uri: str) -> None:
     assert_untold_of([*referring(uri)])
 
 
-@given(st.one_of(encoded, tokens, st.just(f"http://{HOST}/a?sig={SECRET}")))
+@given(st.one_of(encoded, st.just(f"http://{HOST}/a?sig={SECRET}")))
 @example(f"ftp://a.b:%7C%3A%3D%40{SECRET}%5C%26%5B%5B@{HOST}/store.zarr")  # cut where it is long
 @few
 def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> None:
@@ -283,7 +261,7 @@ def test_no_open_tells_a_secret_of_what_should_be_something_else(uri: str) -> No
 
 @given(uris)
 @example(f"ftp://alice:[{SECRET}|]. @{HOST}/store.zarr")
-@settings(few, max_examples=20)
+@settings(few, max_examples=10)
 def test_no_error_tells_a_secret_of_the_url_of_the_store(uri: str) -> None:
     assume("//" in uri)  # else it is a local path
     assume(not re.search(r"[?#].* ", uri))  # in texts of libraries, a space ends a query
@@ -302,11 +280,16 @@ def test_no_storage_options_are_told(tmp_path: Path) -> None:
         assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("user", [f"AKIA:{SECRET}", f"AKIA:{SECRET}/a", SECRET, f"a:b::{SECRET}"])
-@pytest.mark.parametrize("form", ["s3://{}/x", "zip::s3://{}/x.zip", "simplecache::gs://{}/x"])
-def test_a_bucket_has_no_credentials_in_its_url(form: str, user: str) -> None:
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"s3://AKIA:{SECRET}/a@bucket/x",
+        f"zip::s3://{SECRET}@bucket/x.zip",
+        f"simplecache::gs://a:b::{SECRET}@bucket/x",
+    ],
+)
+def test_a_bucket_has_no_credentials_in_its_url(uri: str) -> None:
     """Libraries would take them for a part of its name, and tell that."""
-    uri = form.format(f"{user}@bucket")
     with pytest.raises(XGroupStoreError) as caught:
         xr.open_dataset(uri, engine="xgroup")
     assert str(caught.value).endswith("Credentials for a bucket are given by storage_options")
@@ -321,9 +304,7 @@ def test_a_bucket_has_no_credentials_in_its_url(form: str, user: str) -> None:
 FAULTS = {
     "none": None,
     "401": Fault(401),
-    "403": Fault(403),
-    "500": Fault(500),
-    "reset": Fault(reset=True),
+    "short": Fault(truncate=9),
     "no JSON": Fault(body=b"<html>"),
 }
 
