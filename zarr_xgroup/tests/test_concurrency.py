@@ -27,7 +27,6 @@ from zarr_xgroup.tests.builders import (
     build,
     coordinate,
     declaring,
-    memory_store,
     stored,
     write_local,
 )
@@ -73,29 +72,28 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 # Threads and event loops.
 
 
-def test_threads_open_the_same_and_other_stores() -> None:
-    expected = {name: opened(STORES / f"{name}.zarr").load() for name in NAMES}
-    names = [NAMES[number // 2 % 2] for number in range(8)]
-    with ThreadPoolExecutor(8) as pool:
-        trees = pool.map(
-            lambda name: opened(STORES / f"{name}.zarr").load(), names, timeout=SAFEGUARD
-        )
-        for name, tree in zip(names, trees, strict=True):
-            assert_same(tree, expected[name])
+def test_threads_open_read_explain_and_check_what_others_do() -> None:
+    def used(name: str) -> tuple[xr.DataTree, Any]:
+        store = STORES / f"{name}.zarr"
+        return opened(store).load(), (explain(store), check(store))
 
+    expected = {name: used(name) for name in NAMES}
+    shared = {
+        name: xr.open_datatree(STORES / f"{name}.zarr", engine="xgroup", cache=False)
+        for name in NAMES
+    }
 
-def test_sixteen_threads_read_explain_and_check_what_one_has_opened() -> None:
-    store: Any = memory_store(small())
-    expected, reports = opened(store).load(), (explain(store), check(store))
-    tree = xr.open_datatree(store, engine="xgroup", cache=False)
+    def work(name: str) -> tuple[xr.DataTree, xr.DataTree, Any]:
+        return shared[name].copy().compute(), *used(name)
 
-    def read(_number: int) -> tuple[xr.DataTree, Any]:
-        return tree.copy().compute(), (explain(store), check(store))
-
-    with ThreadPoolExecutor(16) as pool:
-        for found, of_thread in pool.map(read, range(16), timeout=SAFEGUARD):
-            assert_same(found, expected)
-            assert of_thread == reports
+    names = NAMES * 3
+    with ThreadPoolExecutor(len(names)) as pool:
+        for name, (of_all, own, reports) in zip(
+            names, pool.map(work, names, timeout=SAFEGUARD), strict=True
+        ):
+            assert_same(own, expected[name][0])
+            assert_same(of_all, expected[name][0])
+            assert reports == expected[name][1]
 
 
 def test_opening_within_a_running_event_loop(http_server: FileServer) -> None:
@@ -191,7 +189,7 @@ def interrupted_at_any_call(work: Callable[[], Any], times: int) -> Iterator[Non
 @pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
 def test_an_open_that_was_interrupted_at_any_call(place: Any) -> None:
     expected = opened(place).load()
-    for _time in interrupted_at_any_call(lambda: opened(place), 20):
+    for _time in interrupted_at_any_call(lambda: opened(place), 12):
         assert_same(opened(place).load(), expected)
 
 
@@ -234,54 +232,34 @@ def assert_nothing_is_left(server: FileServer, work: Callable[[], Any], objects:
     assert after["memory"] - before["memory"] < 2**25
 
 
-@pytest.fixture
-def only_new_objects() -> None:
-    """Keep what there is already from the collector: it walks and counts what is made from now on."""
-    gc.collect()
-    gc.freeze()
-
-
 def use(store: Any, times: int) -> None:
-    """Open a store as a tree, which is closed, and three times a group of it, which is forgotten."""
+    """Open a store as a tree, which is closed, and a group of it, which is forgotten; and report on it."""
     for _time in range(times):
         with opened(store) as tree:
             tree["g"]["a"].load()
-        for _each in range(3):
-            xr.open_dataset(store, engine="xgroup", group="g")["a"].load()
+        xr.open_dataset(store, engine="xgroup", group="g")["a"].load()
+        assert explain(store).group == "/"
+        check(store)
 
 
-@pytest.mark.usefixtures("only_new_objects")
-def test_hundreds_of_opens_leave_nothing_behind(place: Any, http_server: FileServer) -> None:
-    use(place, 10)  # what is made once
-    assert_nothing_is_left(http_server, lambda: use(place, 30), 60)
-
-
-each_report = pytest.mark.parametrize(
-    ("place", "report"),
-    [("local", explain), pytest.param("http", check, marks=pytest.mark.server)],
-    indirect=["place"],
-    ids=["local-explain", "http-check"],
-)
-
-
-@pytest.mark.usefixtures("only_new_objects")
-@each_report
-def test_reports_leave_nothing_behind(place: Any, http_server: FileServer, report: Any) -> None:
-    for _time in range(10):  # what is made once
-        report(place)
-    assert_nothing_is_left(http_server, lambda: [report(place) for _time in range(30)], 60)
+def test_hundreds_of_opens_and_reports_leave_nothing_behind(
+    place: Any, http_server: FileServer
+) -> None:
+    gc.collect()
+    gc.freeze()  # what there is already is neither walked nor counted
+    use(place, 8)  # what is made once
+    assert_nothing_is_left(http_server, lambda: use(place, 25), 60)
 
 
 @unraisable
 @pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
-@each_report
 def test_a_report_that_was_interrupted_at_any_call_leaves_nothing_open(
-    place: Any, http_server: FileServer, report: Any
+    place: Any, http_server: FileServer
 ) -> None:
-    expected = report(place)
+    expected = explain(place)
 
     def work() -> None:
-        for _time in interrupted_at_any_call(lambda: report(place), 10):
-            assert report(place) == expected
+        for _time in interrupted_at_any_call(lambda: explain(place), 8):
+            assert explain(place) == expected
 
     assert_nothing_is_left(http_server, work, float("inf"))
