@@ -1,6 +1,6 @@
 """Tools that work on what is opened get right answers with no further step: those of docs/reference/tools.md.
 
-What rioxarray, rasterix and xproj find is in `conventions/test_crs_handover.py`, xdggs in `conventions/test_dggs.py`,
+What rioxarray, rasterix and xproj find is in `conventions/test_proj.py`, xdggs in `conventions/test_dggs.py`,
 assets of pystac in `test_addresses.py`; kerchunk, VirtualiZarr, icechunk and obstore run in the page on clouds.
 """
 
@@ -45,8 +45,10 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_pyresample_takes_a_swath_to_a_grid(product: Path) -> None:
-    geometry, kd_tree = tool("pyresample.geometry"), tool("pyresample.kd_tree")
+def test_pyresample_takes_a_swath_to_a_grid_and_finds_the_grid_of_an_image(product: Path) -> None:
+    geometry, kd_tree, cf = (
+        tool(f"pyresample.{name}") for name in ("geometry", "kd_tree", "utils.cf")
+    )
     sea = opened(xr.open_dataset, product / "sea")
     swath = geometry.SwathDefinition(sea["longitude"], sea["latitude"])
     grid = geometry.AreaDefinition("", "", "", "EPSG:4326", 12, 12, (-18.3, 28.5, -17.7, 29.1))
@@ -58,13 +60,9 @@ def test_pyresample_takes_a_swath_to_a_grid(product: Path) -> None:
     )
     np.testing.assert_array_equal(found[5, 7], sea["sst"].values.ravel()[distance.argmin()])
 
-
-def test_pyresample_finds_the_grid_of_an_image(product: Path) -> None:
-    cf = tool("pyresample.utils.cf")
     area, _about = cf.load_cf_area(opened(xr.open_dataset, product / "images/r60m"), variable="red")
     assert area.crs == pyproj.CRS("EPSG:32628")
-    assert area.shape == (600, 480)
-    assert area.area_extent == CORNERS
+    assert (area.shape, area.area_extent) == ((600, 480), CORNERS)
 
 
 def test_iris_loads_what_is_written(product: Path, tmp_path: Path) -> None:
