@@ -24,7 +24,6 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.page import page as made
-from zarr_xgroup.storage.reading import counted
 from zarr_xgroup.tests.builders import Nodes, build, stored, write_local, write_zip
 from zarr_xgroup.tests.explanations import Stream, axes, of_groups, sized
 from zarr_xgroup.tests.tables import rows
@@ -292,16 +291,6 @@ def test_how_far_reading_is_shows_after_a_second_in_a_terminal(
     shown = told.partition("xgroup: ")[0]
     assert shown.rfind("\x1b[?25h") >= shown.rfind("\x1b[?25l")  # the cursor is back
     assert "Reading" not in shown or "\x1b[2K" in shown.rpartition("Reading")[2]
-
-
-def test_documents_are_counted_for_whoever_watches(store: str) -> None:
-    told: list[tuple[int, int]] = []
-    with counted(lambda read, asked: told.append((read, asked))):
-        zarr_xgroup.explain(store)
-    read, asked = told[-1]
-    assert read == asked >= 4
-    zarr_xgroup.explain(store)
-    assert told[-1] == (read, asked)
 
 
 # As a process.
