@@ -131,6 +131,11 @@ LEVELS: Mapping[str, tuple[Group, str]] = {
         x (x) 130.5 151.5 172.5 | axis=X
         y (y) 180.0 160.0 | axis=Y
     """),
+    "a level may be shifted alone": (
+        pyramid(FULL, level("half", "full", {"translation": [1, 2]})), """
+        x (x) 125.0 135.0 145.0 | axis=X
+        y (y) 185.0 175.0 | axis=Y
+    """),
     "a level of a rotated grid": (
         pyramid(
             level("full", **{"spatial:transform": [8.0, 6.0, 100.0, 5.0, -7.0, 200.0]}),

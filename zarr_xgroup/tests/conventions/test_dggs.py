@@ -199,13 +199,15 @@ def test_levels_say_which_cells_they_have() -> None:
 
 
 @pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
-def test_what_was_cut_and_written_again_has_its_own_ids() -> None:
-    store = store_of({"": {}, "a": on_cells(NUMBER)})
+@pytest.mark.parametrize("named", [{}, {"coordinate": "/grids/ids", "compression": "none"}])
+def test_what_was_cut_and_written_again_has_its_own_ids(named: Any) -> None:
+    nodes: Any = {"": {}, "a": on_cells(NUMBER, **named), "grids": {}}
+    store = store_of({**nodes, "grids/ids": stored(np.arange(NUMBER), "n")})
     again = MemoryStore()
     quietly(opened(xr.open_dataset, store).isel(cells=[5, 7]).to_zarr, again, zarr_format=3)
     found = check(again, "cell_ids (cells) 5 7 | grid_name=healpix indexing_scheme=nested level=1", only="cell_ids")  # fmt: skip
-    # Nor does the attribute say any more that these are all cells.
-    assert found["a"].attrs["dggs"] == {**GRID, "coordinate": "cell_ids"}
+    # Nor does the attribute say any more that these are all cells, or elsewhere.
+    assert found["a"].attrs["dggs"] == {**GRID, **named, "coordinate": "cell_ids"}
 
 
 # What xdggs finds, beside what it finds by engine zarr.
