@@ -24,14 +24,18 @@ from zarr_xgroup.tests.builders import (
 _SIZES = {"time": 4, "s": 3, "lat": 4, "lon": 6, "y": 4, "x": 6, "cells": 6}
 
 
+#: What two objects might share.
+_NESTED: Json = {"nested": {"list": [1, {"a": None}]}}
+
+
 def _field(*dims: str, **attributes: Any) -> Array:
     shape = tuple(_SIZES[dim] for dim in dims)
     values = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
-    return Array(values, dims, {"long_name": "field", **attributes})
+    return Array(values, dims, {"long_name": "field", **_NESTED, **attributes})
 
 
 def _axis(letter: str, **item: Any) -> Json:
-    return {"abbreviation": letter, "coordinates": [item]}
+    return {"abbreviation": letter, "coordinates": [item], "attributes": _NESTED}
 
 
 _TIME = {"unit": "days", "epoch": "2000-01-15", "calendar": "standard"}
@@ -59,12 +63,12 @@ def _by_reference() -> Group:
     }
     axes["time"] = _axis("T", values={"external": {"node": "/grid/time"}}, time=_TIME)
     grid = {
-        "lat": Array([50.0, 49.0, 48.0, 46.0], ("lat",), {"units": "degrees_north"}),
-        "lon": Array(np.arange(5.0, 11.0), ("lon",), {"units": "degrees_east"}),
+        "lat": Array([50.0, 49.0, 48.0, 46.0], ("lat",), {"units": "degrees_north", **_NESTED}),
+        "lon": Array(np.arange(5.0, 11.0), ("lon",), {"units": "degrees_east", **_NESTED}),
         "time": Array([0, 10, 31, 60], ("time",), {"units": "days since 2000-01-15"}),
     }
     data = {"v": _field("time", "lat", "lon", **_cs(axes)), "w": _field("lat", "lon")}
-    return Group({"grid": Group(grid), "data": Group(data)})
+    return Group({"grid": Group(grid), "data": Group(data), "more": Group(data)})
 
 
 def _shared() -> Group:
@@ -72,7 +76,9 @@ def _shared() -> Group:
     cs = declaring("cs", "ref", cs={"crs": [reference]})
     axes = {"lat": _INLINE["lat"], "lon": _INLINE["lon"]}
     data = {name: _field("lat", "lon", **cs) for name in "vw"}
-    return Group({"data": Group(data)}, {"crs": {"map": {"axes": axes, "id": _WGS84}}})
+    return Group(
+        {"data": Group(data), "more": Group(data)}, {"crs": {"map": {"axes": axes, "id": _WGS84}}}
+    )
 
 
 def _with_bounds() -> Group:
