@@ -100,6 +100,8 @@ AT_TWENTIES: Mapping[str, Group] = {
         Group({"v": field(4, 6), "half": of(2, 3)}, declared(level("."), level("half", ".", 2), **cells(10))),
     "a source without an array of the name has the shape of its item":
         pyramid(level("full", **sized(4, 6)), HALF, full=Group({"w": field(4, 6)}), **BOX),
+    "so has a source with an array of fewer dimensions":
+        pyramid(level("full", **sized(4, 6)), HALF, full=Group({"v": stored(np.ones(6), "n")}), **BOX),
 }
 #: The same by node registration.
 NODES = """
