@@ -102,14 +102,15 @@ class Builder:
             try:
                 with containing():
                     undecoded[name] = self._undecoded(planned, values, part)
-                    keys[name] = key
+                    is_shared = self._can_be_shared(planned, undecoded[name])
+                    keys[name] = key if is_shared else None
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
 
         # 2. Decode each, with the others at hand that its attributes name.
         variables = {name: found.variable for name, found in decoded.items()} | undecoded
         if self._decode_times:
-            give_time_units_to_bounds(variables)
+            give_time_units_to_bounds(undecoded)
         for planned in plan.variables:
             name = planned.name
             if name not in undecoded or name in self._dropped:
@@ -125,11 +126,7 @@ class Builder:
             if found is None:
                 continue
             key = keys[name]
-            if (
-                finding is None
-                and key is not None
-                and self._can_be_shared(planned, undecoded[name])
-            ):
+            if finding is None and key is not None:
                 self._shared[key] = found
                 found = found.copy()
             decoded[name] = found

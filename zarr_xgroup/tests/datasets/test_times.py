@@ -89,6 +89,8 @@ TREES: dict[str, tuple[Any, str]] = {
         f"/:; time (time) {DATES} | axis=T comment=same standard_name=time; /ice:; /ocean:"),
     "boundaries that are declared": (tree_of(field(boundaries=EDGES), field(), bnds=BOUNDS),
          f"/:; bnds (time nv) {CELLS}; time (time) {TIMES}; /ice:; /ocean:; time_bounds (time bounds) {CELLS}"),
+    "boundaries that two groups declare": (tree_of(field(boundaries=EDGES), bnds=BOUNDS),
+         f"/:; bnds (time nv) {CELLS}; time (time) {TIMES}; /ice:; time_bounds (time bounds) {CELLS}; /ocean:; time_bounds (time bounds) {CELLS}"),
     "own bounds": (tree_of(field(), time=stored(DAYS, "time", bounds="bnds"), bnds=BOUNDS),
          f"/:; time (time) {DATES} | axis=T bounds=bnds standard_name=time; bnds (time nv) @ time; /ice:; /ocean:"),
     "both": (tree_of(field(boundaries=EDGES), field(), time=stored(DAYS, "time", bounds="bnds"), bnds=BOUNDS),
