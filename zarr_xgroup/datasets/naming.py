@@ -552,10 +552,13 @@ class GroupPlanner:
             if said not in known:
                 new_names: dict[str, str] = {}
                 new_first: dict[str, Hashable] = {}
+                compared: set[str] = set()
                 for dim, cells, coordinate in self._cells_along(array):
-                    # 1. An array of the group with the name of the dimension is its only coordinate.
-                    if dim in own_names:
+                    # 1. An array of the group with the name of the dimension is its only coordinate. Of several that
+                    #    one array declares, the first counts: the others are told by their names.
+                    if dim in own_names or dim in compared:
                         continue
+                    compared.add(dim)
                     # 2. If the length of its coordinate differs, no array gets this dimension's coordinate.
                     if dim not in first and dim not in new_first:
                         if coordinate is None:

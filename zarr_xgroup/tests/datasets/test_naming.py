@@ -231,7 +231,10 @@ def test_coordinates_that_the_encoding_names(members: Any, named: str) -> None:
 # Dimensions.
 
 ONE, OTHER, Y = values("x", 1, 2), values("x", 3, 4), values("y", 5, 6, 7)
+TWICE = (values("x", 1, 2), values("x", 5, 6))
 DIMENSIONS: dict[str, tuple[Any, str]] = {
+    "of two coordinates of a dimension the first is compared": ({"a": ("x", *TWICE), "b": ("x", *TWICE, {"long_name": "b"})},
+        "g_x (x) 5 6; x (x) 1 2; a (x) @ g_x x; b (x) @ g_x x | long_name=b; ! Name /g/a"),
     "other values along a dimension make it another one":
         ({"a": ("yx", ONE, Y), "b": ("yx", values("flat", 5, 6, dim="x"), Y, OTHER), "c": ("yx", OTHER, LON)},
          "flat (x_b) 5 6; lon (y x_b) [[50 51] [52 53] [54 55]]; x (x) 1 2; x_b (x_b) 3 4; y (y) 5 6 7; a (y x) @ x y; b (y x_b) @ flat lon x_b y; c (y x_b) @ flat lon x_b y; ! Dimension /g/b, /g/c"),
