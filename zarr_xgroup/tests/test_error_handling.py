@@ -530,3 +530,23 @@ def test_what_a_store_says_is_told_printable(function: Open, zarr_format: ZarrFo
         assert [printable(line) for line in told] == told
         assert all(path.startswith(group) for path in warning.paths)  # exact
     assert f"{group}/absent" in {getattr(warning.error, "target", "") for warning in given}
+
+
+def test_what_a_store_says_is_printable_in_reports() -> None:
+    store: Any = memory_store(oddly_named(3))
+    explanation, verdict = zarr_xgroup.explain(store), zarr_xgroup.check(store)
+    texts = [part for it in explanation.problems for part in (it.text, it.lost)]
+    texts += [part for it in verdict.mistakes for part in (it.text, it.remedy)]
+    for text in (*texts, *repr(explanation).splitlines(), *repr(verdict).splitlines()):
+        assert printable(text) == text
+    assert all(SHOWN in repr(report) for report in (explanation, verdict))
+
+
+def test_errors_that_are_raised_are_printable() -> None:
+    contents = {**build(Group()), f"{ODD}/zarr.json": json.dumps({"node_type": ODD}).encode()}
+    for group in (ODD, f"{ODD}/{ODD}", f"/{ODD}//"):
+        with pytest.raises(XGroupError) as caught:
+            recorded(xr.open_dataset, memory_store(contents), engine="xgroup", group=group)
+        lines = "".join(traceback.format_exception_only(caught.value)).splitlines()
+        assert [printable(line) for line in lines] == lines
+        assert SHOWN in str(caught.value)
