@@ -228,19 +228,6 @@ def test_a_store_is_opened_once_however_it_is_spelled(http_server: FileServer) -
     assert set(counts.values()) == {1}
 
 
-def test_references_within_another_store_and_on_into_a_third(http_server: FileServer) -> None:
-    first, last = f"{http_server.url}/first", f"{http_server.url}/last"
-    shared = {"here": axes_at(y={"node": "inner/y"}, x=at(last, "/x"))}
-    root = Group({"inner": grid(1)}, {"crs": shared})
-    http_server.contents.update(below(build(root), "first") | below(build(grid(2)), "last"))
-    data = on_grid(at(first, "/", attribute="/attributes/crs/here"))
-    # Here is an array of the same path as the one there, which is not meant.
-    dataset = opened(xr.open_dataset, memory_store(build(Group({"v": data, "inner": grid(3)}))))
-    check(dataset, {"y": 1, "x": 2})
-    assert dataset["y"].encoding["source"] == f"{first}/inner/y"
-    assert dataset["x"].encoding["source"] == f"{last}/x"
-
-
 def test_stores_that_refer_to_each_other_end(http_server: FileServer) -> None:
     urls = [f"{http_server.url}/{name}" for name in "ab"]
     for name, other in zip("ab", reversed(urls), strict=True):
