@@ -157,6 +157,7 @@ def test_a_relative_path_leads_upwards(root: Path, monkeypatch: pytest.MonkeyPat
         ("folder/images", None),
         ("/d/a.zarr/b\\c", None),
         ("http://h/a.zarr/b%20c/", ("http://h/a.zarr", "b c")),
+        ("http://h/a.zarr/b%3Fc", None),
         ("http://h/a.zarr/b?sig=1", None),
         ("s3://bucket/a.zarr//b", ("s3://bucket/a.zarr", "b")),
         ("s3://bucket/a.zarr/b/../c", None),
@@ -179,6 +180,7 @@ def document(**members: Any) -> bytes:
         "nothing": {},
         "page": {"zarr.json": b"<html>"},
         "array": {"zarr.json": document(node_type="array", shape=[1])},
+        "unknown": {"zarr.json": document(node_type="folder")},
         "v2": {".zgroup": b'{"zarr_format": 2}', ".zattrs": b"{}"},
     },
     "above",
@@ -521,7 +523,7 @@ def test_a_pattern_is_neither_for_one_dataset_nor_for_a_resolution() -> None:
 def test_reports_are_of_what_matches() -> None:
     wrong = stored(np.zeros(2), "x", **declaring("spatial", **{"spatial:transform": "no"}))
     nodes: Nodes = {"": {}, "t": wrong, "a": {}, "a/t": wrong, "a/r10m": {}, "a/r10m/t": wrong}
-    store = memory_store(build(nodes))
+    store = memory_store(build(nodes, consolidated=True))
     explanation = quietly(zarr_xgroup.explain, store, group="*/r10m")
     assert [group.path for group in explanation.groups] == ["/", "/a", "/a/r10m"]
     arrays = [array.path for group in explanation.groups for array in group.arrays]

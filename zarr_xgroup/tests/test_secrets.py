@@ -116,6 +116,7 @@ def test_no_text_with_a_uri_shows_a_secret(uri: str) -> None:
         ("zip::b/c.zip?d::http://host/e?f", "zip::b/c.zip::http://host/e"),
         ("alice:a/b@host:/c", "host:/c"),
         ("b%3Fc", "b"),
+        ("alice:a#b@host/x", "..."),
     ],
 )
 def test_what_is_told_of_a_uri(uri: str, expected: str) -> None:
