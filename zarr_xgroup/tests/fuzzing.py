@@ -205,7 +205,8 @@ class Opened:
                 yield from differences(ours.value, theirs.value)
         elif self._has_oracle and not self._has_copies:
             texts = " ".join(map(str, ours.warnings))
-            for name in self._arrays_that_open_alone(path) - {*map(str, ours.value.variables)}:
+            known = {*map(str, ours.value.variables), *self._of_xarray.get("drop_variables", ())}
+            for name in self._arrays_that_open_alone(path) - known:
                 if _is_taken(name) and f"/{path}/{name}".replace("//", "/") not in texts:
                     yield f"loses a variable that engine zarr opens alone: {name!r}"
 
