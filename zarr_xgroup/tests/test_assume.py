@@ -384,6 +384,9 @@ def test_no_option_is_named_that_would_not_help() -> None:
     plain = told(Group({"v": Array([1.0], ("x",), {"cs": "x", "coordinates": "lon"})}))
     assert "assume_conventions" not in plain
     assert "/v" in plain
+    above = coordinate("x", [1, 2, 3])  # of another length: it is no coordinate of what is below
+    below = told(Group({"x": above, "g": Group({"a": Array([1.0, 2.0], ("x",))})}))
+    assert ": /g/a. " in below
     left = told(alone("t y x"), assume_conventions="proj")
     assert "assume_conventions" not in left
     assert "/b02" in left

@@ -110,9 +110,9 @@ K, NO_UNIT = {"unit": "K"}, {"unit": 5}
 #: JSON, the fields that are read of it, and what is wrong: ! where an open loses something.
 READ: dict[str, tuple[Json, str, str]] = {
     "all that there may be": (
-        {"name": "A", "kind": "FIXED", "state": "n", "notes": {"a": 1}, "site": {"ref": {"node": "b"}}, "height": 2,
+        {"name": "A", "kind": "MOBILE", "state": "n", "notes": {"a": 1}, "site": {"ref": {"node": "b"}}, "height": 2,
          "main": K, "spare": {"node": "c"}, "sensors": [K, K], "ports": {"p": K}, "tags": {"t": "u"}, "comment": 5},
-        """label=A kind=FIXED state=n notes={'a': 1} site=site:{"ref": {"node": "b"}} height=2.0 main=K \
+        """label=A kind=MOBILE state=n notes={'a': 1} site=site:{"ref": {"node": "b"}} height=2.0 main=K \
 spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         "",
     ),

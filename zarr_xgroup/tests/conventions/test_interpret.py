@@ -21,7 +21,7 @@ from zarr_xgroup.conventions import (
     register,
 )
 from zarr_xgroup.tests.builders import Array, Group, Json
-from zarr_xgroup.tests.tables import check, rows, store_of
+from zarr_xgroup.tests.tables import check, outcome, rows, store_of
 
 
 class LevelsHandler(ConventionHandler):
@@ -106,6 +106,13 @@ def test_variables_and_references_outside_of_an_open() -> None:
     assert resolver.value({"node": "b", "attribute": "/shape"}) == [2]
     with pytest.raises(LookupError, match="leads nowhere"):
         resolver.variable({"node": "/nope"})
+
+
+@pytest.mark.parametrize("answer", [None, "x", ["x"], (1,), ("x", "x"), 2], ids=repr)
+def test_what_are_no_names_of_axes_names_none(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LevelsHandler, "axis_names", lambda *_arguments: answer)
+    dataset = outcome(ROOT, group="i")[0]
+    assert dataset["a"].dims == dataset["b"].dims == ("phony_dim_0",)
 
 
 class ZonesHandler(ConventionHandler):
