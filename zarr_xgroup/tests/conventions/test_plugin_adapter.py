@@ -1,5 +1,7 @@
 """What handlers are lent: zarr objects and a resolver, in an open and outside of one; which of their variables are one."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 
