@@ -458,6 +458,23 @@ def test_attributes_of_a_v2_node_that_cannot_be_read(group: str | None) -> None:
     assert tree["a" if group is None else "/"].attrs == {}
 
 
+def test_nodes_may_be_newer_than_consolidated_metadata_but_for_those_below_arrays() -> None:
+    library, _group = Library.open(memory_store(build(SMALL, consolidated=True)), {})
+    assert library.tree.may_be_newer(at("late/deep"))
+    assert not library.tree.may_be_newer(at("v/deep"))
+
+
+def test_a_question_that_fails_for_lack_of_a_document_is_asked_again() -> None:
+    library, _group = Library.open(memory_store(build(SMALL)), {})
+
+    def question() -> bool:
+        if library.tree.document(at("v")) is None:
+            raise KeyError
+        return True
+
+    assert library.ask(question)
+
+
 def test_a_document_is_not_asked_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     library, _group = Library.open(recording_store(build(SMALL)), {})
     monkeypatch.setattr(Tree, "learn_node", lambda *_args: None)
