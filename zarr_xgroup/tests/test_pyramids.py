@@ -465,9 +465,12 @@ def test_a_scale_must_fit_the_sizes_of_levels(
     scale: float, shift: int, size: int, fits: bool
 ) -> None:
     item = level("1", "0", {"scale": [scale, scale], "translation": [shift, shift]})
-    groups = {"0": of(64, 64), "1": of(size, size)}
-    store: Any = store_of(Group(groups, declared(ITEMS[0], item, **UTM)))
-    found = {it.path: it.resolution for it in zarr_xgroup.levels(store)}
-    assert found["/1"] == ((10.0 * scale, 10.0 * scale) if fits else None)
+    axes = {name: stored(np.arange(float(size)), name, units="m") for name in ("y", "x")}
+    located = Group({**of(size, size).members, **axes})
+    for coarse in (located, of(size, size)):  # with coordinates of its own, and without
+        groups = {"0": of(64, 64), "1": coarse}
+        store: Any = store_of(Group(groups, declared(ITEMS[0], item, **UTM)))
+        found = {it.path: it.resolution for it in zarr_xgroup.levels(store)}
+        assert found["/1"] == ((10.0 * scale, 10.0 * scale) if fits else None)
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="1")
     assert ("x" in dataset.coords, len(told)) == (fits, not fits)
