@@ -102,7 +102,7 @@ class Builder:
             try:
                 with containing():
                     undecoded[name] = self._undecoded(planned, values, part)
-                    is_shared = self._can_be_shared(planned, undecoded[name])
+                    is_shared = key is not None and self._can_be_shared(planned, undecoded[name])
                     keys[name] = key if is_shared else None
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))

@@ -56,8 +56,6 @@ each_format = pytest.mark.parametrize("zarr_format", [2, 3], ids=["v2", "v3"])
 FUNCTIONS: tuple[Open, ...] = (xr.open_dataset, xr.open_groups, xr.open_datatree)
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda it: it.__name__)
 
-WITHOUT_INDEXES = {"create_default_indexes": False} if HAS_INDEX_OPTION else {}
-
 
 def store_of(sample: Sample, zarr_format: ZarrFormat = 3, consolidated: bool = False) -> Any:
     return memory_store(sample.contents(zarr_format, consolidated=consolidated))

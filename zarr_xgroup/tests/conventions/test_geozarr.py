@@ -102,11 +102,6 @@ def test_a_store_of_nz_is_read_as_it_says() -> None:
 # GDAL's attributes.
 
 
-def assumed(root: Group, **options: Any) -> list[str]:
-    names = "x y lat lon cell X Y X_w Y_w Longitude Latitude xc yc spatial_ref"
-    return outcome(root, only=names, assume_conventions="geozarr", **options)[1]
-
-
 def of_mapping(written: Any = TRANSFORM, **others: Array | Group) -> Group:
     """Return a grid, and the transform of its grid mapping variable."""
     crs = Array(0, (), {"crs_wkt": UTM, "GeoTransform": written})
