@@ -53,6 +53,10 @@ OPENS_GROUPS = Version("2024.11") <= XARRAY
 #: Whether xarray has the option `create_default_indexes`.
 HAS_INDEX_OPTION = Version("2025.11") <= XARRAY
 
+#: Whether zarr takes consolidated metadata for complete, and reads their nodes in any order. Versions before 3.3 read
+#: the members of a group for which the consolidated metadata list none; before 3.4 the order mattered.
+TRUSTS_CONSOLIDATED = Version("3.4") <= ZARR
+
 #: Whether zarr opens URLs of fsspec filesystems without asyncio (memory, zip).
 HAS_SYNC_FSSPEC = Version("3.0.1") <= ZARR
 

@@ -27,6 +27,7 @@ from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.storage.opening import describe_store
 from zarr_xgroup.tests.builders import (
+    TRUSTS_CONSOLIDATED,
     Group,
     Nodes,
     Open,
@@ -34,6 +35,7 @@ from zarr_xgroup.tests.builders import (
     assert_same,
     below,
     build,
+    compare,
     consolidate,
     edit,
     memory_store,
@@ -262,6 +264,18 @@ def test_groups_that_consolidated_metadata_leaves_out_are_seen_by_what_is_in_the
     tree = check(store, WHOLE, function=xr.open_datatree)
     assert (tree["a"].attrs, tree["a/b"].attrs) == ({}, {"level": 2})
     check(store, "w (y)", group="a")
+
+
+def test_a_group_whose_members_are_missing_from_consolidated_metadata_is_empty() -> None:
+    """This is the answer of the newest zarr; older versions read the members of the group."""
+    contents = build({"": {}, "a": {}, "a/b": {}, "a/b/w": stored([3.0], "y")}, consolidated=True)
+    root = json.loads(contents["zarr.json"])
+    del root["consolidated_metadata"]["metadata"]["a/b/w"]
+    store = memory_store({**contents, "zarr.json": to_json(root)})
+    check(store, "/:\n/a:\n/a/b:", function=xr.open_groups)
+    check(store, "", group="a/b")
+    if TRUSTS_CONSOLIDATED:
+        compare(xr.open_dataset, store, group="a/b")
 
 
 def test_a_consolidated_path_that_is_written_in_two_ways() -> None:
