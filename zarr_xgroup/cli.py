@@ -16,9 +16,8 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from os.path import isfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -26,9 +25,7 @@ import zarr_xgroup
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.findings import Finding, Place, group_findings, wording
-from zarr_xgroup.i18n import and_more
-from zarr_xgroup.redaction import presentable, printable
+from zarr_xgroup.redaction import presentable
 from zarr_xgroup.storage.reading import counted
 
 # rich, and what draws with it, is imported when something is drawn.
@@ -154,14 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     output.add_argument("--html", metavar="FILE", type=Path, help=text)
     output.add_argument("--all", action="store_true", help="show everything, nothing folded")
     output = check.add_mutually_exclusive_group()
-    output.add_argument(
-        "--format",
-        choices=("text", "json", "github"),
-        default="text",
-        help="how to print what is to be mended (github: as annotations of a workflow)",
-    )
-    text = "print it as JSON"
-    output.add_argument("--json", action="store_const", const="json", dest="format", help=text)
+    output.add_argument("--json", action="store_true", help="print it as JSON")
     output.add_argument("--all", action="store_true", help="show everything, nothing folded")
     return parser
 
@@ -279,11 +269,8 @@ def _explain(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     with _reading():
         verdict = zarr_xgroup.check(options.store, **_options_of_an_open(options))
-    if options.format == "json":
+    if options.json:
         _print_json(verdict.to_dict())
-    elif options.format == "github":
-        for line in workflow_commands(verdict.store, verdict.mistakes):
-            print(line)
     else:
         from zarr_xgroup.report.terminal import StreamConsole, verdict_parts
 
@@ -342,35 +329,3 @@ def _progress() -> Iterator[None]:
 
         with counted(show):
             yield
-
-
-def workflow_commands(store: str, mistakes: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line for each mistake in a store: GitHub shows ten errors and ten warnings of a step.
-
-    https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-    """
-    # In a message only percent signs are escaped, in a property more.
-    escapes = str.maketrans({"%": "%25", ":": "%3A", ",": "%2C"})
-    for mistake in group_findings(mistakes, by=wording):
-        rule = mistake.rule
-        title = printable(f"{rule.name} ({rule.document}, {rule.section})").translate(escapes)
-        file = printable(_file_of(store, mistake.place)).translate(escapes)
-        text = f"{mistake.place}: {mistake.text}. Instead: {mistake.remedy}"
-        if others := len({*mistake.places, mistake.place}) - 1:
-            text = f"{text} ({and_more(others)})"
-        text = printable(text).replace("%", "%25")
-        yield f"::{mistake.severity} file={file},title={title}::{text}"
-
-
-def _file_of(store: str, place: Place) -> str:
-    """Return the file in which a place is, as far as there is one."""
-    if place.store is not None or "://" in store or "::" in store:
-        return f"{(place.store or store).rstrip('/')}{place.node}"
-    path = Path(store).expanduser()
-    if path.is_file():  # an archive
-        return str(path)
-    node = path / place.node.strip("/")
-    is_attribute = place.pointer.startswith("/attributes")
-    names = ["zarr.json", ".zattrs"] if is_attribute else ["zarr.json", ".zarray", ".zgroup"]
-    # Of what consolidated metadata alone have, the name may be longer than that of a file.
-    return str(next((file for name in names if isfile(file := node / name)), node))

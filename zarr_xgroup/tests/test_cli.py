@@ -19,12 +19,11 @@ import pytest
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
-from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.page import page as made
-from zarr_xgroup.tests.builders import Nodes, build, stored, write_local, write_zip
+from zarr_xgroup.tests.builders import Nodes, build, stored, write_local
 from zarr_xgroup.tests.explanations import Stream, axes, of_groups, sized
 from zarr_xgroup.tests.tables import rows
 
@@ -80,8 +79,6 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
     "nothing to mend": ("check ocean.zarr --group sea", 0, "nothing to mend", ""),
     "something to mend": ("check ocean.zarr", 1, "Instead: ", ""),
     "something to mend as JSON": ("check ocean.zarr --json", 1, '"mistakes": [', ""),
-    "annotations": ("check ocean.zarr --format github", 1, "::error file=ocean.zarr/broken/zarr.json,title=", ""),
-    "no annotations": ("check ocean.zarr --group sea --format github", 0, "", ""),
     "no store": ("explain no.zarr", 2, "", "xgroup: "),
     "no store to check": ("check no\x1b[31m.zarr", 2, "", "xgroup: "),
     "a URL with secrets": ("check nosuch://me:SECRET@host/a.zarr?sig=SECRET", 2, "", "xgroup: "),
@@ -153,43 +150,6 @@ def test_json_is_printed_in_letters_of_ascii(
     assert json.loads(printed)["mistakes"][0]["rule"]["section"] == odd
 
 
-def test_workflow_commands_escape_what_they_say() -> None:
-    odd = Place("/a,b:c%\nd")
-    text = "100 %\n::stop-commands::x"
-    mistakes = (MISTAKE, Finding(RULE, odd, text, "", "warning", (odd, AXES)))
-    title = "title=cs/unique-abbreviations (cs 0.1%2C Axes%3A abbreviation%2C unit)"
-    assert list(workflow_commands("a.zarr", mistakes)) == [
-        (
-            f"::error file=a.zarr/sea/sst,{title}::/sea/sst#/attributes/cs/crs/0/axes: "
-            "two axes are called 'X'. Instead: one of 'X', 'Y', 'Z', 'T' for each"
-        ),
-        (
-            f"::warning file=a.zarr/a%2Cb%3Ac%25\\nd,{title}"
-            "::/a,b:c%25\\nd: 100 %25\\n::stop-commands::x. Instead:  (and 1 more)"
-        ),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "place", "file"),
-    [
-        ("ocean.zarr", AXES, "ocean.zarr/sea/sst/zarr.json"),
-        ("ocean.zarr", Place(f"/{'long' * 100}"), f"ocean.zarr/{'long' * 100}"),
-        ("two.zarr", Place("/a", "/attributes/cs"), "two.zarr/a/.zattrs"),
-        ("two.zarr", Place("/a", "/dimension_names"), "two.zarr/a/.zarray"),
-        ("all.zip", AXES, "all.zip"),
-        ("s3://b/a.zarr/", AXES, "s3%3A//b/a.zarr/sea/sst"),
-        ("ocean.zarr", Place("/x", "", "http://h/b.zarr"), "http%3A//h/b.zarr/x"),
-    ],
-)
-@pytest.mark.usefixtures("store")
-def test_workflow_commands_name_the_file(name: str, place: Place, file: str) -> None:
-    write_local(build({"": {}, "a": stored([1.0], "x", b=1)}, zarr_format=2), Path("two.zarr"))
-    write_zip(build({"": {}}), Path("all.zip"))
-    (line,) = workflow_commands(name, [Finding(RULE, place, "", "")])
-    assert line.startswith(f"::error file={file},")
-
-
 # How it ends.
 
 
@@ -216,7 +176,7 @@ def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch, capsys: Capture
 
 
 @pytest.mark.parametrize(
-    "arguments", [["explain"], ["explain", "--json"], ["check", "--format=github"], ["check"]]
+    "arguments", [["explain"], ["explain", "--json"], ["check", "--json"], ["check"]]
 )
 @pytest.mark.usefixtures("asked")
 def test_it_ends_quietly_when_nobody_reads(
