@@ -31,7 +31,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Literal, Self, TypeAlias
+from typing import Literal, TypeAlias
 
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.i18n import _
@@ -88,7 +88,7 @@ class XGroupError(Exception):
     *arguments : object
         The message, without the place: as a text, the error has that in front.
     place, target, reason : str, optional
-        The attributes.
+        The attributes; `reason` is by default the message.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class XGroupError(Exception):
         super().__init__(*texts)
         self.place = redact(place)
         self.target = redact(target)
-        self.reason = presentable(reason)
+        self.reason = presentable(reason) or self.text
 
     @property
     def text(self) -> str:
@@ -142,11 +142,6 @@ class XGroupStoreError(XGroupError, OSError):
         super().__init__(*arguments, **known)
         self.store = redact(store)
 
-    @classmethod
-    def of(cls, store: str, reason: str, place: str = "", target: str = "") -> Self:
-        """Return the error of a store that a reference leads to."""
-        return cls(reason, store=store, reason=reason, place=place, target=target)
-
 
 class XGroupStoreNotFoundError(XGroupStoreError, FileNotFoundError):
     """There is no Zarr store at the place named."""
@@ -167,37 +162,38 @@ class XGroupPathError(XGroupError, ValueError):
 class XGroupMetadataError(XGroupError, ValueError):
     """A metadata document is not valid JSON, or not valid Zarr metadata.
 
+    Parameters
+    ----------
+    *arguments : object
+        The message.
+    keys, rule, remedy, severity : optional
+        The attributes.
+    **known : str
+        As for `XGroupError`.
+
     Attributes
     ----------
     keys : tuple of str
-        The way to the value in question in its document, where it is one.
+        The keys and indexes that lead to the wrong value in its document; () if the error is not about a value.
     rule : Rule or None
-        The rule that is broken, where it is one that `zarr_xgroup.check` knows.
+        The rule of `zarr_xgroup.check` that is broken, if there is one.
     remedy : str
         What to write instead.
     severity : {"error", "warning"}
-        Whether an open loses something by it, or can live with it.
+        "error" if something is missing from the opened data because of it, "warning" if not.
     """
 
-    keys: tuple[str, ...] = ()
-    rule: Rule | None = None
-    remedy: str = ""
-    severity: Severity = "error"
-
-    @classmethod
-    def of(
-        cls,
-        place: str,
-        keys: tuple[str, ...],
-        reason: str,
+    def __init__(
+        self,
+        *arguments: object,
+        keys: tuple[str, ...] = (),
         rule: Rule | None = None,
         remedy: str = "",
         severity: Severity = "error",
-    ) -> Self:
-        """Return the error of a value: where it is written, what is wrong, by which rule, and what to write."""
-        error = cls(reason, place=place, reason=reason)
-        error.keys, error.rule, error.remedy, error.severity = keys, rule, remedy, severity
-        return error
+        **known: str,
+    ) -> None:
+        super().__init__(*arguments, **known)
+        self.keys, self.rule, self.remedy, self.severity = keys, rule, remedy, severity
 
 
 @contextmanager
@@ -229,10 +225,9 @@ def retold(error: Exception, message: str) -> XGroupError:
     """
     ours = (cls for cls in type(error).__mro__ if cls.__module__ == __name__)
     kind: type[XGroupError] = next(ours, XGroupMetadataError)
-    known = kind(message)
+    known = kind(message, reason=str(error))
     if isinstance(error, XGroupError):
         known.__dict__.update(error.__dict__)
-    known.reason = known.reason or presentable(str(error))
     return known
 
 

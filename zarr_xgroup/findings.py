@@ -196,7 +196,14 @@ class Finding:
         if self.error is not None:
             return self.error
         place, keys = str(self.place), keys_of(self.place.pointer)
-        return XGroupMetadataError.of(place, keys, self.text, self.rule, self.remedy, self.severity)
+        return XGroupMetadataError(
+            self.text,
+            place=place,
+            keys=keys,
+            rule=self.rule,
+            remedy=self.remedy,
+            severity=self.severity,
+        )
 
 
 def report(
@@ -412,7 +419,7 @@ def _in_one(same: Sequence[Finding]) -> Finding:
         # All that is wrong with the store, whoever refers to it.
         reasons = dict.fromkeys(finding.error.reason for finding in same if finding.error)
         text, places, cause = "; ".join(reasons), (), error.__cause__
-        error = XGroupStoreError.of(error.store, text, error.place)
+        error = XGroupStoreError(text, store=error.store, place=error.place)
         error.__cause__ = cause
     if first.topic is Topic.PROBLEM or cost:
         # What arrays were opened without, and each time which if not all lack the same.

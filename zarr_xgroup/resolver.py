@@ -228,7 +228,7 @@ class Resolver:
             else:
                 reason = fits(found.node) or ""
             if reason:
-                raise XGroupReferenceError(reason, target=str(found.node), reason=reason)
+                raise XGroupReferenceError(reason, target=str(found.node))
             return found.node
 
         return self._resolve(fragment, accept)
@@ -250,7 +250,7 @@ class Resolver:
         end = _Search(self.tree, self.referrer, accept).follow(fragment)
         if isinstance(end, XGroupError):
             target = end.target or redact(str(fragment.value))[:_SHOWN]
-            self.record(fragment, target, text=end.reason or str(end))
+            self.record(fragment, target, text=end.reason)
             raise end
         for reference in end.references:
             self._record(reference)
@@ -397,8 +397,8 @@ def _placed(
     """Return an error of a reference's path or store, now with the place where the reference is written."""
     place, target = str(fragment), str(reference)
     if isinstance(error, XGroupStoreError):
-        return XGroupStoreError.of(error.store, reason, place, target)
-    return XGroupPathError(reason, place=place, target=target, reason=reason)
+        return XGroupStoreError(reason, store=error.store, place=place, target=target)
+    return XGroupPathError(reason, place=place, target=target)
 
 
 class _EndlessError(XGroupReferenceError):
@@ -416,4 +416,4 @@ def _endless(chain: Sequence[Fragment]) -> _EndlessError | None:
         return None
     reason = f"{reason}: {' -> '.join(places)}"
     target = str(Reference.parse(chain[0]))
-    return _EndlessError(reason, place=places[0], target=target, reason=reason)
+    return _EndlessError(reason, place=places[0], target=target)

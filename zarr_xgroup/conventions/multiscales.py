@@ -357,7 +357,7 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
                 reason = _("there is no level {asset!r}").format(asset=source)
             if reason:  # a cycle, or a missing level
                 place = str(at.place(group))
-                error = XGroupReferenceError(reason, place=place, target=source, reason=reason)
+                error = XGroupReferenceError(reason, place=place, target=source)
                 return list(levels.values()), error
             # The source "" is the group of the layout itself, which no item has to name.
             item = levels[source] = self.items.get(source) or Item(keys=self.keys, asset=source)

@@ -108,7 +108,7 @@ def _reference_in(node: Node, reference: object) -> Fragment:
         reason = _("a reference must be a mapping such as {example}, got {value!r}").format(
             example='{"node": "../time"}', value=reference
         )
-        raise XGroupReferenceError(reason, place=str(node), target=str(reference), reason=reason)
+        raise XGroupReferenceError(reason, place=str(node), target=str(reference))
     return Fragment(node, (), dict(reference))
 
 

@@ -144,7 +144,9 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         self, reason: str, rule: Rule | None = None, remedy: str = "", severity: Severity = "error"
     ) -> XGroupMetadataError:
         """Return an error that says what is wrong with this value, by which rule, and what to write."""
-        return XGroupMetadataError.of(str(self), self.keys, reason, rule, remedy, severity)
+        return XGroupMetadataError(
+            reason, place=str(self), keys=self.keys, rule=rule, remedy=remedy, severity=severity
+        )
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):

@@ -92,7 +92,7 @@ def path_of(node: Fragment) -> str:
         return path
     target = redact_location(path)
     reason = _("{path!r} is not the path of a node").format(path=target)
-    raise XGroupPathError(reason, place=str(node), target=target, reason=reason)
+    raise XGroupPathError(reason, place=str(node), target=target)
 
 
 def pointer_of(attribute: Fragment) -> str:
@@ -101,7 +101,7 @@ def pointer_of(attribute: Fragment) -> str:
         check_pointer(attribute.as_text())
     except XGroupPathError as error:
         place, reason = str(attribute), str(error)
-        raise XGroupPathError(reason, place=place, target=error.target, reason=reason) from error
+        raise XGroupPathError(reason, place=place, target=error.target) from error
     return attribute.as_text()
 
 

@@ -261,7 +261,7 @@ class Tree:
         if not known.is_foreign:
             return XGroupStoreError(reason)
         message = _("store {uri}: {reason}").format(uri=known.name, reason=reason)
-        return XGroupStoreError.of(known.name, message)
+        return XGroupStoreError(message, store=known.name)
 
     def may_be_newer(self, node: Node) -> bool:
         """Tell whether a node may be there though consolidated metadata lack it: they may be older than the store."""

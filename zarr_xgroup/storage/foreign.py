@@ -102,22 +102,22 @@ class ForeignStores:
         own = self._user_place
         if own is not None and place is not None and own.contains(place):
             inside = Node(0, "/".join(place.segments[len(own.segments) :]))
+        if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
+            text = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
+            return XGroupStoreError(text, store=redact_uri(uri))
+        if leads_upwards(links):
+            return _cannot_open_error(uri, _("there is '..' in its path"))
+        if inside is None:
+            # Counted before it is opened, so that stores that cannot be opened count, too.
+            most = self._limits.stores
+            if most is not None and len(self._followed | {links}) > most:
+                message = _(
+                    "not followed: an open follows references to {count} other stores, the most that "
+                    "cross_store_max_stores allows"
+                )
+                return XGroupStoreError(message.format(count=most), store=_ALL_OTHERS)
+            self._followed.add(links)
         try:
-            if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
-                message = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
-                raise XGroupStoreError.of(redact_uri(uri), message)
-            if leads_upwards(links):
-                raise _cannot_open_error(uri, _("there is '..' in its path"))
-            if inside is None:
-                # Counted before it is opened, so that stores that cannot be opened count, too.
-                most = self._limits.stores
-                if most is not None and len(self._followed | {links}) > most:
-                    message = _(
-                        "not followed: an open follows references to {count} other stores, the most that "
-                        "cross_store_max_stores allows"
-                    )
-                    raise XGroupStoreError.of(_ALL_OTHERS, message.format(count=most))
-                self._followed.add(links)
             guarded = await self._check_networks(uri, links, given, referring)
         except XGroupStoreError as error:
             return error
@@ -204,7 +204,7 @@ class ForeignStores:
 def _cannot_open_error(uri: str, reason: str) -> XGroupStoreError:
     """Return the error of a foreign store that cannot be opened, its URI redacted."""
     message = _("store {uri} cannot be opened: {reason}").format(uri=redact_uri(uri), reason=reason)
-    return XGroupStoreError.of(redact_uri(uri), message)
+    return XGroupStoreError(message, store=redact_uri(uri))
 
 
 def _refusal(uri: str, reason: str) -> XGroupStoreError:
@@ -212,7 +212,7 @@ def _refusal(uri: str, reason: str) -> XGroupStoreError:
     message = _(
         "store {uri} was not opened: {reason} (allow it by cross_store_storage_options={example})"
     ).format(uri=redact_uri(uri), reason=reason, example=f"{{{redact_uri(uri)!r}: {{}}}}")
-    return XGroupStoreError.of(redact_uri(uri), message)
+    return XGroupStoreError(message, store=redact_uri(uri))
 
 
 # How much is read.

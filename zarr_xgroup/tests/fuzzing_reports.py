@@ -17,7 +17,6 @@ from zarr_xgroup import (
     XGroupResolutionWarning,
     XGroupWarning,
 )
-from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.page import page
@@ -57,10 +56,6 @@ SHOWN: Mapping[str, Mapping[str, Callable[[Any], str]]] = {
     },
     "check": {
         "text": repr,
-        # Each is to be one line.
-        "commands": lambda it: "\n".join(
-            line.replace("\n", "\0") for line in workflow_commands(it.store, it.mistakes)
-        ),
         "all": lambda it: as_text(verdict_parts(it, is_whole=True)),
         "JSON": lambda it: json.dumps(it.to_dict(), allow_nan=False),
     },

@@ -395,7 +395,7 @@ def test_errors_and_warnings_carry_what_is_known_and_pickle(kind: Any) -> None:
     if issubclass(kind, XGroupStoreError):
         known["store"] = "s3://there"
     for given, text, values in (
-        (kind("text"), "text", dict.fromkeys(known, "")),
+        (kind("text"), "text", {**dict.fromkeys(known, ""), "reason": "text"}),
         (kind("text", **known), "/a#/attributes/it: text", known),
     ):
         copy = pickle.loads(pickle.dumps(given))

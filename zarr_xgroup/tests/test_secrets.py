@@ -17,7 +17,6 @@ from hypothesis import Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from zarr_xgroup import XGroupError, XGroupStoreError, XGroupWarning, check, explain
-from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.metadata.references import Reference
 from zarr_xgroup.redaction import RedactedError, redact, redact_causes, redact_location, redact_uri
 from zarr_xgroup.report.page import page
@@ -211,7 +210,6 @@ def assert_untold_of(each: Sequence[Mapping[str, Any]]) -> None:
     for value in (explanation, verdict):
         assert_untold((repr(value), json.dumps(value.to_dict()), str(pickle.dumps(value))))
     assert_untold((explanation._repr_html_(), page(explanation)))
-    assert_untold(workflow_commands(verdict.store, verdict.mistakes))
     tree, warnings = opened_with_warnings(xr.open_datatree, store)
     assert warnings
     for node in tree.leaves:

@@ -18,7 +18,6 @@ from packaging.version import Version
 
 import zarr_xgroup
 from zarr_xgroup import ConventionHandler
-from zarr_xgroup.cli import workflow_commands
 from zarr_xgroup.conventions import register
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
@@ -848,7 +847,6 @@ def test_the_same_in_like_groups_is_printed_once() -> None:
     assert "       /tile001/a#/attributes/cs" in text
     assert "and 207 more" in text
     assert "errors: 1, warnings: 1" in " ".join(text.split())
-    assert len(list(workflow_commands("a.zarr", verdict.mistakes))) == 2
 
 
 def test_of_one_rule_there_are_200_mistakes() -> None:
