@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -11,6 +10,7 @@ from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import (
+    Convention,
     has_prefixed,
     is_declared_by_array,
     is_declared_by_group_or_assumed,
@@ -70,7 +70,7 @@ class Surroundings:
         return is_above or bool(tree.groups_with(store, name))
 
 
-class ConventionHandler:
+class ConventionHandler(Convention):
     """Base class of the handlers of all conventions, built in or third-party.
 
     A handler says which coordinates an array has. It neither merges them with those of other arrays, nor names
@@ -121,13 +121,6 @@ class ConventionHandler:
     """
 
     tier: ClassVar[Literal["principal", "service"]]
-    name: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
-    uuid: ClassVar[str | None] = None
-    other_uuids: ClassVar[tuple[str, ...]] = ()
-    repositories: ClassVar[tuple[str, ...]] = ()
-    named_by_root: ClassVar[re.Pattern[str] | None] = None
-    is_declarable: ClassVar[bool] = True
     implies: ClassVar[tuple[str, ...]] = ()
     gives_way: ClassVar[bool] = False
     follows_names: ClassVar[bool] = False

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
 from zarr_xgroup.conventions.declaring import (
+    Convention,
     is_declared,
     is_declared_by_root,
     names_in_root,
@@ -20,9 +20,6 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.metadata.tree import Tree
-
-if TYPE_CHECKING:
-    from zarr_xgroup.conventions.base import ConventionHandler
 
 
 class CheckedStore:
@@ -49,9 +46,9 @@ class CheckedStore:
         self.tree = tree
         self.assumed = assumed
         self.memo = Memo(tree)
-        self.failed: set[type[ConventionHandler]] = set()
+        self.failed: set[type[Convention]] = set()
         self._group = group
-        self._declared: dict[tuple[type[ConventionHandler], Node], bool] = {}
+        self._declared: dict[tuple[type[Convention], Node], bool] = {}
         self._nodes: dict[str, CheckedNode | None] = {}
 
     def node(self, path: str) -> CheckedNode | None:
@@ -177,7 +174,7 @@ class CheckedNode:
                     yield group
                 yield from group.arrays
 
-    def is_declared(self, convention: type[ConventionHandler]) -> bool:
+    def is_declared(self, convention: type[Convention]) -> bool:
         """Tell whether the node, a group that contains it, or the root for the whole store declares a convention."""
         # Each node on the way up gets the answer of the one where the search ends: many nodes share their ancestors.
         known, undeclared = self.store._declared, []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, once_per_array
 from zarr_xgroup.conventions.descriptions import (
@@ -26,9 +26,6 @@ from zarr_xgroup.conventions.descriptions import (
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
-
-if TYPE_CHECKING:
-    from zarr_xgroup.conventions.base import ConventionHandler
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REPOSITORY = re.compile(
@@ -76,6 +73,18 @@ _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
 
 #: The members of a declaration that identify its convention; the first one that is given decides.
 IDENTIFIERS = ("uuid", "schema_url", "spec_url")
+
+
+class Convention:
+    """The identity of a convention: how stores declare it. `ConventionHandler` says what the attributes mean."""
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    uuid: ClassVar[str | None] = None
+    other_uuids: ClassVar[tuple[str, ...]] = ()
+    repositories: ClassVar[tuple[str, ...]] = ()
+    named_by_root: ClassVar[re.Pattern[str] | None] = None
+    is_declarable: ClassVar[bool] = True
 
 
 class Declaration(Model, frozen=True, kw_only=True):
@@ -150,7 +159,7 @@ def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [item.value for item in items if isinstance(item.value, OBJECT)]
 
 
-def matches(convention: type[ConventionHandler], declaration: Mapping[str, Any]) -> bool:
+def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
     """Tell whether an item of ``zarr_conventions`` declares a convention.
 
     ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url``, else ``name``. Of a
@@ -158,8 +167,8 @@ def matches(convention: type[ConventionHandler], declaration: Mapping[str, Any])
 
     Parameters
     ----------
-    convention : type of ConventionHandler
-        The handler of the convention.
+    convention : type of Convention
+        The convention.
     declaration : mapping
         The item of ``zarr_conventions``.
     """
@@ -184,7 +193,7 @@ def _repository(url: str) -> str:
     return "" if match is None else match[1].lower()
 
 
-def lower_case_names(convention: type[ConventionHandler]) -> list[str]:
+def lower_case_names(convention: type[Convention]) -> list[str]:
     """Return the name and the aliases of a convention in lower case: declared names match in any case."""
     return [name.lower() for name in (convention.name, *convention.aliases)]
 
@@ -202,13 +211,13 @@ def is_known_without_coordinates(declaration: Mapping[str, Any]) -> bool:
     return not _WITHOUT_COORDINATES.isdisjoint([declared_name(declaration).lower(), *names])
 
 
-def is_declared(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
+def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether ``zarr_conventions`` among the attributes of a node declares a convention.
 
     Parameters
     ----------
-    convention : type of ConventionHandler
-        The handler of the convention.
+    convention : type of Convention
+        The convention.
     attributes : mapping
         The attributes of an array or a group.
     """
@@ -217,7 +226,7 @@ def is_declared(convention: type[ConventionHandler], attributes: Mapping[str, An
     return any(matches(convention, item) for item in declarations(attributes))
 
 
-def is_declared_by_root(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
+def is_declared_by_root(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether the attributes of the root group declare a convention for the whole store.
 
     They do if ``conventions`` names it beside NZ-1.0. Without NZ-1.0 the attribute declares nothing: most
@@ -234,7 +243,7 @@ def names_in_root(attributes: Mapping[str, Any]) -> list[str]:
     return names if _NZ in names else []
 
 
-def has_prefixed(convention: type[ConventionHandler], attributes: Mapping[str, Any]) -> bool:
+def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether any attribute has the prefix of a convention, as ``cs:axes`` has that of ``cs``."""
     prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
     return any(key.startswith(prefixes) for key in attributes)
@@ -244,7 +253,7 @@ def has_prefixed(convention: type[ConventionHandler], attributes: Mapping[str, A
 # if attributes with the prefix of the convention are there, that a group further up declares.
 
 
-def is_declared_by_array(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether the attributes of an array itself declare a convention."""
     return any(matches(convention, item) for item in _own_declarations(array))
 
@@ -255,19 +264,19 @@ def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
     return declarations(array.attributes)
 
 
-def is_declared_by_group_or_assumed(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def is_declared_by_group_or_assumed(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention for it, or the user assumes the convention."""
     return convention.name in array.assumed or _is_declared_in_group(convention, array)
 
 
-def is_only_assumed(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def is_only_assumed(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array follows a convention because the user assumes it, without any declaration."""
     if convention.name not in array.assumed:
         return False
     return not (is_declared_by_array(convention, array) or _is_declared_in_group(convention, array))
 
 
-def _is_declared_in_group(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention for it, or the root for the store.
 
     A group further up declares it only for arrays that have attributes with the prefix of the convention.
@@ -279,7 +288,7 @@ def _is_declared_in_group(convention: type[ConventionHandler], array: ArrayView)
     return is_prefixed and _is_declared_above(convention, array, group)
 
 
-def _is_declared_for_all(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def _is_declared_for_all(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether a convention is declared for all arrays of the group that an array is in."""
     if convention.named_by_root is not None:
         root = array.document_of(Node(array.node.store, ""))
@@ -288,7 +297,7 @@ def _is_declared_for_all(convention: type[ConventionHandler], array: ArrayView) 
     return is_declared_at(convention, array, array.node.group)
 
 
-def is_declared_at(convention: type[ConventionHandler], array: ArrayView, group: Node) -> bool:
+def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) -> bool:
     """Tell whether a group declares a convention, or has prefixed attributes of one that a group above declares."""
     document = array.document_of(group)
     if document is None:
@@ -299,7 +308,7 @@ def is_declared_at(convention: type[ConventionHandler], array: ArrayView, group:
     return is_prefixed and _is_declared_above(convention, array, group)
 
 
-def _is_declared_above(convention: type[ConventionHandler], array: ArrayView, group: Node) -> bool:
+def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
     """Tell whether any of the groups that contain a group declares a convention."""
     documents = map(array.document_of, group.ancestors())
     known = (document.attributes for document in documents if document is not None)

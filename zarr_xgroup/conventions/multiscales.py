@@ -19,7 +19,11 @@ from typing import Annotated, Any, ClassVar
 from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.declaring import is_declared_at, is_declared_by_group_or_assumed
+from zarr_xgroup.conventions.declaring import (
+    Convention,
+    is_declared_at,
+    is_declared_by_group_or_assumed,
+)
 from zarr_xgroup.conventions.descriptions import (
     Attribute,
     Items,
@@ -549,7 +553,7 @@ def scopes_of(array: ArrayView) -> AttributeScopes:
     return AttributeScopes.of(array.node, array.node.group, level_of(array), array.attributes_of)
 
 
-def is_declared_by_group_or_layout(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def is_declared_by_group_or_layout(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array's group declares a convention, or the group whose layout has the array's level."""
     if is_declared_by_group_or_assumed(convention, array):
         return True
