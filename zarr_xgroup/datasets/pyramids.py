@@ -256,9 +256,11 @@ def _level_of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) 
     """
     if len(array.dims) < 2:
         return None
-    # 1. Coordinates of the array. Those of a rotated grid both lie along both dimensions.
+    # 1. Coordinates of the array. Those of a rotated grid both lie along both dimensions: the edge from one row to
+    #    the next, and that from one column to the next, both have a part along X and one along Y.
     by_axis: dict[str | None, str] = {}
-    steps: dict[str | None, Pair] = {}
+    row: dict[str | None, float] = {}
+    column: dict[str | None, float] = {}
     unit, size = "", None
     for coordinate in array.interpretation.coordinates:
         source, axis = coordinate.source, axis_by_attributes(coordinate.attributes)
@@ -266,16 +268,18 @@ def _level_of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) 
         if isinstance(function, RotatedCentres):
             axis = {"xc": "X", "yc": "Y"}.get(coordinate.name)
             by_axis |= {"Y": source.dims[0], "X": source.dims[-1]}
-            steps[axis] = function.row, function.column
+            row[axis], column[axis] = function.row, function.column
         elif len(source.dims) == 1 and source.dims[0] in array.dims:
             by_axis[axis] = source.dims[0]
             if isinstance(function, Regular):
-                steps[axis] = (function.step, 0.0) if axis == "Y" else (0.0, function.step)
+                row[axis], column[axis] = (
+                    (function.step, 0.0) if axis == "Y" else (0.0, function.step)
+                )
                 unit = str(coordinate.attributes.get("units", "")) if axis == "X" else unit
     y, x = by_axis.get("Y", ""), by_axis.get("X", "")
     dims = (y, x) if y and x and y != x else (array.dims[-2], array.dims[-1])
-    if dims == (y, x) and {"X", "Y"} <= steps.keys():
-        size = math.hypot(*steps["Y"]), math.hypot(*steps["X"])
+    if dims == (y, x) and {"X", "Y"} <= row.keys():
+        size = math.hypot(row["X"], row["Y"]), math.hypot(column["X"], column["Y"])
 
     # 2. Shape and chunks along the dimensions of the grid.
     rows, columns = map(array.dims.index, dims)

@@ -249,6 +249,8 @@ def stac(rows: int, columns: int) -> Json:
 PYRAMID = of_three(*ITEMS)
 TO_40 = "/0 10 m, /1 20 m, /2 40 m"
 WIDE = {"spatial:transform": [10.0, 0.0, 100.0, 0.0, -20.0, 200.0]}
+#: Cells with the same sides: 20 m from one row to the next, and 10 m from one column to the next.
+TURNED = {"spatial:transform": [6.0, -16.0, 100.0, 8.0, 12.0, 200.0]}
 # fmt: off
 #: Levels, finest first, with the length of their cells along Y and X, or once if these are the same.
 LISTED: Mapping[str, tuple[Group, str]] = {
@@ -273,6 +275,7 @@ LISTED: Mapping[str, tuple[Group, str]] = {
     ),
     "degrees": (of_three(level("0", **cells(0.1)), *ITEMS[1:], **DEGREES), "/0 0.1 degree, /1 0.2 degree, /2 0.4 degree"),
     "sides of a rotated grid": (of_three(level("0", **{"spatial:transform": [6.0, -8.0, 100.0, 8.0, 6.0, 200.0]}), *ITEMS[1:]), TO_40),
+    "sides of a rotated grid that differ": (of_three(level("0", **TURNED), level("1", "0", 2)), "/0 20 x 10 m, /1 40 x 20 m"),
     # Scales of arrays with several axes.
     "numbers of scale are those of all axes": (
         Group({
@@ -346,13 +349,19 @@ CHOSEN: Mapping[str, tuple[Group, dict[Any, str]]] = {
             (20, 40): "1",
         },
     ),
-    "cells are as fine along Y, and along X": (
-        Group(
-            {"0": of(8, 50), "1": of(4, 10)},
-            declared(level("0", **WIDE), level("1", "0", [2, 5]), **UTM),
-        ),
-        {(40, 50): "1", (40, 49): "0", (39, 50): "0", (50, 40): "0", 60: "1"},
-    ),
+    **{
+        about: (
+            Group(
+                {"0": of(8, 50), "1": of(4, 10)},
+                declared(level("0", **transform), level("1", "0", [2, 5]), **UTM),
+            ),
+            {(40, 50): "1", (40, 49): "0", (39, 50): "0", (50, 40): "0", 60: "1"},
+        )
+        for about, transform in {
+            "cells are as fine along Y, and along X": WIDE,
+            "the cells of a rotated grid": TURNED,
+        }.items()
+    },
 }
 
 
