@@ -69,9 +69,11 @@ class GeoZarrHandler(ConventionHandler):
         return (key for key in ("_CRS", LAYOUT.key) if key in attributes)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return a link to the grid mapping variable, the CRS, and the coordinates that follow from a transform.
+        """Return a link to the grid mapping variable, the CRS, and the coordinates of the grid.
 
-        The transform is that of ``GeoTransform``, else of tiles if no coordinate variable is there.
+        They follow from a transform: that of ``GeoTransform``, else of tiles if the group has no coordinate variable.
+        Without a transform they are the group's coordinate variables if the array has ``_CRS``: GDAL writes 1-D arrays
+        ``X`` and ``Y`` without attributes beside it.
         """
         links = links_of(array, by_name=True, keys=("grid_mapping",))
         dims, transform = _dims_by_name_or_position(array), None
@@ -88,7 +90,7 @@ class GeoZarrHandler(ConventionHandler):
                     )
             elif not _is_shared_by_several_grids(array, dims, written):
                 transform = array.try_reporting(transform_of_gdal, written, cost=lost)
-        if dims is None or transform is None:
+        if dims is None or (transform is None and array.attribute("_CRS") is None):
             return array.interpretation(crs=crs_of(array), links=links)
         return replace(interpret_grid(array, dims, transform), links=links)
 

@@ -13,7 +13,7 @@ from zarr_xgroup.conventions import Surroundings
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import KnownStore, Tree
-from zarr_xgroup.tests.builders import SHARDED, Array, Group, coordinate, recorded
+from zarr_xgroup.tests.builders import SHARDED, Array, Group, coordinate, recorded, stored
 from zarr_xgroup.tests.tables import check, outcome, rows, store_of
 
 #: Where OGC names CRSs.
@@ -116,6 +116,26 @@ def with_crs(**written: Any) -> Group:
     return Group({"v": grid(_CRS=written)})
 
 
+EASTINGS, NORTHINGS = [5.0, 15.0, 25.0, 35.0], [25.0, 15.0, 5.0]
+
+
+def of_gdal(code: int | None, /, **arrays: Array) -> Group:
+    """Return what GDAL writes without options: a CRS of the grid, and coordinate variables without attributes."""
+    crs = {} if code is None else {"_CRS": {"url": f"{OGC}/EPSG/0/{code}"}}
+    axes = {"X": stored(EASTINGS, "X"), "Y": stored(NORTHINGS, "Y"), **arrays}
+    return Group({"v": grid("Y X", **crs), "w": grid("band", **crs), **axes})
+
+
+AT_CENTRES = {
+    32632: """
+    X (X) 5.0 15.0 25.0 35.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
+    Y (Y) 25.0 15.0 5.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
+    """,
+    4326: """
+    X (X) 5.0 15.0 25.0 35.0 | axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east
+    Y (Y) 25.0 15.0 5.0 | axis=Y long_name=latitude coordinate standard_name=latitude units=degrees_north
+    """,
+}
 OF_THE_MAPPING = """
     x (x) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
     y (y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
@@ -166,6 +186,18 @@ GRIDS: dict[str, tuple[Group, str]] = {
         Y_w (Y_w) -0.5 -1.5 -2.5 -3.5 -4.5 | axis=Y
         ! Dimension: /w#/dimension_names: gives shape [2, 5] the dimensions ['X', 'Y'], of which other arrays of the group have another size; renamed 'X' -> 'X_w', 'Y' -> 'Y_w'
         """),
+    "coordinate variables beside a CRS": (of_gdal(32632), f"{AT_CENTRES[32632]}\nspatial_ref () EPSG:32632"),
+    "coordinate variables in degrees": (of_gdal(4326), f"{AT_CENTRES[4326]}\nspatial_ref () EPSG:4326"),
+    "coordinate variables that have attributes keep them": (
+        of_gdal(32632, X=stored(EASTINGS, "X", units="km", standard_name="x"), Y=stored(NORTHINGS, "Y", axis="X")), """
+        X (X) 5.0 15.0 25.0 35.0 | axis=X long_name=Easting standard_name=x units=km
+        Y (Y) 25.0 15.0 5.0 | axis=X
+        spatial_ref () EPSG:32632
+        """),
+    "other arrays than these coordinate variables get no attributes": (
+        of_gdal(32632, lon=stored(np.zeros((3, 4)), "Y X"), x=stored(EASTINGS, "cell")),
+        f"{AT_CENTRES[32632]}\nspatial_ref () EPSG:32632\nlon (Y X) @ X Y spatial_ref\nx (cell) @ spatial_ref"),
+    "coordinate variables beside no CRS": (of_gdal(None), "X (X) 5.0 15.0 25.0 35.0\nY (Y) 25.0 15.0 5.0"),
     "a CRS by its URL": (with_crs(url=f"{OGC}/EPSG/0/32632"), "spatial_ref () EPSG:32632"),
     "a CRS by WKT": (with_crs(wkt=UTM), "spatial_ref () EPSG:32632"),
     "a CRS by PROJJSON": (with_crs(projjson=pyproj.CRS(32632).to_json_dict()), "spatial_ref () EPSG:32632"),

@@ -226,6 +226,19 @@ def test_rioxarray_finds_crs_and_outer_corner(
         assert list(data.rio.transform())[:6] == corner
 
 
+@pytest.mark.usefixtures("rio")
+@pytest.mark.parametrize("number", [32631, 4326])
+def test_rioxarray_finds_the_grid_of_what_gdal_writes(number: int) -> None:
+    axes = {name: stored(it.values, name) for name, it in (("X", OWN_AXES["x"]), ("Y", OWN_AXES["y"]))}  # fmt: skip
+    array = stored(np.ones((2, 2)), "Y X", _CRS={"wkt": wkt(number)})
+    found = opened(
+        xr.open_dataset, store_of({"": {}, "a": array, **axes}), assume_conventions="geozarr"
+    )
+    for data in (found, found["a"], found["a"].isel(X=[0, 1])):
+        assert data.rio.crs == f"EPSG:{number}"
+        assert list(data.rio.transform())[:6] == [10, 0, 0, 0, -10, 20]
+
+
 #: What users do with a grid, where the outer corner of its first cell is then, and how long cells are.
 DONE: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], Sequence[float]]] = {
     "isel": (lambda it: it.isel(x=slice(4, 12), y=slice(2, 9)), (500_040, 10, 4_999_980, -10)),
