@@ -52,8 +52,10 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     """Return the array's dimensions along Y and X, in this order: `spatial:dimensions`, else the last two."""
     declared = scopes_of(array).get(SPATIAL_DIMENSIONS)
     if declared is not None and isinstance(declared.value, list):
-        names = tuple(array.dim_names.get(str(name), str(name)) for name in declared.value)
-        if len(names) == 2 and names[0] != names[1] and set(names) <= set(array.dims):
+        # Of three names the last two, as in `spatial`.
+        last = declared.value[-2:] if len(declared.value) in (2, 3) else []
+        names = tuple(array.dim_names.get(str(name), str(name)) for name in last)
+        if len({*names}) == 2 and set(names) <= set(array.dims):
             return names
     return array.dims[-2:]
 

@@ -49,6 +49,7 @@ from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, rules_in
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import axis_by_name
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -58,6 +59,7 @@ DOCUMENT = "spatial convention (zarr-conventions/spatial)"
 NAMES = Rule("spatial/dimensions", DOCUMENT, "spatial:dimensions")
 OF_ARRAY = Rule("spatial/dimensions-of-the-array", DOCUMENT, "spatial:dimensions")
 REQUIRED = Rule("spatial/dimensions-required", DOCUMENT, "spatial:dimensions")
+Y_FIRST = Rule("spatial/order-of-dimensions", DOCUMENT, "spatial:dimensions")
 NUMBERS = Rule("spatial/transform", DOCUMENT, "spatial:transform")
 ORDER = Rule("spatial/order-of-transform", DOCUMENT, "spatial:transform")
 TYPE = Rule("spatial/transform-type", DOCUMENT, "spatial:transform_type")
@@ -72,18 +74,27 @@ RULES = rules_in(vars())
 #: The number of rows, and of columns.
 Sizes: TypeAlias = tuple[int, int]
 
+#: The axis that a name of a dimension means in a grid, besides the names in `axis_by_name`, in lower case.
+_ROWS_AND_COLUMNS = {
+    **dict.fromkeys(("row", "rows"), "Y"),
+    **dict.fromkeys(("col", "cols", "column", "columns"), "X"),
+}
+
 
 # The attributes, of arrays, groups and items of layouts, and the functions that parse their values.
 
 
 def _two_names(written: Fragment) -> tuple[str, str]:
-    """Return the names of the Y and X dimensions, or raise XGroupMetadataError."""
+    """Return the names of the Y and X dimensions, or raise XGroupMetadataError.
+
+    They are the last two if there are three: the README of tag v1 of the convention allows a third one before them.
+    """
     names = written.value
     is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not (is_list and len(names) == 2 and names[0] != names[1]):
+    if not (is_list and len(names) in (2, 3) and len({*names}) == len(names)):
         text = _("must be the names of two dimensions, got {value}").format(value=shown(names))
         raise written.error(text)
-    return names[0], names[1]
+    return names[-2], names[-1]
 
 
 def _centre_of_registration(written: Fragment) -> float:
@@ -292,7 +303,7 @@ def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] 
 
 
 def _declared_dims(array: ArrayView) -> tuple[str, str]:
-    """Return the array's dimensions along Y and X by ``spatial:dimensions``; report names in another case.
+    """Return the array's dimensions along Y and X by ``spatial:dimensions``; report another order or case of names.
 
     Raises
     ------
@@ -311,6 +322,8 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         raise place.error(text, REQUIRED if is_used else None, remedy)
     names = DIMENSIONS.value(declared)
     dims = _dims_of_names(array, names)
+    if dims is not None:
+        _report_x_first(array, declared, names)
     if dims is not None and set(names) <= {*array.dims, *array.dim_names}:
         return dims
     text = _("{value} are not both dimensions of the array, which has {dims}").format(
@@ -328,6 +341,20 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         remedy = write(DIMENSIONS.key, spelt)
         array.report(OF_ARRAY, declared, text, remedy, severity="warning")
     return dims
+
+
+def _report_x_first(array: ArrayView, declared: Fragment, names: tuple[str, str]) -> None:
+    """Report names of dimensions by which the first seems to be along X, or the second along Y."""
+    first, second = (axis_by_name(name) or _ROWS_AND_COLUMNS.get(name.lower()) for name in names)
+    if first == "X" != second or second == "Y" != first:
+        y, x = names
+        text = _(
+            "makes {y!r} the Y axis and {x!r} the X axis, because the name of Y is first; the names "
+            "suggest the opposite order"
+        )
+        remedy = write(DIMENSIONS.key, [*declared.value[:-2], x, y])
+        text = text.format(y=y, x=x)
+        array.report(Y_FIRST, declared, text, remedy, topic=Topic.CHOICE, severity="warning")
 
 
 # The transform that an array, a group or an item declares.

@@ -147,6 +147,7 @@ ASSUMED: dict[str, Any] = {
     "without own coordinates": ("proj", alone(), METRES),
     "times first": ("proj", alone("t y x"), METRES),
     "columns first": ("proj", alone("x y"), METRES),
+    "bands last, though named first of three": ("proj", alone("y x t", **{"spatial:dimensions": ["t", "y", "x"]}), METRES),
     "columns first, in capitals": ("proj", alone("X Y", shape=None), """
         X (X) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         Y (Y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m

@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 from affine import Affine
 
+import zarr_xgroup
 from zarr_xgroup.conventions.affine import Transform
 from zarr_xgroup.conventions.spatial import in_order_of_gdal
 from zarr_xgroup.tests.builders import (
@@ -25,10 +26,11 @@ from zarr_xgroup.tests.builders import (
     edit,
     memory_store,
     opened,
+    opened_with_warnings,
     stored,
     update,
 )
-from zarr_xgroup.tests.tables import check, outcome, rows
+from zarr_xgroup.tests.tables import check, outcome, rows, store_of
 
 STORES = Path(__file__).parent / "stores"
 
@@ -153,6 +155,26 @@ its dimensions are called ['y_b', 'x_b']
         yc (y x) [[1.0 2.0]] | {LATITUDE[7:]}
         a (y x) @ spatial_ref xc y yc | grid_mapping=spatial_ref
     """),
+    # Names of axes in an order that they contradict, which is used all the same.
+    "x is first": (
+        grid(spatial(TENS, ("x", "y"), shape=[3, 2]), b=field((3, 2), "x y")), f"""
+        x (x) 195.0 185.0 175.0 | axis=Y
+        y (y) 105.0 115.0 | axis=X
+        a (y x) @ x y
+        b (x y) @ x y
+        ! Resolution: /a, /b: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because the name of Y is \
+first; the names suggest the opposite order
+    """),
+    "x is first, beside coordinates of the group": (
+        grid(spatial(TENS, ("x", "y")), y=stored([7.0, 6.0], "y", axis="Y"), x=stored([1, 2, 3], "x", axis="X")), f"""
+        x (x) 1 2 3 | axis=X
+        y (y) 7.0 6.0 | axis=Y
+        a (y x) @ x y
+        ! Resolution: /a: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because the name of Y is \
+first; the names suggest the opposite order
+    """),
+    "three names are those of another axis, Y and X": (grid(spatial(TENS, ("z", "y", "x")), (4, 2, 3), "z y x"), AT_TENS.replace("(y x)", "(z y x)")),
+    "three names for an array of two dimensions": (grid(spatial(TENS, ("z", "y", "x"))), AT_TENS),
     "a GeoTransform of a grid mapping variable goes before the transform": (
         {
             "": spatial(TWENTIES), "a": field((2, 3), grid_mapping="crs"),
@@ -259,7 +281,45 @@ def test_mistakes_cost_the_coordinates(attributes: Json, text: str) -> None:
     )
 
 
-@pytest.mark.parametrize("dimensions", ["yx", ["y", 5], ["y"], ["y", "y"], ["y", "x", "z"]])
+# fmt: off
+#: Names of dimensions in an order that the names contradict, or not, and the list that `check` advises.
+FIRST_IS_X: Mapping[str, Any] = {
+    "longitude": (["lon", "lat"], ["lat", "lon"]),
+    "capitals": (["Longitude", "Latitude"], ["Latitude", "Longitude"]),
+    "easting": (["easting", "northing"], ["northing", "easting"]),
+    "columns": (["col", "row"], ["row", "col"]),
+    "the first alone is known": (["x", "t"], ["t", "x"]),
+    "the second alone is known": (["t", "row"], ["row", "t"]),
+    "of three the last two": (["band", "x", "y"], ["band", "y", "x"]),
+    "names that may mean anything": (["v", "u"], None),
+    "both along X": (["x", "lon"], None),
+    "both along Y": (["row", "y"], None),
+    "X is first of three": (["x", "y", "lon"], None),
+}
+# fmt: on
+
+
+@rows(FIRST_IS_X, "names, advised")
+def test_names_of_axes_that_contradict_their_order(names: list[str], advised: Any) -> None:
+    shape, dims = (2, 3, 4)[: len(names)], " ".join(names)
+    bands = {name: field(shape, dims) for name in "bc"}
+    store = store_of(grid(spatial(TENS, names, code="EPSG:32632"), shape, dims, **bands))
+    dataset, told = opened_with_warnings(xr.open_dataset, store)
+    assert [dataset[dim].attrs["axis"] for dim in names[-2:]] == ["Y", "X"]  # as they are written
+    assert len(told) == (advised is not None)
+    mistakes = zarr_xgroup.check(store).mistakes
+    rule, remedy = (
+        "spatial/order-of-dimensions",
+        f'write "spatial:dimensions": {json.dumps(advised)}',
+    )
+    expected = [] if advised is None else [(rule, remedy, "/#/attributes/spatial:dimensions")]
+    assert [(it.rule.name, it.remedy, str(it.place)) for it in mistakes] == expected
+
+
+@pytest.mark.parametrize(
+    "dimensions",
+    ["yx", ["y", 5], ["y"], ["y", "y"], ["z", "y", "y"], ["z", "z", "x"], ["t", "z", "y", "x"]],
+)
 def test_dimensions_must_be_two_names(dimensions: Any) -> None:
     told = (
         f"! Resolution: /a was opened without the coordinates of 'spatial': {AT}dimensions: "

@@ -340,6 +340,8 @@ CASES: list[BrokenRule] = [
     case("spatial/dimensions-required",
          {f"{BAND}/zarr_conventions": declaring("spatial")["zarr_conventions"], f"{GRID}/spatial:dimensions": GONE},
          'write "spatial:dimensions": ["y", "x"]', at=f"{BAND}/spatial:dimensions"),
+    case("spatial/order-of-dimensions", {f"{GRID}/spatial:dimensions": ["x", "y"], f"{GRID}/spatial:shape": GONE, f"{GRID}/spatial:bbox": GONE},
+         'write "spatial:dimensions": ["y", "x"]'),
     case("spatial/transform", {f"{GRID}/spatial:transform": [0, 0, 0, 0, 0, 0]}, "[a, b, c, d, e, f]"),
     case("spatial/order-of-transform", {f"{GRID}/spatial:transform": GDAL}, f'write "spatial:transform": {TRANSFORM}'),
     case("spatial/transform-type", {f"{GRID}/spatial:transform_type": 1}, '"spatial:transform_type": "affine"'),
