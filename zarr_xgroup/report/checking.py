@@ -16,7 +16,7 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import ReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
-from zarr_xgroup.report.rules import CheckedStore, mistakes_of, references, stores
+from zarr_xgroup.report.rules import CheckedStore, arrays, mistakes_of, references, stores
 
 #: What mistakes in different nodes that are reported as one have in common, and what a limit is set on.
 _rule_and_text = attrgetter("rule", "text", "remedy", "severity")
@@ -154,6 +154,7 @@ def _all_mistakes(
     lost = references.check(found_references(asked_for, tree), found, checked)
     found = group_findings([*found, *lost], by=_rule_and_text)
     yield from found
+    yield from chain.from_iterable(map(arrays.check_degrees, asked_for))
     # What an open finds and no rule has reported.
     lacking = planned.undeclared_data_arrays(plans, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in asked_for)

@@ -35,6 +35,7 @@ __all__ = [
     "RULES",
     "CheckedNode",
     "CheckedStore",
+    "arrays",
     "mistakes_of",
     "references",
     "stores",

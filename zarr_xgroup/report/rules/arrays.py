@@ -6,14 +6,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.checked import CheckedNode
+from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.descriptions import must_be, shown, write
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.multiscales import AttributeScopes, Layout, LevelMembership, level_in
-from zarr_xgroup.conventions.spatial import DIMENSIONS, SpatialHandler
+from zarr_xgroup.conventions.spatial import DIMENSIONS, ORDER, SpatialHandler
+from zarr_xgroup.conventions.units import CF
+from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.dimensions import (
@@ -27,13 +32,18 @@ from zarr_xgroup.metadata.dimensions import (
 )
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
+from zarr_xgroup.variables.sources import Computed
 
 NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
 SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension constraint")
 WRITTEN = Rule("arrays/array-dimensions", XARRAY, DIMENSION_KEY)
 REFERENCES = Rule("arrays/nczarr-dimensions", NCZARR, "Dimension references")
+DEGREES = Rule("arrays/degrees", CF, "4.1 Latitude Coordinate, 4.2 Longitude Coordinate")
 
-RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE)
+RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE, DEGREES)
+
+#: The greatest longitude or latitude that can be meant: producers write longitudes from -180 to 360 degrees.
+_FULL_CIRCLE = 360.0
 
 
 def check(subject: CheckedNode) -> Iterator[Finding]:
@@ -200,3 +210,27 @@ def _conflicting_sizes(group: CheckedNode) -> Iterator[Finding]:
             remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
             place = Fragment(array.node, keys, None)
             yield report(SIZES, place, text, remedy, severity="warning")
+
+
+def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
+    """Yield arrays whose computed longitudes or latitudes are beyond 360 degrees.
+
+    Left out are grids whose transform is reported as one in the order of GDAL, which explains such coordinates.
+    """
+    explained = {path for it in plan.findings if it.rule is ORDER for path in it.arrays}
+    beyond: defaultdict[Node, list[str]] = defaultdict(list)
+    for variable in plan.variables:
+        source, name = variable.source, variable.get("standard_name")
+        is_computed = isinstance(source, Computed) and not source.arrays and 0 not in source.shape
+        is_in_degrees = horizontal_unit(str(variable.get("units"))) == "degree"
+        if not (is_computed and is_in_degrees and name in ("longitude", "latitude")):
+            continue
+        farthest = np.abs(source.function(*np.ix_(*([0, size - 1] for size in source.shape)))).max()
+        users = (plan.node.child(user) for user in variable.users)
+        user = next((node for node in users if str(node) not in explained), None)
+        if farthest > _FULL_CIRCLE and user is not None:
+            beyond[user].append(f"{variable.name!r} up to {farthest:g}")
+    for node, names in beyond.items():
+        text = f"has longitudes or latitudes beyond 360 degrees: {', '.join(names)}"
+        remedy = "correct the CRS, or the numbers from which the coordinates are computed"
+        yield report(DEGREES, node, text, remedy, severity="warning")

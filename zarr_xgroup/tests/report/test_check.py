@@ -300,6 +300,8 @@ CASES: list[BrokenRule] = [
          '["/swath/row", "/swath/column"]', at=f"{LON}/_nczarr_array/dimension_references"),
     case("arrays/nczarr-dimensions", {f"{LON}/_nczarr_array": ["/swath/row"]},
          '{"dimension_references": ["/swath/row", "/swath/column"]}'),
+    case("arrays/degrees", {f"{GRID}/proj:code": "EPSG:4326"}, "correct the CRS", at="/grid/band#"),
+    case("arrays/degrees", {f"{SET}/values/regular": [10, 200]}, "correct the CRS", at="/model/tas#"),
     # cs.
     case("cs/required", {f"{CS}/crs": GONE}, '"crs": ['),
     case("cs/required", {f"{CRS}/axes": GONE}, '"axes": {'),
@@ -630,6 +632,13 @@ FOUND: dict[str, tuple[Nodes, str]] = {
                 spatial_ref=sized("", crs_wkt=WKT2)),
         '! spatial/order-of-transform /#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
     ),
+    "such a transform explains degrees beyond a full circle": (
+        gridded({"proj:code": "EPSG:4326"}, {"transform": GDAL}),
+        '! spatial/order-of-transform /#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
+    ),
+    "degrees up to a full circle": (
+        gridded({"proj:code": "EPSG:4326"}, {"transform": [2.0, 0.0, 348.0, 0.0, -2.0, 90.0]}), ""
+    ),
     "also beside coordinates of the group, for which an open does not need it": (
         gridded(BY_CODE, {"transform": GDAL}, y=OWN_Y, x=OWN_X),
         '! spatial/order-of-transform /#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
@@ -936,6 +945,7 @@ def test_rules_of_a_third_party_that_fail() -> None:
 
 #: The rules that stores break, though they open as they are meant to.
 #: - arrays/dimension-names: arrays without names, as some products have, below spatial:dimensions;
+#: - arrays/degrees: metres of a group, whose CRS an array overrides by a geographic one;
 #: - spatial/bbox: the box of zeros that products write;
 #: - cs/*: CRSs without a type, abbreviations and references as older documents have them;
 #: - proj/wkt2: WKT 1 in proj:wkt2, as products have it, and null;
@@ -947,7 +957,7 @@ KNOWN = {
     ),
     "geolocation_test": "cs/type ref/first-rule open/one-meaning open/dimensions",
     "roms_test": "",
-    "spatial_test": "arrays/dimension-names spatial/dimensions-of-the-array spatial/bbox proj/wkt2",
+    "spatial_test": "arrays/degrees arrays/dimension-names spatial/dimensions-of-the-array spatial/bbox proj/wkt2",
     "demo": "open/dimensions",
     "sentinel1_grd_eopf_v2": "",
     "sentinel2_l1c_eopf_v2": "",
