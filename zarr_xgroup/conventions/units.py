@@ -222,9 +222,16 @@ _ABBREVIATED_UNITS_OF_TIME = {
     **dict.fromkeys(("ms", "msec", "msecs"), "milliseconds"),
     **dict.fromkeys(("us", "\u00b5s", "\u03bcs"), "microseconds"),  # micro sign, Greek mu
 }
+#: Abbreviations of multiples of a year; upper and lower case differ, because ``m`` is the prefix of a thousandth.
+_ABBREVIATED_MULTIPLES_OF_A_YEAR = {
+    f"{prefix}{year}": f"{name}years"
+    for prefix, name in (("k", "kilo"), ("M", "mega"), ("G", "giga"))
+    for year in ("y", "yr", "yrs")
+}
 _UNITS_OF_TIME = {
     *("second", "minute", "hour", "day", "week", "month", "year"),
     *("millisecond", "microsecond", "nanosecond"),
+    *("kiloyear", "megayear", "gigayear"),
 }
 _EPOCH = re.compile(
     r"(?P<sign>[+-]?)(?P<year>\d{1,6})-(?P<month>0?[1-9]|1[0-2])-"
@@ -241,13 +248,15 @@ _OTHER_EPOCHS = re.compile(
 
 
 def cf_unit_of_time(unit: str) -> str:
-    """Return a unit of time (``day``, ``Days``, ``d``, ``ms``) in the plural that CF writers use.
+    """Return a unit of time (``day``, ``Days``, ``d``, ``ms``, ``ky``) in the plural that CF writers use.
 
     A unit that is not known is returned as it is.
     """
     word = unit.strip().lower()
     if unit.strip() == "M":
         return "M"  # a month as often as a minute
+    if unit.strip() in _ABBREVIATED_MULTIPLES_OF_A_YEAR:
+        return _ABBREVIATED_MULTIPLES_OF_A_YEAR[unit.strip()]
     if word in _ABBREVIATED_UNITS_OF_TIME:
         return _ABBREVIATED_UNITS_OF_TIME[word]
     if word in _UNITS_OF_TIME:
@@ -336,7 +345,11 @@ def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, st
     name, calendar = cf_unit_of_time(unit), calendar or "standard"
     if name.removesuffix("s") not in _UNITS_OF_TIME:
         yield UNIT_OF_TIME, _("{unit} is no unit of time").format(unit=json.dumps(unit))
-    elif name in ("weeks", "years") or (name == "months" and calendar.lower() != "360_day"):
+    elif (
+        name == "weeks"
+        or name.endswith("years")
+        or (name == "months" and calendar.lower() != "360_day")
+    ):
         text = _("{unit} is no unit by which times are decoded")
         yield UNIT_OF_TIME, text.format(unit=json.dumps(unit))
     if calendar.lower() not in CALENDARS or calendar.lower() in ("utc", "tai", "none"):
