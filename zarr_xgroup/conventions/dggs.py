@@ -34,12 +34,12 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout, scopes_of
+from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout, level_of, scopes_of
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
-from zarr_xgroup.findings import Topic
+from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.variables.functions import FINEST, Regular, UnpackedCells
 from zarr_xgroup.variables.sources import Computed, Stored
 
@@ -192,6 +192,9 @@ class Dggs(Model, frozen=True, kw_only=True):
 
 ATTRIBUTE = Attribute("dggs", Nested(Dggs), FORM, _EXAMPLE, marks=("spatial_dimension",))
 
+#: The keys that lead to the attribute in a document; those to the object of a level are longer.
+_ATTRIBUTE_KEYS = ("attributes", ATTRIBUTE.key)
+
 
 class DggsHandler(ConventionHandler):
     """Attaches the cell ids of an array as a coordinate."""
@@ -219,7 +222,7 @@ class DggsHandler(ConventionHandler):
         written = _object_about(array)
         if written is None or written.node is array.node:
             return written is not None
-        dggs = parse_once(array, ATTRIBUTE.read, written)[0]
+        dggs = _read(array, written)[0]
         if not isinstance(dggs, Dggs):
             return True
         named: Node | None = None
@@ -244,7 +247,7 @@ class DggsHandler(ConventionHandler):
         written, lost = _object_about(array), _("the ids of its cells")
         if written is None:
             return array.interpretation()
-        dggs, wrong = parse_once(array, ATTRIBUTE.read, written)
+        dggs, wrong = _read(array, written)
         array.report_wrong(written.node, wrong, lost)
         array.report_wrong(written.node, dggs, lost)
         if not isinstance(dggs, Dggs) or dggs.lost is not None:
@@ -276,10 +279,32 @@ class DggsHandler(ConventionHandler):
 
 @once_per_array
 def _object_about(array: ArrayView) -> Fragment | None:
-    """Return the ``dggs`` object about an array: its own, its pyramid level's, else its group's; None without one."""
-    scopes = scopes_of(array)
-    of_level = scopes.get(ATTRIBUTE.key, skip_shared=True)
-    return of_level or array.attribute(ATTRIBUTE.key, array.node.group)
+    """Return the ``dggs`` object about an array: its own, its level's, else its group's; None without one.
+
+    The object of a level may have only the members that differ from the object of the layout's group. It is merged
+    over that object.
+    """
+    nearest = scopes_of(array).get(ATTRIBUTE.key, skip_shared=True)
+    nearest = nearest or array.attribute(ATTRIBUTE.key, array.node.group)
+    level = level_of(array)
+    if level is None:
+        return nearest
+    whole = array.attribute(ATTRIBUTE.key, level.group)
+    items = (item.whole.at(level.group) for item in level.items if item.whole is not None)
+    reduced = next(filter(None, (item.get(ATTRIBUTE.key) for item in items)), None)
+    if reduced is None or whole is None or nearest not in (reduced, whole):
+        return nearest
+    if not (isinstance(whole.value, OBJECT) and isinstance(reduced.value, OBJECT)):
+        return reduced
+    return Fragment(reduced.node, reduced.keys, {**whole.value, **reduced.value})
+
+
+def _read(array: ArrayView, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
+    """Return the `Dggs` that an object means, None if it cannot be used, and findings about the object as a whole."""
+    if written.keys == _ATTRIBUTE_KEYS:
+        return parse_once(array, ATTRIBUTE.read, written)
+    # The object of a level depends on two attributes of one group.
+    return array.memo(ATTRIBUTE.read, written, by=(written.node, written.keys))
 
 
 def _group_has_dimension(array: ArrayView, dimension: str) -> bool:
@@ -371,7 +396,7 @@ def _stored_cell_ids(
     attributes = dggs.attributes
     if "grid_name" in own:
         attributes = {key: attributes[key] for key in ("ellipsoid",) if key in attributes}
-    elif own and written_in == array.node.group:
+    elif own and written_in == array.node.group and dggs.keys == _ATTRIBUTE_KEYS:
         attributes = {}
     return Coordinate(name, source, attributes)
 

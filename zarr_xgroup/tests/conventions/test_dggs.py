@@ -198,6 +198,54 @@ def test_levels_say_which_cells_they_have() -> None:
     ]
 
 
+LEVELS = {
+    1: "cell_ids (cells) 5 7 | grid_name=healpix indexing_scheme=nested level=1",
+    2: "cell_ids (cells) 5 7 | grid_name=healpix indexing_scheme=nested level=2",
+}
+
+
+def leveled(whole: Any, item: Any, /, asset: str = "1", **of_level: Any) -> Any:
+    """Return the attributes of a group whose layout has one level, and that level: a group with cells of level 2."""
+    layout = {"layout": [{"asset": asset, "dggs": item}]}
+    root = declaring("multiscales", "dggs", multiscales=layout, dggs=whole)
+    members = {"a": stored(np.zeros(2), "cells"), "cell_ids": stored([5, 7], "cells")}
+    return {"": root, "1": Group(members, of_level)}
+
+
+WHOLE = {**GRID, "coordinate": "cell_ids"}
+#: A group with a layout of one level, and the ids of that level.
+REDUCED: dict[str, tuple[Any, str]] = {
+    "a member that differs": (leveled(WHOLE, {"refinement_level": 2}), LEVELS[2]),
+    "all members that differ": (leveled({**WHOLE, "name": "h3", "coordinate": "lost"}, {"name": "healpix", "refinement_level": 2, "coordinate": "cell_ids"}), LEVELS[2]),
+    "an array as a level": (leveled(WHOLE, {"refinement_level": 2}, asset="1/a"), LEVELS[2]),
+    "a member that is taken away": (leveled({**WHOLE, "compression": "ranges"}, {"refinement_level": 2, "compression": None}), LEVELS[2]),
+    "an object of the level's group comes first": (leveled(WHOLE, {"refinement_level": 2}, dggs=WHOLE), LEVELS[1]),
+    "a mistake in the whole": (
+        leveled({**WHOLE, "name": 5}, {"refinement_level": 2}),
+        "! Resolution: /1/a was opened without the ids of its cells: /#/attributes/multiscales/layout/0/dggs/name: must be a string, got number 5",
+    ),
+    "no object": (
+        leveled(WHOLE, [2]),
+        "! Resolution: /1/a, /1/cell_ids were opened without the ids of its cells: /#/attributes/multiscales/layout/0/dggs: must be an object, got list [2]",
+    ),
+}  # fmt: skip
+
+
+@rows(REDUCED)
+def test_a_level_may_have_only_members_that_differ(nodes: Any, expected: str) -> None:
+    check(nodes, expected, only="coords" if expected[0] == "c" else "", group="1")
+    if expected[0] == "c":
+        assert zarr_xgroup.check(store_of(nodes)).is_clean
+
+
+def test_the_group_of_a_layout_may_be_a_level_with_members_that_differ() -> None:
+    nodes = leveled(WHOLE, {"refinement_level": 2}, asset=".")
+    top = {**nodes["1"].members, "": nodes[""], "cell_ids": stored([5, 7], "cells", long_name="cells")}  # fmt: skip
+    ids = LEVELS[2].replace("level=2", "level=2 long_name=cells")
+    check(top, ids, only="coords")
+    assert zarr_xgroup.check(store_of(top)).is_clean
+
+
 @pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
 @pytest.mark.parametrize("named", [{}, {"coordinate": "/grids/ids", "compression": "none"}])
 def test_what_was_cut_and_written_again_has_its_own_ids(named: Any) -> None:
