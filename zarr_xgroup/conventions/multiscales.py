@@ -300,22 +300,6 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
     ] = ()
     resampling_method: _Method = ""
 
-    @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report items whose ``derived_from`` is no other level. Only a check shows them: see `derivation` for an open."""
-        items: tuple[Item, ...] = found.get("layout", ())
-        assets = {item.asset: None for item in items if item.asset is not None}
-        for item in items:
-            source = item.derived_from
-            if source is None or ((path := asset_path(source)) in assets and path != item.asset):
-                continue
-            others = list(islice((asset for asset in assets if asset != item.asset), _MOST_NAMED))
-            text = _("{source} is no other level of the layout").format(source=shown(source))
-            remedy = _('name the "asset" of one of the others: {assets}')
-            place = item.place(fragment.node, "derived_from")
-            remedy = remedy.format(assets=shown(others))
-            reader.report(DERIVED, place, text, remedy, value_kept=True)
-
     @cached_property
     def items(self) -> Mapping[str, Item]:
         """The items by their asset, but for those without one."""
@@ -331,6 +315,15 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
         """Return the item that names a node, None if none does, given the group that has the layout."""
         path, within = node.path, group.path
         return self.items.get(path[len(within) :].strip("/")) if is_below(path, within) else None
+
+    def source_of(self, item: Item, group: Node) -> str:
+        """Return the asset of the level that an item is derived from, "" for the group that has the layout.
+
+        ``derived_from`` may be empty, ``"."``, or the name or path of that group.
+        """
+        source = asset_path(item.derived_from or "")
+        is_group = source not in self.items and source in (group.name, group.path)
+        return "" if is_group else source
 
     def derivation(self, item: Item, group: Node) -> tuple[list[Item], XGroupError | None]:
         """Return the chain of levels that a level is derived from.
@@ -353,7 +346,7 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
         while item.has_transform and item.is_derived:
             if wrong := item.wrong_with("derived_from"):
                 return list(levels.values()), wrong.at(group).as_error()
-            source, at, reason = asset_path(item.derived_from or ""), item, ""
+            source, at, reason = self.source_of(item, group), item, ""
             if source in levels:
                 at, names = self.items[source], " -> ".join(map(str, (*levels, source)))
                 reason = _("levels are derived from one another: {chain}").format(chain=names)
@@ -391,10 +384,12 @@ class Multiscales(ConventionHandler):
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
-        """Yield items of a group's layout whose asset is neither a group nor an array."""
+        """Yield items of a group's layout whose asset does not exist, or whose source is not a different level."""
         written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
         layout = None if written is None else ATTRIBUTE.read(written)[0]
         for item in () if layout is None else layout.layout:
+            if item.derived_from is not None:
+                yield from _source_without_level(subject.node, layout, item)
             if item.asset is None or any(finding.rule is ASSET for finding in item.wrong):
                 continue  # reported already
             if subject.member(item.asset) is None:
@@ -402,6 +397,17 @@ class Multiscales(ConventionHandler):
                 names = shown(subject.members()[:_MOST_NAMED])
                 remedy = f"name one of {names}, or leave this item out"
                 yield report(THERE, item.place(subject.node, "asset"), text, remedy)
+
+
+def _source_without_level(group: Node, layout: Layout, item: Item) -> Iterator[Finding]:
+    """Yield that an item is derived from itself, or from an asset that is not in the layout of a group, if that is so."""
+    source = layout.source_of(item, group)
+    if source != item.asset and (source in layout.items or not source):
+        return
+    others = list(islice((asset for asset in layout.items if asset != item.asset), _MOST_NAMED))
+    text = f"{shown(item.derived_from)} is no other level of the layout"
+    remedy = f'name the "asset" of one of the others: {shown(others)}'
+    yield report(DERIVED, item.place(group, "derived_from"), text, remedy)
 
 
 # Of which level an array is, and which objects may have attributes about it.

@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
-from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout, asset_path
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout
 from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
@@ -327,8 +327,10 @@ def _with_derived_sizes(
     }
     derived = defaultdict(list)
     for asset in layout.items.keys() - sizes:
-        source = layout.items[asset].derived_from
-        derived[layout.base if source is None else asset_path(source)].append(asset)
+        item = layout.items[asset]
+        if item.wrong_with("derived_from") is None:
+            source = layout.source_of(item, group) if item.is_derived else layout.base
+            derived[source].append(asset)
     sources = list(sizes)
     for source in sources:  # grows by each level whose size becomes known
         (y, x), unit = sizes[source]

@@ -23,7 +23,7 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     stored,
 )
-from zarr_xgroup.tests.tables import brief, check, rows, store_of
+from zarr_xgroup.tests.tables import brief, check, outcome, rows, store_of
 
 
 def cells(size: float, left: float = 100.0, top: float = 200.0) -> Json:
@@ -73,6 +73,7 @@ def pyramid(*items: Json, v: Any = None, full: Any = None, half: Any = None, **r
     return Group({"full": full, "half": of(2, 3, **(half or {}))}, declared(*items, **root))
 
 
+UTM = {"proj:code": "EPSG:32632"}
 FULL = level("full", **cells(10))
 HALF = level("half", "full", 2)
 NODE = {"spatial:registration": "node"}
@@ -193,6 +194,22 @@ def test_the_grid_of_a_level(nodes: Group, expected: str) -> None:
     check(nodes, expected, only="x xc y yc", group="half")
 
 
+@pytest.mark.parametrize("source", [".", "", "/", "images", "/images", "a/images", "/a/images/"])
+@pytest.mark.parametrize("items", [[], [level(".")]], ids=["no level", "a level"])
+def test_a_level_may_be_derived_from_the_group_of_the_layout(
+    source: str, items: list[Json]
+) -> None:
+    layout = declared(*items, level("half", source, 2), **cells(10), **UTM)
+    layout["zarr_conventions"] += declaring("proj")["zarr_conventions"]
+    images = Group({"v": field(4, 6), "half": of(2, 3)}, layout)
+    root = Group({"a": Group({"images": images})})
+    assert outcome(root, only="x", group="a/images/half")[0]["x"].values.tolist() == [110, 130, 150]
+    store: Any = store_of(root)
+    assert zarr_xgroup.check(store).is_clean
+    sizes = {it.path: it.resolution for it in zarr_xgroup.levels(store, group="a/images")}
+    assert sizes["/a/images/half"] == (20, 20)
+
+
 @rows(LOST_LEVELS, "items, text")
 def test_what_is_wrong_with_a_level_costs_its_coordinates(items: list[Json], text: str) -> None:
     place = "/#/attributes/multiscales/layout"
@@ -224,7 +241,6 @@ def test_arrays_of_a_level_follow_each_from_that_of_its_name() -> None:
 
 # What is listed: the levels of a pyramid, and how long their cells are.
 
-UTM = {"proj:code": "EPSG:32632"}
 DEGREES = {"proj:code": "EPSG:4326"}
 THREE = {"0": of(8, 12), "1": of(4, 6), "2": of(2, 3)}
 ITEMS = (level("0", **cells(10)), level("1", "0", 2), level("2", "1", 2))
@@ -293,6 +309,8 @@ LISTED: Mapping[str, tuple[Group, str]] = {
     # Broken layouts.
     "numbers beyond all bounds": (of_three(level("0", **cells(1e200))), "/0 ?"),
     "a scale of zero": (of_three(ITEMS[0], level("1", "0", 0), ITEMS[2]), "/0 10 m, /1 ?, /2 ?"),
+    "a misspelt source": (of_three(ITEMS[0], {**level("1", None, 2), "derived_form": "0"}), "/0 10 m, /1 ?"),
+    "a source that is no text": (of_three(ITEMS[0], level("1", 0, 2)), "/0 10 m, /1 ?"),
     "a scale that turns": (of_three(ITEMS[0], level("1", "0", -2)), "/0 10 m, /1 20 m"),
     "paths that lead nowhere": (of_three(ITEMS[0], level("../0"), level("a/../1"), level("\0")), "/0 10 m"),
 }

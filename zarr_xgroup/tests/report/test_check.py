@@ -359,6 +359,7 @@ CASES: list[BrokenRule] = [
     case("multiscales/asset", {f"{LAYOUT}/0/asset": "/fine"}, 'write "asset": "fine"'),
     case("multiscales/asset-is-there", {f"{LAYOUT}/1/asset": "coarser"}, "name one of "),
     case("multiscales/derived-from", {f"{LAYOUT}/1/derived_from": "finer"}, 'name the "asset" of one of the others: ["fine"'),
+    case("multiscales/derived-from", {f"{LAYOUT}/1/derived_from": "coarse/"}, 'name the "asset" of one of the others: ["fine"'),
     case("multiscales/transform", {f"{LAYOUT}/1/transform": GONE}, '"scale": [2.0, 2.0]'),
     case("multiscales/transform", {f"{LAYOUT}/1/transform/scale": "2"}, '"scale": [2.0, 2.0]'),
     case("multiscales/resampling-method", {f"{PYRAMID}/resampling_method": ["mean"]}, '"resampling_method": "average"'),
