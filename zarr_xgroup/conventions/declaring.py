@@ -32,6 +32,9 @@ _REPOSITORY = re.compile(
     r"[a-z][a-z0-9+.-]*://[^/]+/([^/]+/[^/]+?)(?:\.git)?(?:/|$)", re.IGNORECASE
 )
 
+#: What repositories of conventions may have before the name: ``clbarnes/zarr-convention-license``.
+_PREFIX_OF_REPOSITORY = re.compile(r"^zarr[-_]conventions?[-_]")
+
 #: The document that says how conventions are declared, for rules.
 FRAMEWORK = "Zarr conventions specification (zarr-conventions/zarr-conventions-spec)"
 
@@ -48,21 +51,21 @@ SPELLING = Rule("conventions/spelling-of-attributes", FRAMEWORK, "Attribute name
 
 RULES = rules_in(vars())
 
-#: Published conventions that define no coordinates, by name or repository: nobody misses a handler for these.
-_WITHOUT_COORDINATES = frozenset(
-    {
-        "geoemb",
-        "license",
-        "missing_value",
-        "nz",
-        "nz-1.0",
-        "nzug",
-        "stac",
-        "statistics",
-        "table",
-        "tessera",
-    }
-)
+#: Published conventions that define no coordinates, so no handler is needed for them: the name of each, and its uuid or
+#: the known first part of it, "" if it is not known.
+_WITHOUT_COORDINATES = {
+    "df": "1f1b36d2-3185-6da8-91f6-9a0823af2d33",
+    "enum": "c906c423-56ed-413c-9943-7b2ff52d18f2",
+    "license": "b77365e5-2b0c-4141-b917-c03b7c68e935",
+    "missing_value": "78691ef5-",
+    "stac": "b3703368-7e7e-4e8e-9e0e-6d0f0d5e8e8e",
+    "table": "d517ea5f-92bb-4df1-8bbf-db736286a307",
+    "thumbnails": "49326c01-1180-4743-b15f-f7157038a6ab",
+    **dict.fromkeys(("geoemb", "nz", "nz-1.0", "nzug", "statistics", "tessera"), ""),
+}
+_UUIDS_WITHOUT_COORDINATES = tuple(filter(None, _WITHOUT_COORDINATES.values()))
+#: Those without a known uuid: only their names tell them, whatever uuid or URL a declaration has.
+_ONLY_BY_NAME = frozenset(name for name, uuid in _WITHOUT_COORDINATES.items() if len(uuid) < 36)
 
 #: The attributes of the root group that name the conventions of a store. They count only if NZ-1.0 is among them.
 ROOT_KEYS = ("conventions", "Conventions")
@@ -205,10 +208,20 @@ def declared_name(declaration: Mapping[str, Any]) -> str:
 
 
 def is_known_without_coordinates(declaration: Mapping[str, Any]) -> bool:
-    """Tell whether a declaration is of a published convention that defines no coordinates."""
-    urls = (declaration.get(key) for key in IDENTIFIERS[1:])
-    names = [_repository(url).rpartition("/")[2] for url in urls if isinstance(url, str)]
-    return not _WITHOUT_COORDINATES.isdisjoint([declared_name(declaration).lower(), *names])
+    """Return whether a declaration is of a published convention that defines no coordinates.
+
+    ``uuid`` decides if it is that of such a convention. A different uuid under the name of one whose uuid is known means
+    a different convention. Otherwise the name of the repository in a URL decides, whoever its owner is, or the name if
+    there is no URL.
+    """
+    uuid, name = declaration.get("uuid"), declared_name(declaration).lower()
+    if isinstance(uuid, str) and uuid.lower().startswith(_UUIDS_WITHOUT_COORDINATES):
+        return True
+    urls = [url for key in IDENTIFIERS[1:] if isinstance(url := declaration.get(key), str)]
+    repositories = {_repository(url).rpartition("/")[2] for url in urls}
+    by_url = {_PREFIX_OF_REPOSITORY.sub("", it).replace("-", "_") for it in repositories}
+    known = _ONLY_BY_NAME if isinstance(uuid, str) else _WITHOUT_COORDINATES.keys()
+    return not by_url.isdisjoint(known) or name in (_ONLY_BY_NAME if urls else known)
 
 
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:

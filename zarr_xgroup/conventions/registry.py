@@ -20,6 +20,7 @@ from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import (
+    IDENTIFIERS,
     Declaration,
     is_declared,
     is_known_without_coordinates,
@@ -232,7 +233,7 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
         if mismatch := _wrong_identity(item):
             return mismatch
         name = _name_in(item)
-        declared = dict([item.identity] if item.identity else []) | {"name": name}
+        declared = {key: getattr(item, key) for key in IDENTIFIERS} | {"name": name}
         is_known = any(matches(cls, declared) for cls in declarable())
         if name and not (without_handler or is_known or is_known_without_coordinates(declared)):
             without_handler = _("{name!r} is declared, for which no handler is installed").format(

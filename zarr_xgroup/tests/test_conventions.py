@@ -100,6 +100,42 @@ def test_declarations_that_are_of_something_else(declaration: dict[str, Any]) ->
     assert not is_declared(Station, {"zarr_conventions": [declaration]})
 
 
+#: Declarations, and whether they are of published conventions that define no coordinates.
+STAC = "b3703368-7e7e-4e8e-9e0e-6d0f0d5e8e8e"
+WITHOUT_COORDINATES: list[tuple[dict[str, Any], bool]] = [
+    ({"uuid": STAC}, True),
+    ({"uuid": STAC.upper(), "name": "other", "spec_url": "https://example.com/x/y"}, True),
+    ({"uuid": "78691ef5-2222-4333-8444-555555555555"}, True),
+    *(({"name": name}, True) for name in ("stac", "Stac:", "df", "enum", "thumbnails", "table")),
+    *(({"name": name}, True) for name in ("license", "tessera", "geoemb", "missing_value")),
+    ({"uuid": OTHER_UUID, "name": "Tessera"}, True),  # whose own uuid is not known
+    ({"name": "geoemb", "schema_url": "https://example.com/x/y"}, True),
+    ({"spec_url": "https://github.com/zarr-conventions/stac/blob/v0.1/README.md"}, True),
+    ({"spec_url": "https://github.com/clbarnes/zarr-convention-license"}, True),
+    (
+        {"schema_url": f"{RAW.replace('station', 'convention-missing-value')}/main/schema.json"},
+        True,
+    ),
+    ({"uuid": OTHER_UUID, "name": "stac"}, False),
+    ({"uuid": OTHER_UUID, "spec_url": "https://github.com/zarr-conventions/stac"}, False),
+    ({"name": "stac", "spec_url": "https://example.com/x/y"}, False),
+    ({"spec_url": "https://github.com/zarr-conventions/stacs"}, False),
+    ({"spec_url": "https://github.com/stac/other"}, False),
+    ({"name": "stacs", "spec_url": "https://example.com/x/y"}, False),
+]
+
+
+@pytest.mark.parametrize(("declaration", "is_known"), WITHOUT_COORDINATES, ids=str)
+def test_published_conventions_without_coordinates(
+    declaration: dict[str, Any], is_known: bool
+) -> None:
+    store: Any = store_of({"": {}, "a": stored([[0.0]], "y x", **declaring(declaration))})
+    rules = {it.rule.name for it in check(store).mistakes}
+    assert ("conventions/known" in rules) == (not is_known)
+    why = registry.why_not_declared({"zarr_conventions": [declaration]})
+    assert bool(why) == (not is_known and "name" in declaration)
+
+
 @pytest.mark.parametrize(
     "value",
     [None, 5, "station", {"name": "station"}, [], ["station"], [5, None], [[{"name": "station"}]]],
@@ -162,7 +198,7 @@ def test_why_a_declaration_does_not_count(declaration: Any, reason: str) -> None
 
 TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: 'tide' is declared, for which no handler is installed", "is a convention that is not known here"),
-    "known to have no coordinates": ({"name": "license", "uuid": OTHER_UUID}, "'zarr_conventions' of an array or of its group can", ""),
+    "known to have no coordinates": ({"name": "tessera", "uuid": OTHER_UUID}, "'zarr_conventions' of an array or of its group can", ""),
     "earlier uuid of CF": ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
     "a version": ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),
     "another member": ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is no member of a declaration"),

@@ -567,7 +567,8 @@ UNKNOWN = {"uuid": OTHER_UUID, "name": "orbits"}
 #: Conventions that say nothing of coordinates, by uuid where their document has one, else by a name.
 RECOGNISED = [
     {"uuid": UUIDS["NZ-1.0"]},
-    *({"uuid": OTHER_UUID, "name": it} for it in ("missing_value", "stac:", "Table")),
+    *({"uuid": OTHER_UUID, "name": it} for it in ("missing_value", "Tessera:")),
+    {"uuid": "d517ea5f-92bb-4df1-8bbf-db736286a307", "name": "Table"},
     {"schema_url": "https://raw.githubusercontent.com/a/geoemb/refs/tags/v1/schema.json"},
     {"spec_url": "https://github.com/a/statistics/blob/main/README.md"},
 ]
@@ -670,7 +671,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
     "a convention that is not known is told once, of all nodes; one that says nothing of coordinates never": (
         {"": {"zarr_conventions": [*RECOGNISED, {"uuid": UUIDS["CF"]}]},
          "a": sized("x", 2, zarr_conventions=[UNKNOWN]), "b": {"zarr_conventions": [UNKNOWN]},
-         "b/c": sized("x", 2, zarr_conventions=[{"uuid": OTHER_UUID, "name": "license"}])},
+         "b/c": sized("x", 2, zarr_conventions=[{"uuid": OTHER_UUID, "name": "tessera"}])},
         """
         conventions/known /a#zarr_conventions/0 /b#zarr_conventions/0 -> leave it, if it is meant for other readers
         """,
