@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from posixpath import relpath
 
 from zarr_xgroup.conventions import cf
 from zarr_xgroup.conventions.checked import CheckedNode, CheckedStore
 from zarr_xgroup.conventions.descriptions import write
-from zarr_xgroup.conventions.ref import FIRST, OWN, SOMEWHERE
+from zarr_xgroup.conventions.ref import FIRST, OWN, REFERENCE, SOMEWHERE
+from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, with_names
-from zarr_xgroup.metadata.references import NODE
+from zarr_xgroup.metadata.references import NODE, POINTER, URI, WRAPPED
 from zarr_xgroup.report.explanation import FoundReference
 
 #: How many more candidates a remedy names besides the first, so that it stays one line.
@@ -33,11 +35,16 @@ def check(
     references : iterable of FoundReference
         The references that were followed.
     reported : collection of Finding
-        What other rules report: references at the same places are left out, as they are malformed.
+        What other rules report: references at the same places, or with malformed members, are left out.
     checked : CheckedStore
         The store.
     """
-    places = {place for mistake in reported for place in (mistake.place, *mistake.places)}
+    places = {
+        place
+        for mistake in reported
+        for member in (mistake.place, *mistake.places)
+        for place in (member, *_references_with(mistake.rule, member))
+    }
     of_cf: defaultdict[Place, list[FoundReference]] = defaultdict(list)
     for reference in references:
         source, target = reference.source, reference.leads_to
@@ -55,6 +62,14 @@ def check(
             text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
             names = [reference.target for reference in lost]
             yield report(cf.SOMEWHERE, place, text, _remedy_for_cf_names(*attribute, names))
+
+
+def _references_with(rule: Rule, member: Place) -> Iterator[Place]:
+    """Yield the places where a reference may be, bare or wrapped, that has a malformed member."""
+    holder, _slash, key = member.pointer.rpartition("/")
+    if rule is REFERENCE and key in (NODE, URI, POINTER):
+        yield replace(member, pointer=holder)
+        yield replace(member, pointer=holder.removesuffix(f"/{WRAPPED}"))
 
 
 def _better_reference(reference: FoundReference, target: Place) -> Iterator[Finding]:

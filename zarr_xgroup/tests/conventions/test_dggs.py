@@ -220,11 +220,11 @@ REDUCED: dict[str, tuple[Any, str]] = {
     "an array as a level": (leveled(WHOLE, {"refinement_level": 2}, asset="1/a"), LEVELS[2]),
     "a member that is taken away": (leveled({**WHOLE, "compression": "ranges"}, {"refinement_level": 2, "compression": None}), LEVELS[2]),
     "an object of the level's group comes first": (leveled(WHOLE, {"refinement_level": 2}, dggs=WHOLE), LEVELS[1]),
-    "a mistake in the whole": (
+    "a mistake in the object of the group": (
         leveled({**WHOLE, "name": 5}, {"refinement_level": 2}),
         "! Resolution: /1/a was opened without the ids of its cells: /#/attributes/multiscales/layout/0/dggs/name: must be a string, got number 5",
     ),
-    "no object": (
+    "a list": (
         leveled(WHOLE, [2]),
         "! Resolution: /1/a, /1/cell_ids were opened without the ids of its cells: /#/attributes/multiscales/layout/0/dggs: must be an object, got list [2]",
     ),

@@ -700,7 +700,21 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! ref/form /a#any/0/ref/node -> write, for example, "node": "time"
         ! ref/form /a#any/0/ref/uri -> write, for example, "uri": "s3://bucket/store.za
         ! ref/form /a#any/0/ref/attribute -> write, for example, "attribute": "/attributes/cr
-        ! ref/leads-somewhere /a#any/0 -> write "node": "t"
+        """,
+    ),
+    "a malformed member of a reference is reported once, and a misspelt one beside a node that does not exist": (
+        {"": {}, "t": sized("x", 2), **{
+            name: sized("x", 2, **declaring("cs", "ref"), cs={"crs": [{"type": "undefined", "axes": {"x": axis(values={"external": reference})}}]})
+            for name, reference in {
+                "a": {"node": "..//t"}, "b": {"ref": {"node": "..//t"}}, "c": {"node": "t", "uri": 5},
+                "d": {"node": "t", "attribute": "a~"}, "e": {"node": "u", "atribute": ""}}.items()}},
+        """
+        ! ref/form /a#cs/crs/0/axes/x/coordinates/0/values/external/node /b#cs/crs/0/axes/x/coordinates/0/values/external/ref/node
+            -> write, for example, "node": "time"
+        ! ref/form /c#cs/crs/0/axes/x/coordinates/0/values/external/uri -> write, for example, "uri": "s3://bucket/store.za
+        ! ref/form /d#cs/crs/0/axes/x/coordinates/0/values/external/attribute -> write, for example, "attribute": "/attributes/cr
+        ! ref/form /e#cs/crs/0/axes/x/coordinates/0/values/external/atribute -> call it "attribute"
+        ! ref/leads-somewhere /e#cs/crs/0/axes/x/coordinates/0/values/external -> refer to a node that is there and fits, or leave
         """,
     ),
     "what is meant as a reference is told by its rule": (
