@@ -386,8 +386,10 @@ class Multiscales(ConventionHandler):
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
         """Yield items of a group's layout whose asset does not exist, or whose source is not a different level."""
         written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
-        layout = None if written is None else ATTRIBUTE.read(written)[0]
-        for item in () if layout is None else layout.layout:
+        layout: Layout | None = None if written is None else ATTRIBUTE.read(written)[0]
+        if layout is None:
+            return
+        for item in layout.layout:
             if item.derived_from is not None:
                 yield from _source_without_level(subject.node, layout, item)
             if item.asset is None or any(finding.rule is ASSET for finding in item.wrong):

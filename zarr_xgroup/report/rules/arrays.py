@@ -220,12 +220,15 @@ def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
     explained = {path for it in plan.findings if it.rule is ORDER for path in it.arrays}
     beyond: defaultdict[Node, list[str]] = defaultdict(list)
     for variable in plan.variables:
-        source, name = variable.source, variable.get("standard_name")
-        is_computed = isinstance(source, Computed) and not source.arrays and 0 not in source.shape
-        is_in_degrees = horizontal_unit(str(variable.get("units"))) == "degree"
-        if not (is_computed and is_in_degrees and name in ("longitude", "latitude")):
+        source, units = variable.source, str(variable.get("units"))
+        if not isinstance(source, Computed) or source.arrays or 0 in source.shape:
             continue
-        farthest = np.abs(source.function(*np.ix_(*([0, size - 1] for size in source.shape)))).max()
+        is_on_earth = variable.get("standard_name") in ("longitude", "latitude")
+        if not is_on_earth or horizontal_unit(units) != "degree":
+            continue
+        corners = np.ix_(*([0.0, size - 1.0] for size in source.shape))
+        with np.errstate(all="ignore"):
+            farthest = np.abs(source.function(*corners)).max()
         users = (plan.node.child(user) for user in variable.users)
         user = next((node for node in users if str(node) not in explained), None)
         if farthest > _FULL_CIRCLE and user is not None:
