@@ -14,7 +14,7 @@ from xarray.backends import AbstractDataStore, BackendEntrypoint
 from xarray.core.utils import FrozenDict
 
 from zarr_xgroup.options import OpenOptions, with_options_shown
-from zarr_xgroup.redaction import redact_location
+from zarr_xgroup.redaction import redact_urls
 
 if TYPE_CHECKING:
     from zarr_xgroup.opening import Opening
@@ -198,6 +198,6 @@ def _opening(store_like: Any, options: OpenOptions) -> AbstractContextManager[Op
 def _redacted_source(store_like: Any) -> dict[str, str]:
     """Return what xarray would say of where a Dataset is from, if that held credentials."""
     place = getattr(store_like, "path", store_like)
-    if not isinstance(place, str) or redact_location(place) == place:
+    if not isinstance(place, str) or redact_urls(place) == place:
         return {}
-    return {"source": redact_location(place)}
+    return {"source": redact_urls(place)}

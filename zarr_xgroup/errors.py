@@ -35,7 +35,7 @@ from typing import Literal, TypeAlias
 
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.i18n import _
-from zarr_xgroup.redaction import chain_of, presentable, redact, redact_causes
+from zarr_xgroup.redaction import chain_of, presentable, redact_causes, redact_urls
 
 #: What stands between those who open a store and the place where they are warned; contextlib, too:
 #: its frames are between those of functions that a context manager decorates.
@@ -106,8 +106,8 @@ class XGroupError(Exception):
     ) -> None:
         texts = (presentable(text) if isinstance(text, str) else text for text in arguments)
         super().__init__(*texts)
-        self.place = redact(place)
-        self.target = redact(target)
+        self.place = redact_urls(place)
+        self.target = redact_urls(target)
         self.reason = presentable(reason) or self.text
 
     @property
@@ -140,7 +140,7 @@ class XGroupStoreError(XGroupError, OSError):
 
     def __init__(self, *arguments: object, store: str = "", **known: str) -> None:
         super().__init__(*arguments, **known)
-        self.store = redact(store)
+        self.store = redact_urls(store)
 
 
 class XGroupStoreNotFoundError(XGroupStoreError, FileNotFoundError):

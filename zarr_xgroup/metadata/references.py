@@ -14,7 +14,7 @@ from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, keys_of, pointer_to
 from zarr_xgroup.metadata.paths import is_node_name
-from zarr_xgroup.redaction import redact_location, redact_uri
+from zarr_xgroup.redaction import redact
 
 #: The members of a reference, and the key under which one may be wrapped.
 NODE, URI, POINTER = "node", "uri", "attribute"
@@ -68,7 +68,7 @@ class Reference:
 
     def __str__(self) -> str:
         """Return the reference in short, ``uri|node#attribute``, without credentials."""
-        store = f"{redact_uri(self.uri)}|" if self.uri else ""
+        store = f"{redact(self.uri)}|" if self.uri else ""
         return store + self.node + (f"#{self.attribute}" if self.attribute is not None else "")
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ def path_of(node: Fragment) -> str:
     are_names = all(name in (".", "..") or is_node_name(name) for name in segments)
     if path == "/" or ("\0" not in path and are_names):
         return path
-    target = redact_location(path)
+    target = redact(path)
     reason = _("{path!r} is not the path of a node").format(path=target)
     raise XGroupPathError(reason, place=str(node), target=target)
 

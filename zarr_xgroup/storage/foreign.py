@@ -23,7 +23,7 @@ from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import DEFAULTS, ForeignOptions
-from zarr_xgroup.redaction import redact_uri
+from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.places import (
     Link,
@@ -103,8 +103,8 @@ class ForeignStores:
         if own is not None and place is not None and own.contains(place):
             inside = Node(0, "/".join(place.segments[len(own.segments) :]))
         if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
-            text = _("{uri!r} is not an absolute URI of a store").format(uri=redact_uri(uri))
-            return XGroupStoreError(text, store=redact_uri(uri))
+            text = _("{uri!r} is not an absolute URI of a store").format(uri=redact(uri))
+            return XGroupStoreError(text, store=redact(uri))
         if leads_upwards(links):
             return _cannot_open_error(uri, _("there is '..' in its path"))
         if inside is None:
@@ -194,7 +194,7 @@ class ForeignStores:
             )
             location = "::".join(links).rstrip("/")
         try:
-            return await self._opener(location, all_options or None, redact_uri(uri), self._limits)
+            return await self._opener(location, all_options or None, redact(uri), self._limits)
         except (XGroupError, Warning) as error:  # a warning that the user made an error
             problem = _cannot_open_error(uri, str(error))
             problem.__cause__ = error
@@ -203,16 +203,16 @@ class ForeignStores:
 
 def _cannot_open_error(uri: str, reason: str) -> XGroupStoreError:
     """Return the error of a foreign store that cannot be opened, its URI redacted."""
-    message = _("store {uri} cannot be opened: {reason}").format(uri=redact_uri(uri), reason=reason)
-    return XGroupStoreError(message, store=redact_uri(uri))
+    message = _("store {uri} cannot be opened: {reason}").format(uri=redact(uri), reason=reason)
+    return XGroupStoreError(message, store=redact(uri))
 
 
 def _refusal(uri: str, reason: str) -> XGroupStoreError:
     """Return the error of a foreign store that must not be opened, with the option that would allow it."""
     message = _(
         "store {uri} was not opened: {reason} (allow it by cross_store_storage_options={example})"
-    ).format(uri=redact_uri(uri), reason=reason, example=f"{{{redact_uri(uri)!r}: {{}}}}")
-    return XGroupStoreError(message, store=redact_uri(uri))
+    ).format(uri=redact(uri), reason=reason, example=f"{{{redact(uri)!r}: {{}}}}")
+    return XGroupStoreError(message, store=redact(uri))
 
 
 # How much is read.

@@ -31,7 +31,7 @@ from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.redaction import redact, redact_location
+from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.failures import raising_store_errors
 from zarr_xgroup.storage.places import ARCHIVES, CACHES, Link, has_plain_hosts, innermost, links_of
 
@@ -53,7 +53,7 @@ _ASSET_OPTIONS = ("group", "consolidated", "zarr_format", "storage_options")
 def describe_store(store_like: object) -> str:
     """Return the name of a store for messages, without credentials; the name of its type if it has no other."""
     if isinstance(store_like, str | os.PathLike):
-        return redact_location(os.fspath(store_like)) or "."  # as zarr reads it
+        return redact(os.fspath(store_like)) or "."  # as zarr reads it
     store = getattr(store_like, "store", store_like)
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
 

@@ -26,8 +26,10 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, Zip
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
-from zarr_xgroup.redaction import HOSTED, redact_location
+from zarr_xgroup.redaction import redact
 
+#: Schemes whose authority is a host and a port.
+HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
 _NAME = re.compile(r"[A-Za-z][\w+.-]*")
 _URI = re.compile(rf"({_NAME.pattern})://(.*)", re.DOTALL)
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
@@ -215,7 +217,7 @@ def options_by_place(options: Any) -> dict[Link, Mapping[str, Any]]:
     for prefix in options:
         if not is_absolute(prefix) and not prefix.startswith("/"):
             message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
-            raise XGroupPathError(message.format(prefix=redact_location(prefix)))
+            raise XGroupPathError(message.format(prefix=redact(prefix)))
     # Of several prefixes of one place the first counts.
     places = {Link.parse(prefix): given for prefix, given in reversed(list(options.items()))}
     longest = sorted(
