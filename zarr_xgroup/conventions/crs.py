@@ -1,14 +1,9 @@
 """Coordinate reference systems: what pyproj makes of them, how metadata say them, and which one an array has.
 
-Texts are handed to pyproj, and what it answers is kept by text: stores say the same of many arrays. PROJ
-opens the files that a text names as soon as it understands it: of its own parameters (``+nadgrids=``,
-``+init=``), but also of WKT and PROJJSON, where a transformation to another datum is part of the CRS. With its
-network switched on it looks for them on a server, too. A store must not choose which files are opened on the
-reader's machine, so what names one is not handed over (`names_no_file`).
+pyproj parses, compares and converts texts. Its answers are cached by text, because many arrays of a store have
+the same one. Texts that may name a file are not given to it (`crs_texts`).
 
-Sources: proj convention (zarr-conventions/proj); CF 1.12, section 5.6; PROJ, "Cartographic projection",
-"Resource files"; OGC 18-010r7 (WKT 2), section 9; PROJJSON schema 0.7; the sources of PROJ (``io.cpp``), for what
-it takes from WKT 1.
+Sources: proj convention (zarr-conventions/proj); CF 1.12, section 5.6; OGC 18-010r7 (WKT 2); PROJJSON schema 0.7.
 """
 
 from __future__ import annotations
@@ -16,15 +11,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import import_module
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
+from zarr_xgroup.conventions.crs_texts import names_no_file
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Kind,
@@ -155,11 +150,6 @@ def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterato
             yield Crs(key, f"EPSG:{value}")
         elif isinstance(value, str) and value.strip():
             yield Crs(key, value)
-
-
-def bucket_key(crs: Crs) -> Hashable:
-    """Return a key to look up CRSs by: equal for CRSs that are the same (`Crs.is_same`), maybe for others too."""
-    return _bucket_key(crs.text)
 
 
 def is_geographic(identity: Any, name: Any = None) -> bool:
@@ -405,8 +395,8 @@ def _read_other_keys(place: Fragment, keys: Iterable[str]) -> tuple[list[Crs], t
 #: The name that tools expect of a grid mapping variable.
 SPATIAL_REF = "spatial_ref"
 
-#: Attributes by which a variable says a CRS.
-CRS_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_ref"})
+#: Attributes of grid mapping variables that give a CRS, most explicit first.
+CRS_ATTRIBUTES = ("crs_wkt", SPATIAL_REF, "grid_mapping_name")
 
 
 @once_per_array
@@ -447,8 +437,7 @@ def own_grid_mapping(array: ArrayView) -> Fragment | None:
 
 def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
     """Return the CRS of a grid mapping variable by its WKT (``crs_wkt``, ``spatial_ref``); None if not understood."""
-    texts = ((key, attributes.get(key)) for key in ("crs_wkt", "spatial_ref"))
-    systems = (Crs(key, text) for key, text in texts if isinstance(text, str))
+    systems = crs_in(attributes, ("crs_wkt", SPATIAL_REF))
     return next((crs for crs in systems if crs.is_understood), None)
 
 
@@ -468,9 +457,10 @@ def _parsed(text: str) -> Any:
         return None
     pyproj = _pyproj()
     try:
-        parsed = pyproj.CRS.from_user_input(with_axis_units(text))
+        parsed = pyproj.CRS.from_user_input(text)
         # PROJ reads some texts whose parts it then fails to give: these raise here, not later.
         _parts = parsed.sub_crs_list, parsed.is_bound and parsed.source_crs
+        pyproj.CRS.from_wkt(parsed.to_wkt())  # as readers of `crs_wkt` do
     except (pyproj.exceptions.CRSError, ValueError):  # ValueError: also text that is not Unicode
         return None
     return parsed
@@ -488,7 +478,7 @@ def _authority(text: str) -> tuple[str, str] | None:
 
 @lru_cache(_KEPT)
 def _is_same_crs(text: str, other: str) -> bool | None:
-    """Return whether two texts are the same CRS but for the order of axes, None if pyproj does not understand one of them."""
+    """Return whether two texts are the same CRS except for the order of axes, None if pyproj does not understand one of them."""
     if text == other:
         return True
     mine, theirs = _parsed(text), _parsed(other)
@@ -500,20 +490,15 @@ def _is_same_crs(text: str, other: str) -> bool | None:
     is_shifted = mine.is_bound and theirs.is_bound
     if is_shifted and mine.coordinate_operation != theirs.coordinate_operation:
         return False
-    mine, theirs = _without_id_and_shift(text), _without_id_and_shift(other)
-    if mine.equals(theirs, ignore_axis_order=True):
-        return True
-    # WKT1 says less than a code: two CRSs for which PROJ finds the same code are the same.
-    code = mine.to_epsg()
-    return code is not None and code == theirs.to_epsg()
+    return bool(_normalized(text).equals(_normalized(other), ignore_axis_order=True))
 
 
 @lru_cache(_KEPT)
-def _without_id_and_shift(text: str) -> Any:
+def _normalized(text: str) -> Any:
     """Return a ``pyproj.CRS`` without its code and its shift to another datum, its axes in the order X, Y, others.
 
-    These are what two texts of one CRS may differ in: WKT1 often leaves out the order of axes, and may
-    say ``TOWGS84``, which no code does.
+    Two texts of one CRS may differ in these: WKT1 often has no order of axes, and may have ``TOWGS84``, which no
+    code has. pyproj ignores the order of axes only of geographic CRSs.
     """
     parsed, pyproj = _parsed(text), _pyproj()
     try:
@@ -524,31 +509,7 @@ def _without_id_and_shift(text: str) -> Any:
             axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
         return pyproj.CRS.from_json_dict(described)
     except (pyproj.exceptions.CRSError, ValueError):
-        return parsed  # what PROJ writes may be no JSON, or not be read
-
-
-@lru_cache(_KEPT)
-def _bucket_key(text: str) -> Hashable:
-    """Return the parameters of a CRS and of its ellipsoid as a set of rounded numbers, in units of SI.
-
-    A text that pyproj does not understand is its own key.
-    """
-    if _parsed(text) is None:
-        return text
-    whole, found = _without_id_and_shift(text), set()
-    for system in whole.sub_crs_list or [whole]:
-        operation, ellipsoid = system.coordinate_operation, system.ellipsoid
-        numbers = [axis.unit_conversion_factor for axis in system.axis_info]
-        if operation is not None:
-            parameters = operation.params
-            numbers += [number.value * number.unit_conversion_factor for number in parameters]
-        if ellipsoid is not None:
-            numbers += [ellipsoid.semi_major_metre, ellipsoid.inverse_flattening]
-        # Angles may be a turn apart. Offsets of 0 and scales of 1 are dropped: one method of projection has
-        # them as parameters, an equivalent one has not.
-        turned = (number % math.tau if abs(number) < math.tau else number for number in numbers)
-        found |= {f"{number:.8g}" for number in turned if number not in (0, 1)}
-    return frozenset(found)
+        return parsed  # PROJ may write text that is not JSON, or that it does not read
 
 
 @lru_cache(_KEPT)
@@ -567,147 +528,16 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
 
 @lru_cache(_KEPT)
 def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
-    """Return the CF attributes of the axes ``X`` and ``Y``; only ``axis`` where pyproj cannot tell them apart."""
-    bare, parsed = {name: {"axis": name} for name in ("X", "Y")}, _parsed(text)
-    # pyproj takes an axis of geocentric coordinates for a northing.
-    if parsed is None or parsed.is_geocentric:
-        return bare
-    try:
-        axes = [dict(axis) for axis in parsed.cs_to_cf()[:2] if axis.get("axis") in ("X", "Y")]
-    except KeyError:  # they have no unit
-        return bare
-    # pyproj goes by the names of axes, and takes axes for Y whose name it does not know, AXIS["X",EAST]: mend that.
-    along = _horizontal_axes(parsed)
-    for axis, name in zip(axes, along, strict=False):
-        if name == "X" and len(axes) == len(along):
-            axis["axis"] = "X"
-            for key in ("standard_name", "long_name"):
-                text_of_x = axis[key].replace("latitude", "longitude")
-                axis[key] = text_of_x.replace("projection_y", "projection_x")
-    # pyproj gives degrees for any geographic CRS: that is kept only if its axes do have degrees, and only if
-    # units were not filled in by `with_axis_units`.
+    """Return the CF attributes that pyproj gives to the axes ``X`` and ``Y``; only ``axis`` if it does not give both."""
+    parsed = _parsed(text)
+    axes = () if parsed is None else parsed.cs_to_cf()
+    horizontal = {axis["axis"]: dict(axis) for axis in axes if axis["axis"] in ("X", "Y")}
+    if len(horizontal) < 2:
+        return {name: {"axis": name} for name in ("X", "Y")}
     units = {axis.unit_name for axis in parsed.axis_info if axis.direction in ALONG}
-    are_known = with_axis_units(text) == text and (not parsed.is_geographic or units <= {"degree"})
-    for axis in axes:
-        unit = axis.pop("units", None)
-        if are_known and unit is not None:
+    for axis in horizontal.values():
+        unit = axis.pop("units")
+        # pyproj gives degrees to every geographic CRS, also if its axes are in grads.
+        if not parsed.is_geographic or units == {"degree"}:
             axis["units"] = cf_length(unit)
-    found = {axis["axis"]: axis for axis in axes}
-    return found if len(found) == 2 else bare
-
-
-def _horizontal_axes(parsed: Any) -> list[str]:
-    """Return whether the first and second axis of a ``pyproj.CRS`` are ``X`` or ``Y``; empty if not known.
-
-    A third axis is the height. Directions count. Around a pole both axes have the same one, or as GDAL wrote it
-    for years, none that is known: AXIS["X",UNKNOWN]. Then names count.
-    """
-    horizontal = parsed.axis_info[:2]
-    by_direction = [ALONG.get(axis.direction, "") for axis in horizontal]
-    by_name = [axis.name for axis in horizontal]
-    return next((axes for axes in (by_direction, by_name) if sorted(axes) == ["X", "Y"]), [])
-
-
-# Texts that pyproj may be given: they name no file that PROJ would open.
-
-_WKT = re.compile(r"\s*[A-Z][A-Z0-9_]*\s*[\[(].*", re.DOTALL | re.IGNORECASE)
-#: Codes of an authority, of a horizontal system with a vertical one, also as URN or URL of OGC, and names.
-_NAME = re.compile(r"[\w\ .:()/-]+|\w+:\w+\+\w+")
-
-#: Where WKT names a file. Also ``null`` is looked for, on a server too.
-_FILE_IN_WKT = re.compile("PARAMETERFILE|PROJ4_GRIDS", re.IGNORECASE)
-#: Units of axes by the kind of coordinate system; in those that are left out, axes need none.
-_UNITS = {"Cartesian": "metre", "vertical": "metre", "ellipsoidal": "degree", "spherical": "degree"}
-_SPACES = " \t\n\r\f\v"
-#: The value behind an equals sign, up to a space or to a quote that is not doubled.
-_VALUE = re.compile(r"""\A\s*((?:[^\s"]|"")*).*""", re.ASCII | re.DOTALL)
-#: A number, several or an angle; punctuation may follow where parameters stand within the name of a CRS.
-_NUMBER = re.compile(r"[-+.]?[0-9][-+.,0-9eEdrDR'\u00b0]*+[NSEWnsew]?[)\];:,.]*")
-#: Parameters with longer values count as harmful: no number or word of PROJ is as long.
-_LONGEST_VALUE = 200
-_WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
-#: Parameters of PROJ whose value is a word that names no file.
-_WORDS = frozenset(
-    {"axis", "datum", "ellps", "o_proj", "pm", "proj", "sweep", "title", "type", "units", "vunits"}
-)
-#: Parameters of PROJ whose value is a file, be it that its name looks like a number.
-_FILES = frozenset(
-    {"catalog", "file", "geoidgrids", "grids", "init", "model", "xy_grids", "z_grids"}
-)
-
-
-def names_no_file(text: str) -> bool:
-    """Tell whether a text is WKT, PROJJSON, a code or a name, without a file that PROJ would open."""
-    if not text.lstrip().startswith("{"):
-        if _WKT.fullmatch(text):
-            return _FILE_IN_WKT.search(text) is None and _has_harmless_parameters(text)
-        return _NAME.fullmatch(text.strip()) is not None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    # pyproj takes an object with one of these for parameters of PROJ.
-    if {"proj", "init"} & set(value):
-        return False
-    for part in _json_values(value):
-        if isinstance(part, str) and not _has_harmless_parameters(part):
-            return False
-        if isinstance(part, Mapping) and isinstance(part.get("value"), str):
-            return False  # the parameter of a method in PROJJSON: numbers, or the name of a file
-    return True
-
-
-def _has_harmless_parameters(text: str) -> bool:
-    """Tell whether all parameters of PROJ (``+key=value``) in a text have numbers, or words that name no file.
-
-    They stand in the names of methods and in extensions of WKT 1.
-    """
-    pieces = text.split("=")
-    if any(not re.search(r'[\s"]', piece, re.ASCII) for piece in pieces[1:-1]):
-        return False  # `a=b=c`: it is not known which part PROJ takes for the value
-    for before, after in pairwise(pieces):
-        key = re.split(r'[\s"]', before.rstrip(_SPACES), flags=re.ASCII)[-1].lstrip("+").lower()
-        value = _VALUE.sub(r"\1", after)
-        if key == "nadgrids":
-            is_harmless = value == "@null"  # no grid: WKT of Web Mercator has it
-        elif len(value) > _LONGEST_VALUE:
-            is_harmless = False
-        elif _NUMBER.fullmatch(value):
-            is_harmless = key not in _FILES
-        else:
-            is_harmless = key in _WORDS and _WORD.fullmatch(value) is not None
-        if not is_harmless:
-            return False
-    return True
-
-
-def with_axis_units(text: str) -> str:
-    """Return PROJJSON with a unit for each axis, metre or degree, and any other text as it is.
-
-    The schema of PROJJSON has units optional, and PROJ reads a CRS without them. But then PROJ fails to read its
-    own output: neither WKT nor parts of the CRS can be had.
-    """
-    if not text.lstrip().startswith("{"):
-        return text
-    value, is_whole = json.loads(text), True
-    for system in _json_values(value):
-        if not isinstance(system, Mapping):
-            continue
-        unit, axes = _UNITS.get(str(system.get("subtype"))), system.get("axis")
-        for axis in axes if unit and isinstance(axes, list) else ():
-            if isinstance(axis, dict) and "unit" not in axis:
-                is_whole = False
-                axis["unit"] = "metre" if axis.get("direction") in ("up", "down") else unit
-    return text if is_whole else json.dumps(value, sort_keys=True)
-
-
-def _json_values(value: Any) -> Iterator[Any]:
-    """Yield a JSON value and all that is in it, keys too."""
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        yield part
-        if isinstance(part, Mapping):
-            pending += [*part, *part.values()]
-        elif isinstance(part, list):
-            pending += part
+    return horizontal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ from zarr_xgroup.conventions.crs import (
     CRS_ATTRIBUTES,
     SPATIAL_REF,
     Crs,
-    bucket_key,
     crs_of_grid_mapping,
 )
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
@@ -84,8 +84,8 @@ class _GridMappings:
     def __init__(self, group: GroupPlanner) -> None:
         self._group = group
         self._used: dict[str, GridMapping] = {}
-        #: Names of grid mapping variables in buckets: CRSs that are the same are in one, with others perhaps.
-        self._names_by_bucket: defaultdict[Hashable, list[str]] = defaultdict(list)
+        #: Names of grid mapping variables by `_numbers`: only CRSs with the same numbers are compared.
+        self._names_by_numbers: defaultdict[Hashable, list[str]] = defaultdict(list)
 
     def use_for_grid(self, array: PlannedVariable, mapping: GridMapping, referrer: Node) -> str:
         """Name the CRS of an array's grid by its ``grid_mapping``, and return the name.
@@ -131,10 +131,8 @@ class _GridMappings:
 
     def _name_used_for(self, mapping: GridMapping) -> str:
         """Return the grid mapping variable used for the same CRS and geotransform, "" if there is none."""
-        names_in_bucket = self._names_by_bucket[bucket_key(mapping.crs), mapping.geotransform]
-        return next(
-            (name for name in names_in_bucket if self._used[name].crs.is_same(mapping.crs)), ""
-        )
+        names = self._names_by_numbers[_numbers(mapping.crs), mapping.geotransform]
+        return next((name for name in names if self._used[name].crs.is_same(mapping.crs)), "")
 
     def _new_name(self, crs: Crs, otherwise: str) -> str:
         """Return a free name for a CRS: from the name that its convention gives it, else from `otherwise`."""
@@ -155,11 +153,11 @@ class _GridMappings:
         variable.is_coordinate = True
         first = self._used.setdefault(name, mapping)
         if first is mapping:
-            self._names_by_bucket[bucket_key(crs), mapping.geotransform].append(name)
+            self._names_by_numbers[_numbers(crs), mapping.geotransform].append(name)
         user.add({"grid_mapping": name})
         own = variable.own_attributes if variable.is_own else {}
         has_this_crs = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))
-        if not has_this_crs and not CRS_ATTRIBUTES.isdisjoint(own):
+        if not has_this_crs and any(key in own for key in CRS_ATTRIBUTES):
             return (
                 True  # a CRS that the store's own grid mapping describes goes before a declared one
             )
@@ -180,3 +178,18 @@ def _grid_mapping_of(variable: PlannedVariable) -> str:
     """Return the name in a variable's ``grid_mapping``, "" without one or if it is not a single name."""
     name = variable.get("grid_mapping")
     return name if isinstance(name, str) and name.isidentifier() else ""
+
+
+def _numbers(crs: Crs) -> Hashable:
+    """Return the rounded numbers of a CRS's grid mapping, or its text if pyproj does not understand the CRS.
+
+    Offsets of 0 and scales of 1 are left out: one method of projection has them, an equivalent one has not.
+    """
+    if not crs.is_understood:
+        return crs.text
+    mapping = crs.grid_mapping()
+    values = [value for key, value in mapping.items() if key != "towgs84"]
+    numbers = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
+    return frozenset(
+        f"{it:.8g}" for it in numbers if isinstance(it, int | float) and it not in (0, 1)
+    )

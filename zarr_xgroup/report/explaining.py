@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, Unpack
 from typing import Literal as OneOf
 
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.crs import CRS_ATTRIBUTES, Crs, crs_in
 from zarr_xgroup.conventions.declaring import (
     declarations,
     declared_name,
@@ -249,10 +249,11 @@ class _Explaining:
             is_coordinate, crs = variable.name in names, None
             if not is_coordinate:
                 mapping = next(filter(variables.get, _mappings(variable)), None)
-                if (declared := reading.interpretation.crs) is not None:
-                    crs = FoundCrs(_shortened(declared.title), declared.code, mapping)
-                elif mapping is not None:
-                    crs = _crs_of_variable(variables[mapping])
+                system = reading.interpretation.crs
+                if system is None and mapping is not None:
+                    system = _written_crs(variables[mapping])
+                if system is not None:
+                    crs = FoundCrs(_shortened(system.title), system.code, mapping)
             yield FoundArray(
                 str(reading.node),
                 variable.dims,
@@ -328,8 +329,8 @@ def _roles(
         for term, word in zip(terms[::2], terms[1::2], strict=False):
             roles[word].append(f"term {term.rstrip(':')!r} of the formula of {name!r}")
     for name in {name for variable in variables.values() for name in _mappings(variable)}:
-        if name in variables and (crs := _crs_of_variable(variables[name])) is not None:
-            roles[name].append(f"stands for the CRS {crs.name}")
+        if name in variables and (crs := _written_crs(variables[name])) is not None:
+            roles[name].append(f"stands for the CRS {_shortened(crs.title)}")
     standing = []
     for variable in variables.values():
         for source, array in variable.overruled.values():
@@ -358,13 +359,9 @@ def _mappings(variable: PlannedVariable) -> list[str]:
     return mappings_in({"grid_mapping": variable.get("grid_mapping")})
 
 
-def _crs_of_variable(mapping: PlannedVariable) -> FoundCrs | None:
-    """Return the CRS that a CF grid mapping variable says."""
-    for key in ("crs_wkt", "spatial_ref", "grid_mapping_name"):
-        if isinstance(text := mapping.get(key), str):
-            crs = Crs(key, text)
-            return FoundCrs(_shortened(crs.title), crs.code, mapping.name)
-    return None
+def _written_crs(mapping: PlannedVariable) -> Crs | None:
+    """Return the CRS in the attributes of a grid mapping variable, understood or not."""
+    return next(crs_in({key: mapping.get(key) for key in CRS_ATTRIBUTES}, CRS_ATTRIBUTES), None)
 
 
 def _declared_times(variable: PlannedVariable) -> str:
