@@ -32,6 +32,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.multiscales import scopes_of
+from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
@@ -209,9 +210,9 @@ _EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
 class _CrsMember(Kind):
     """A member that says a CRS, as PROJJSON, WKT 2 or a code: read as a `Crs` if pyproj understands it."""
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the CRS, `UNUSABLE` if pyproj does not understand it; report another form than the member's."""
-        key, written, expected = member.key, value.value, ""
+        key, written, expected = reader.member.key, value.value, ""
         crs = next(crs_in({key: written}, (key,)), None)
         is_understood = crs is not None and crs.is_understood
         if key == PROJJSON and not isinstance(written, OBJECT):
@@ -223,14 +224,9 @@ class _CrsMember(Kind):
         elif key == CODE and not _is_code(written):
             expected = _("an authority and a code, such as 'EPSG:32633'")
         if expected:
-            reader.report(
-                member,
-                value,
-                must_be(expected, written),
-                _remedy(key, written),
-                severity="warning" if is_understood else "error",
-                value_kept=crs is None or is_understood,
-            )
+            text, severity = must_be(expected, written), "warning" if is_understood else "error"
+            is_kept = crs is None or is_understood
+            reader.refuse(value, text, _remedy(key, written), severity=severity, value_kept=is_kept)
         elif crs is not None and not is_understood:
             _report_not_understood(value, _remedy(key, written), reader)
         return crs if is_understood else UNUSABLE
@@ -294,15 +290,9 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
 
     projjson: Annotated[Crs | None, _CrsMember(), Member(key=PROJJSON, rule=OF_PROJJSON)] = None
-    wkt2: Annotated[
-        Crs | None, _CrsMember(), Member(key=WKT, rule=OF_WKT, called=("wkt", "wkt2"))
-    ] = None
-    code: Annotated[Crs | None, _CrsMember(), Member(key=CODE, rule=OF_CODE, called=("code",))] = (
-        None
-    )
-    epsg: Annotated[Crs | None, _CrsMember(), Member(key=EPSG, rule=OF_EPSG, called=("epsg",))] = (
-        None
-    )
+    wkt2: Annotated[Crs | None, _CrsMember(), Member(key=WKT, rule=OF_WKT)] = None
+    code: Annotated[Crs | None, _CrsMember(), Member(key=CODE, rule=OF_CODE)] = None
+    epsg: Annotated[Crs | None, _CrsMember(), Member(key=EPSG, rule=OF_EPSG)] = None
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
@@ -332,7 +322,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
 class ProjObject(Kind):
     """A proj object, or a reference to one; its value is a `Part`, which `crs_at` reads."""
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the object or reference as a `Part`, `UNUSABLE` if it is neither; report its members."""
         if is_reference(value.value):
             return value.part
@@ -343,7 +333,7 @@ class ProjObject(Kind):
             remedy = _("write {example}").format(example=example)
             reader.report(OBJECT_OF_PROJ, value, must_be(expected, value.value), remedy)
             return UNUSABLE
-        spelt = ProjMembers.misspelt(value.value)
+        spelt = misspelt(value.value, CRS_KEYS, ProjMembers.others)
         for key, meant in spelt.items():
             reader.report_misspelt(value.place(key), meant)
         if not spelt and not any(key in value.value for key in CRS_KEYS):
@@ -351,7 +341,7 @@ class ProjObject(Kind):
             reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
         # An open reports CRSs that cannot be used where it reads them (`crs_at`): here only a check does.
         wrong = ProjMembers.read(value).wrong
-        reader.wrong += [replace(finding, topic=None) for finding in wrong]
+        reader.wrong.extend(replace(finding, topic=None) for finding in wrong)
         return value.part
 
 

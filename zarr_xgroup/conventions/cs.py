@@ -190,10 +190,10 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
             place, remedy = fragment.place(WRAPPED), write("external", {WRAPPED: external.value})
             reader.report(SPELLING, place, text, remedy, severity="warning", value_kept=True)
             given.append("external")
-            reference = ReferenceTo().read(external, Member("external"), reader)
+            reference = ReferenceTo().read(external, reader.of(Member("external")))
             if reference is not UNUSABLE:
                 found["external"] = reference
-        meant = () if given else cls.misspelt(fragment.value).values()
+        meant = () if given else reader.misspelt.values()
         if len(given) == 1 or any(way in meant for way in cls.ways):
             return  # a misspelt key is reported as such
         text = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.ways))
@@ -392,9 +392,7 @@ class Axis(AxisMembers, frozen=True, kw_only=True):
     coordinates: Annotated[
         tuple[CoordinateSet | Part, ...],
         Items(Nested(CoordinateSet, or_reference=True)),
-        Member(
-            example='"coordinates": [{"values": {"regular": [0, 1]}}]', called=("coord", "coords")
-        ),
+        Member(example='"coordinates": [{"values": {"regular": [0, 1]}}]'),
     ] = ()
 
     @classmethod
@@ -446,7 +444,7 @@ class System(_CsModel, frozen=True, kw_only=True):
         # In older documents, which have a list of axes, a CRS has no type.
         is_newer = isinstance(fragment.value.get("axes"), OBJECT)
         lacks_type = "type" not in fragment.value and is_newer
-        if lacks_type and "type" not in cls.misspelt(fragment.value).values():
+        if lacks_type and "type" not in reader.misspelt.values():
             letters = [axis.abbreviation for _name, axis in axes if isinstance(axis, Axis)]
             kinds = {_TYPE_BY_ABBREVIATION.get(letter, "undefined") for letter in letters} or {
                 "undefined"
@@ -456,7 +454,7 @@ class System(_CsModel, frozen=True, kw_only=True):
             reader.report(TYPE, place, text, remedy, severity="warning", value_kept=True)
         has_id = "id" in found and any(map(found["id"].value.get, CRS_KEYS))
         if not has_id and any(fragment.value.get(key) is not None for key in CRS_KEYS):
-            found["id"] = ProjObject().read(fragment, fields_of(cls)["id"][1], reader)
+            found["id"] = ProjObject().read(fragment, reader.of(fields_of(cls)["id"][1]))
 
 
 def _report_repeated_abbreviations(

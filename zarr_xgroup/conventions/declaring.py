@@ -7,7 +7,7 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -95,17 +95,13 @@ class Declaration(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = TEXTS
     required: ClassVar[Rule | None] = IDENTIFIED
+    others: ClassVar[frozenset[str] | None] = None  # a check reports unknown members
 
     uuid: Annotated[str | None, Text()] = None
     schema_url: Annotated[str | None, Text()] = None
     spec_url: Annotated[str | None, Text()] = None
     name: Annotated[str, Text(), Member(severity="warning", example='"name": "cs"')] = ""
     description: Annotated[str, Text(), Member(severity="warning")] = ""
-
-    @classmethod
-    def misspelt(cls, members: Iterable[str]) -> Mapping[str, str]:
-        """Return nothing: that a declaration has no identifier is reported instead."""
-        return {}
 
     @property
     def identity(self) -> tuple[str, str] | None:
@@ -118,12 +114,12 @@ class Declaration(Model, frozen=True, kw_only=True):
 class _Declarations(Items):
     """A list of declarations, or an object of them by uuid, as version 0.1.0 of the framework had it."""
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return a tuple of the declarations that can be used, and report the others."""
         items = declaration_items(value)
         if not isinstance(value.value, list) and not 0 < len(items) == len(value.value):
-            reader.report(member, value, must_be(_("a list of objects"), value.value))
-        found = (self.kind.read(item, member, reader) for item in items)
+            reader.refuse(value, must_be(_("a list of objects"), value.value))
+        found = (self.kind.read(item, reader) for item in items)
         return tuple(item for item in found if item is not UNUSABLE)
 
 

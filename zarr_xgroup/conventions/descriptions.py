@@ -6,43 +6,33 @@ The annotation of a field says which kind of JSON value the field is read from:
         unit: Annotated[str, Text(), Member(example='"unit": "days"', required=True)] = ""
         calendar: Annotated[str, Text(one_of=CALENDARS)] = ""
 
-`Model.read` reads a JSON object by its class. A member that cannot be used is lost, and no more: the field
-keeps its default, and the model carries a `Finding` with the rule, the place and what to write
-instead. An open reports the findings that cost the reader something, `check` all.
-
-Models know the JSON keys that lead to each part, not the node whose document they are in: the same JSON text
-on a thousand arrays is one model.
+`Model.read` reads a JSON object by its class. A member that cannot be used is lost, and no more: the field keeps its
+default, and the model carries a `Finding` with rule, place and remedy. Opening reports the findings that cost
+the reader something, `check` all. Models know the JSON keys that lead to each part, but not the node: the same
+JSON text on a thousand arrays is one model.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from functools import cache, cached_property, lru_cache
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, Self, get_type_hints
 
 import msgspec
 
+from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Place, Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, pointer_to
-from zarr_xgroup.metadata.references import (
-    NODE,
-    is_reference,
-    unwrapped,
-)
+from zarr_xgroup.metadata.references import NODE, is_reference, unwrapped
 from zarr_xgroup.redaction import redact
 
 #: How many characters of a store's value messages show, and how many of the allowed values: messages stay short.
 _SHOWN = 100
 _NAMED = 12
-#: The least similarity of a misspelt key to the one that is meant, as `difflib` measures it (1 if they are equal): it
-#: forgives a wrong letter or two of a word, and keeps words apart that only look alike.
-_LEAST_SIMILARITY = 0.75
 
 
 def shown(value: Any) -> str:
@@ -78,9 +68,6 @@ class Member:
         The key of the member, if that is not the name of the field.
     example : str
         The member as it may be written, with its key.
-    called : tuple of str
-        Other keys that producers write for it, for which the right one is suggested. Misspellings are recognized
-        without being named.
     required : bool
         Whether an object without this member is wrong.
     unless : tuple of str
@@ -93,7 +80,6 @@ class Member:
 
     key: str = ""
     example: str = ""
-    called: tuple[str, ...] = ()
     required: bool = False
     unless: tuple[str, ...] = ()
     rule: Rule | None = None
@@ -105,86 +91,84 @@ class Member:
         return such_as(self.example or f'"{self.key}"') if self.key else ""
 
 
+@dataclass(frozen=True)
 class Reader:
-    """Collects the findings about the members of one JSON object while it is read.
-
-    Parameters
-    ----------
-    form : Rule
-        The rule that a member of another kind breaks.
-    spelling : Rule
-        The rule that a misspelt key breaks.
+    """Has the description of the member that is read, and collects the findings about its JSON object.
 
     Attributes
     ----------
+    form, spelling : Rule
+        The rules that a value of another kind breaks, unless the member has its own, and that a misspelt key breaks.
+    member : Member
+        The member.
+    misspelt : mapping of str to str
+        Misspelt keys of the object, each with the key that was probably meant.
     wrong : list of Finding
         The findings that were reported, without the node.
     """
 
-    def __init__(self, form: Rule, spelling: Rule) -> None:
-        self.form, self._spelling = form, spelling
-        self.wrong: list[Finding] = []
+    form: Rule
+    spelling: Rule
+    member: Member = Member()
+    misspelt: Mapping[str, str] = field(default_factory=dict)
+    wrong: list[Finding] = field(default_factory=list)
+
+    def of(self, member: Member) -> Reader:
+        """Return the reader of another member of the same object."""
+        return replace(self, member=member)
 
     def report(
         self,
-        rule: Rule | Member,
+        rule: Rule,
         place: Fragment,
+        text: str,
+        remedy: str = "",
+        *,
+        severity: Severity = "error",
+        value_kept: bool = False,
+    ) -> None:
+        """Report a mistake in the object. If the value is used all the same, only a check reports the finding."""
+        topic = None if value_kept else Topic.PROBLEM
+        where = Place("", place.pointer)
+        self.wrong.append(Finding(rule, where, text, remedy, severity, topic=topic))
+
+    def refuse(
+        self,
+        value: Fragment,
         text: str,
         remedy: str = "",
         *,
         severity: Severity | None = None,
         value_kept: bool = False,
-        related: tuple[Place, ...] = (),
-    ) -> None:
-        """Report a mistake in a member of the object.
+    ) -> Any:
+        """Report by the rule of the member that its value is wrong, and return `UNUSABLE`; see `report`."""
+        rule, remedy = self.member.rule or self.form, remedy or self.member.remedy
+        severity = severity or self.member.severity
+        is_kept = value_kept or self.member.severity == "warning"
+        self.report(rule, value, text, remedy, severity=severity, value_kept=is_kept)
+        return UNUSABLE
 
-        Parameters
-        ----------
-        rule : Rule or Member
-            The rule that is broken. A member says rule, and remedy and severity unless they are given here.
-        place : Fragment
-            The value, or where it should be.
-        text : str
-            The mistake, without the place.
-        remedy : str, optional
-            What to write instead.
-        severity : {"error", "warning"}, optional
-            Of the finding; an error by default.
-        value_kept : bool, optional
-            Whether the value is used all the same: then only a check reports the finding.
-        related : tuple of Place, optional
-            Other places for which the finding is the reason, such as the key that a misspelt one was meant to be.
-        """
-        if isinstance(rule, Member):
-            value_kept = value_kept or rule.severity == "warning"
-            remedy, severity = remedy or rule.remedy, severity or rule.severity
-            rule = rule.rule or self.form
-        topic = None if value_kept else Topic.PROBLEM
-        where = Place("", place.pointer)
-        found = Finding(rule, where, text, remedy, severity or "error", topic=topic)
-        self.wrong.append(replace(found, related=related) if related else found)
-
-    def report_null(self, place: Fragment, rule: Rule | None = None) -> None:
-        """Report, to a check only, that a member is null."""
-        reason, remedy = _("is null, which means nothing"), _("leave it out")
-        self.report(rule or self.form, place, reason, remedy, severity="warning", value_kept=True)
+    def report_null(self, place: Fragment) -> None:
+        """Report, to a check only, that the member is null."""
+        text, rule = _("is null, which means nothing"), self.member.rule or self.form
+        self.report(rule, place, text, _("leave it out"), severity="warning", value_kept=True)
 
     def report_misspelt(self, place: Fragment, meant: str) -> None:
-        """Report a key that was probably meant to be another one."""
-        reason = _("is not known there; was {meant!r} meant?").format(meant=meant)
-        remedy = _('call it "{key}"').format(key=meant)
+        """Report a key that was probably meant to be another one, whose value is missing for this reason."""
+        text = _("is not known there; was {meant!r} meant?").format(meant=meant)
+        self.report(self.spelling, place, text, _('call it "{key}"').format(key=meant))
         related = (Place("", pointer_to((*place.keys[:-1], meant))),)
-        self.report(self._spelling, place, reason, remedy, related=related)
+        self.wrong[-1] = replace(self.wrong[-1], related=related)
 
 
-#: Returned by `Kind.read` for a value that is of another kind, after that was reported. Not None, which a kind may mean.
+#: Returned by `Kind.read` for a value of another kind. Not None, which a kind may mean.
 UNUSABLE = object()
 
 
 class Kind:
     """The kind of JSON value that a member or attribute must have."""
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return what the value means, or `UNUSABLE` after reporting why."""
         raise NotImplementedError
 
@@ -210,57 +194,47 @@ class Text(Kind):
     rule: Rule | None = None
     severity: Severity = "warning"
 
-    @cached_property
-    def _allowed(self) -> frozenset[str]:
-        """The allowed strings, in lower case if any case is allowed."""
-        return frozenset(text.lower() if self.any_case else text for text in self.one_of)
-
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the string, also if it is not one of those that are allowed."""
         text = value.value
-        is_text = isinstance(text, str)
-        if is_text and (
-            not self.one_of or (text.lower() if self.any_case else text) in self._allowed
-        ):
-            return text
-        dots = ", ..." if len(self.one_of) > _NAMED else ""
-        names = ", ".join(self.one_of[:_NAMED]) + dots
+        names = ", ".join(self.one_of[:_NAMED]) + (", ..." if len(self.one_of) > _NAMED else "")
         remedy = _("write one of {names}").format(names=names) if names else ""
-        if not is_text:
-            reader.report(member, value, must_be(_("a string"), text), remedy)
-            return UNUSABLE
-        reason, rule = (
-            must_be(_("one of {names}").format(names=names), text),
-            self.rule or reader.form,
-        )
-        reader.report(rule, value, reason, remedy, severity=self.severity, value_kept=True)
+        if not isinstance(text, str):
+            return reader.refuse(value, must_be(_("a string"), text), remedy)
+        is_allowed = text in self.one_of or not self.one_of
+        if self.any_case and not is_allowed:
+            is_allowed = text.lower() in map(str.lower, self.one_of)
+        if not is_allowed:
+            rule, reason = (
+                self.rule or reader.form,
+                must_be(_("one of {names}").format(names=names), text),
+            )
+            reader.report(rule, value, reason, remedy, severity=self.severity, value_kept=True)
         return text
 
 
 @dataclass(frozen=True)
 class Object(Kind):
-    """A JSON object with any members."""
+    """A JSON object with any members, read as a mapping."""
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the object as a mapping."""
+    def read(self, value: Fragment, reader: Reader) -> Any:
+        """Return the object."""
         if isinstance(value.value, OBJECT):
             return value.value
-        reader.report(member, value, must_be(_("an object"), value.value))
-        return UNUSABLE
+        return reader.refuse(value, must_be(_("an object"), value.value))
 
 
 @dataclass(frozen=True)
 class ReferenceTo(Kind):
-    """A reference to a node, bare or in ``{"ref": ...}``. Reading does not follow it."""
+    """A reference to a node, bare or in ``{"ref": ...}``, read as a `Part`. Reading does not follow it."""
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return the reference as a `Part`: its value with the JSON keys that lead to it."""
+    def read(self, value: Fragment, reader: Reader) -> Any:
+        """Return the value with the JSON keys that lead to it."""
         if is_reference(value.value):
             return value.part
         node = value.value if isinstance(value.value, str) else "time"
         reason = self.why_none(value, _("a reference to an array"))
-        reader.report(member, value, reason, write(member.key, {NODE: node}))
-        return UNUSABLE
+        return reader.refuse(value, reason, write(reader.member.key, {NODE: node}))
 
     @staticmethod
     def why_none(value: Fragment, expected: str) -> str:
@@ -284,20 +258,19 @@ class Parsed(Kind):
 
     parse: Callable[[Fragment], Any]
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return what the function makes of the value, `UNUSABLE` if it raises XGroupError, which is reported."""
+    def read(self, value: Fragment, reader: Reader) -> Any:
+        """Return what the function makes of the value."""
         try:
             return self.parse(value)
         except XGroupMetadataError as error:
             place = Fragment(value.node, error.keys, None)
             if error.rule is None:
-                reader.report(member, place, error.reason, error.remedy)
-            else:
-                remedy, severity = error.remedy or member.remedy, error.severity
-                reader.report(error.rule, place, error.reason, remedy, severity=severity)
+                return reader.refuse(place, error.reason, error.remedy)
+            remedy = error.remedy or reader.member.remedy
+            reader.report(error.rule, place, error.reason, remedy, severity=error.severity)
+            return UNUSABLE
         except XGroupError as error:
-            reader.report(member, value, error.reason)
-        return UNUSABLE
+            return reader.refuse(value, error.reason)
 
 
 @dataclass(frozen=True)
@@ -315,16 +288,19 @@ class Nested(Kind):
     model: type[Model]
     or_reference: bool = False
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the model, or a `Part` for what stands in its place if it may be a reference."""
-        if self.or_reference and is_reference(value.value):
-            return value.part
-        if isinstance(value.value, OBJECT):
+        if isinstance(value.value, OBJECT) and not (
+            self.or_reference and is_reference(value.value)
+        ):
             return self.model.read(value)
-        expected = _("an object or a reference") if self.or_reference else _("an object")
-        # The handler follows, and reports, what stands in the place of a reference.
-        reader.report(member, value, must_be(expected, value.value), value_kept=self.or_reference)
-        return value.part if self.or_reference else UNUSABLE
+        if self.or_reference:
+            # The handler follows, and reports, what stands in the place of a reference.
+            if not is_reference(value.value):
+                text = must_be(_("an object or a reference"), value.value)
+                reader.refuse(value, text, value_kept=True)
+            return value.part
+        return reader.refuse(value, must_be(_("an object"), value.value))
 
 
 @dataclass(frozen=True)
@@ -342,20 +318,19 @@ class Items(Kind):
     kind: Kind
     least: int = 0
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return a tuple of what the items mean."""
         if not isinstance(value.value, list):
-            reader.report(member, value, must_be(_("a list"), value.value))
-            return UNUSABLE
+            return reader.refuse(value, must_be(_("a list"), value.value))
         if len(value.value) < self.least:
-            reader.report(member, value, _("must not be empty"), value_kept=True)
-        items = (self.kind.read(item, member, reader) for item in value.items())
+            reader.refuse(value, _("must not be empty"), value_kept=True)
+        items = (self.kind.read(item, reader) for item in value.items())
         return tuple(item for item in items if item is not UNUSABLE)
 
 
 @dataclass(frozen=True)
 class ByName(Kind):
-    """A JSON object of values of one kind, read as a tuple of pairs (name, value).
+    """A JSON object of values of one kind, read as a tuple of pairs (name, value) without values that cannot be used.
 
     Attributes
     ----------
@@ -371,8 +346,8 @@ class ByName(Kind):
     or_list: bool = False
     least: int = 0
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
-        """Return a tuple of pairs of a name and what its value means, without values that cannot be used."""
+    def read(self, value: Fragment, reader: Reader) -> Any:
+        """Return a tuple of pairs of a name and what its value means."""
         named: list[tuple[Any, Fragment]]
         if isinstance(value.value, OBJECT):
             named = list(value.members())
@@ -381,15 +356,14 @@ class ByName(Kind):
             named = [(None if name is None else name.value, item) for item, name in items]
         else:
             expected = _("an object or a list") if self.or_list else _("an object")
-            reader.report(member, value, must_be(expected, value.value))
-            return UNUSABLE
+            return reader.refuse(value, must_be(expected, value.value))
         if len(named) < self.least:
-            reader.report(member, value, _("must not be empty"), value_kept=True)
+            reader.refuse(value, _("must not be empty"), value_kept=True)
         found = []
         for name, item in named:
             if not isinstance(name, str):
                 reader.report(reader.form, item, _("must have a 'name'"), such_as('"name": "x"'))
-            elif (meaning := self.kind.read(item, member, reader)) is not UNUSABLE:
+            elif (meaning := self.kind.read(item, reader)) is not UNUSABLE:
                 found.append((name, meaning))
         return tuple(found)
 
@@ -413,83 +387,48 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     form: ClassVar[Rule]
     required: ClassVar[Rule | None] = None
     spelling: ClassVar[Rule | None] = None
-    #: Further keys that the object may have, which no field is read from.
-    others: ClassVar[frozenset[str]] = frozenset()
+    #: Further keys that the object may have, which no field is read from; None if it may have any.
+    others: ClassVar[frozenset[str] | None] = frozenset()
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
-        """Read a JSON object as a model.
+        """Read a JSON object as a model, or raise XGroupMetadataError if the value is not an object.
 
-        Parameters
-        ----------
-        fragment : Fragment
-            The object.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If the value is no object. Anything else that is wrong is a finding in `wrong`.
+        Anything else that is wrong is a finding in `wrong`.
         """
-        reader = Reader(cls.form, cls.spelling or cls.form)
         members, fields = fragment.as_object(), fields_of(cls)
+        keys = [member.key for _kind, member in fields.values()]
+        spelt = misspelt(members, keys, cls.others)
+        reader = Reader(cls.form, cls.spelling or cls.form, misspelt=spelt)
         found: dict[str, Any] = {}
-        absent: list[tuple[str, Member]] = []
         for name, (kind, member) in fields.items():
-            value = members.get(member.key)
-            if value is not None:
-                written = Fragment(fragment.node, (*fragment.keys, member.key), value)
-                meaning = kind.read(written, member, reader)
+            if (value := fragment.get(member.key)) is not None:
+                meaning = kind.read(value, reader.of(member))
                 if meaning is not UNUSABLE:
                     found[name] = meaning
-            elif member.required or member.key in members:
-                absent.append((name, member))
-        spelt = cls.misspelt(members)
-        for key, meant in spelt.items():
+        for key, meant in reader.misspelt.items():
             reader.report_misspelt(fragment.place(key), meant)
         cls.report_further(fragment, found, reader)
-        # `report_further` adds a field to `found` that is written in another way, or whose null means something.
-        lacking = [member for name, member in absent if name not in found]
-        cls._report_absent(fragment, lacking, frozenset(spelt.values()), reader)
+        # Missing members and null, except fields that `report_further` added: written in another way, or null on purpose.
+        for name, (_kind, member) in fields.items():
+            place = fragment.place(member.key)
+            if name in found or members.get(member.key) is not None:
+                continue
+            if not member.required or any(map(fragment.get, member.unless)):
+                if member.key in members:
+                    reader.of(member).report_null(place)
+            elif member.key not in reader.misspelt.values():
+                rule, severity = cls.required or cls.form, member.severity
+                reader.report(rule, place, _("is missing"), member.remedy, severity=severity)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
 
     @classmethod
-    def _report_absent(
-        cls,
-        fragment: Fragment,
-        absent: Iterable[Member],
-        misspelt_as_another: Collection[str],
-        reader: Reader,
-    ) -> None:
-        """Report members that are missing although required, unless their misspelt key was reported, or null."""
-        for member in absent:
-            place = fragment.place(member.key)
-            if member.required and not any(fragment.get(key) for key in member.unless):
-                if member.key not in misspelt_as_another:
-                    rule, remedy = cls.required or cls.form, member.remedy
-                    reader.report(rule, place, _("is missing"), remedy, severity=member.severity)
-            elif member.key in fragment.value:
-                reader.report_null(place, member.rule)
-
-    @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report mistakes that involve several members, which annotations cannot express; by default none.
+        """Report mistakes that involve several members of an object, which annotations cannot express; by default none.
 
-        Parameters
-        ----------
-        fragment : Fragment
-            The object.
-        found : dict of str to object
-            What the members mean, by field. An override may change it: a field that it adds is not reported as
-            missing or null.
-        reader : Reader
-            Has the findings about single members, and takes further ones.
+        `found` has the meanings of the members by field. An override may change it: a field that it adds is not
+        reported as missing or null. `reader` has the findings about single members, and takes further ones.
         """
-
-    @classmethod
-    def misspelt(cls, members: Iterable[str]) -> Mapping[str, str]:
-        """Return unknown keys of an object, each with the known key that it was probably meant to be."""
-        known, called = _keys_and_synonyms(cls)
-        return misspelt(members, known, cls.others, called)
 
     @property
     def lost(self) -> Finding | None:
@@ -498,8 +437,6 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     def wrong_with(self, key: str) -> Finding | None:
         """Return the finding that a member cannot be used, is missing, or misspelt, or None if there is none."""
-        if not self.wrong:
-            return None
         member = Place("", pointer_to((*self.keys, key)))
         for finding in self.wrong:
             is_about_it = member.holds(finding.place) or member in finding.related
@@ -565,8 +502,7 @@ class Attribute:
     @property
     def prefix(self) -> str:
         """The part of the name up to the colon, with it; "" without a colon."""
-        before, colon, _after = self.key.partition(":")
-        return f"{before}{colon}" if colon else ""
+        return self.key[: self.key.find(":") + 1]
 
     def is_unmistakable(self, attributes: Mapping[str, Any]) -> bool:
         """Tell whether attributes have this one with a prefix or mark of the convention, be it declared or not."""
@@ -581,9 +517,9 @@ class Attribute:
 
         Findings about members of a `Model` are in the model.
         """
-        reader = Reader(self.form, self.form)
         member = Member(self.key, self.example, severity=self.severity)
-        found = self.kind.read(written, member, reader)
+        reader = Reader(self.form, self.form, member)
+        found = self.kind.read(written, reader)
         return (None if found is UNUSABLE else found), tuple(reader.wrong)
 
     def value(self, written: Fragment) -> Any:
@@ -621,58 +557,3 @@ def fields_of(model: type[Model]) -> Mapping[str, tuple[Kind, Member]]:
         for kind in (item for item in annotations if isinstance(item, Kind)):
             found[name] = kind, replace(member, key=member.key or name)
     return found
-
-
-@cache
-def _keys_and_synonyms(model: type[Model]) -> tuple[frozenset[str], Mapping[str, str]]:
-    """Return the keys that a model reads, and other names of these, each with its key."""
-    members = [member for _kind, member in fields_of(model).values()]
-    called = {word: member.key for member in members for word in member.called}
-    return frozenset(member.key for member in members), called
-
-
-# Misspelt keys: which known key each was probably meant to be.
-
-
-def misspelt(
-    given: Iterable[str],
-    known: Collection[str],
-    others: Collection[str] = (),
-    called: Mapping[str, str] = MappingProxyType({}),
-) -> Mapping[str, str]:
-    """Return unknown keys of an object, each with the known key that it was probably meant to be.
-
-    A known key is suggested only where the object lacks it, and only for the first unknown key that is like it.
-
-    Parameters
-    ----------
-    given : iterable of str
-        The keys of the object.
-    known : collection of str
-        The keys that may be meant.
-    others : collection of str
-        Further keys that the object may have.
-    called : mapping of str to str
-        Other names of known keys, each with its key.
-    """
-    keys = list(given)
-    unknown = [key for key in keys if key not in known and key not in others]
-    if not unknown:
-        return {}
-    missing = {key.lower(): key for key in known if key not in keys}
-    found: dict[str, str] = {}
-    for key in unknown:
-        word = called.get(key, key).lower()
-        match = _closest(word, tuple(missing))
-        if match is not None:
-            found[key] = missing.pop(match)
-    return found
-
-
-@lru_cache
-def _closest(word: str, names: tuple[str, ...]) -> str | None:
-    """Return the name that a word is most similar to, or None if it is like none of them.
-
-    Cached, because many arrays have the same keys.
-    """
-    return next(iter(get_close_matches(word, names, 1, _LEAST_SIMILARITY)), None)

@@ -118,7 +118,7 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
         for key in ("semi_major_axis", "semi_minor_axis"):
             kind, member = fields_of(cls)[key]
             older = fragment.get(key.replace("semi_", "semi"))
-            value = UNUSABLE if older is None else kind.read(older, member, reader)
+            value = UNUSABLE if older is None else kind.read(older, reader.of(member))
             if fragment.get(key) is None and value is not UNUSABLE:
                 found[key] = value
 
@@ -174,10 +174,10 @@ class Dggs(Model, frozen=True, kw_only=True):
         key = "refinement_level"
         if key in fragment.value:
             found.setdefault(key, None)
-        elif key not in cls.misspelt(fragment.value).values():
+        elif key not in reader.misspelt.values():
             _kind, member = fields_of(cls)[key]
-            text = _("is missing")
-            reader.report(member, fragment.place(key), text, severity="warning", value_kept=True)
+            text, place = _("is missing"), fragment.place(key)
+            reader.of(member).refuse(place, text, severity="warning", value_kept=True)
 
     @property
     def attributes(self) -> dict[str, Any]:

@@ -70,14 +70,14 @@ class WrittenReference(Model, frozen=True, kw_only=True):
 class _References(ReferenceTo):
     """The attribute ``ref``, with one reference or several; a value without any was meant as one."""
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the whole value as a `Part`, after reporting items that are no references.
 
         `RefHandler.interpret` follows those that are.
         """
         for item in _items_without_reference(value):
             reason = self.why_none(item, _("a reference"))
-            reader.report(member, item, reason, value_kept=True)
+            reader.refuse(item, reason, value_kept=True)
         return value.part
 
 

@@ -171,7 +171,7 @@ class UnitOfMeasure(Kind):
 
     or_text: bool = False
 
-    def read(self, value: Fragment, member: Member, reader: Reader) -> Any:
+    def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the unit as a `Uom` or as a string; `UNUSABLE`, after reporting why, if it is neither."""
         value = value.get("uom") or value
         if isinstance(value.value, OBJECT):
@@ -184,7 +184,7 @@ class UnitOfMeasure(Kind):
             if code:
                 example = json.dumps({"ucum": {"unit": code}})
                 remedy = _("write {example}").format(example=example)
-            reader.report(member, value, must_be(expected, value.value), remedy, value_kept=is_text)
+            reader.refuse(value, must_be(expected, value.value), remedy, value_kept=is_text)
         return value.value if is_text else UNUSABLE
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 import pytest
@@ -32,9 +32,9 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     ReferenceTo,
     fields_of,
-    misspelt,
 )
 from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.units import Ucum
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import Finding, report
@@ -65,7 +65,7 @@ class Sensor(Model, frozen=True, kw_only=True):
     unit: Annotated[str, Text(), Member(required=True, example='"unit": "K"')] = ""
 
 
-NAME = Member("name", called=("title",), required=True, unless=("id", "uri"))
+NAME = Member("name", required=True, unless=("id", "uri"))
 
 
 class Station(Model, frozen=True, kw_only=True):
@@ -176,8 +176,8 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
     "what is required need not be beside another member": ({"uri": "u", "name": None}, "", "form warning name: is null, which means nothing -> leave it out"),
     "which must not be null": ({"id": None}, "", '! needed error name: is missing -> write, for example, "name"'),
     "misspelt keys, of which another one was meant": (
-        {"title": "A", "kinds": "fixed", "Sensors": [], "heights": 1, "sites": 1, "anything": 1}, "", """
-        ! spelt error title: is not known there; was 'name' meant? -> call it "name"
+        {"nam": "A", "kinds": "fixed", "Sensors": [], "heights": 1, "sites": 1, "anything": 1}, "", """
+        ! spelt error nam: is not known there; was 'name' meant? -> call it "name"
         ! spelt error kinds: is not known there; was 'kind' meant? -> call it "kind"
         ! spelt error Sensors: is not known there; was 'sensors' meant? -> call it "sensors"
         ! spelt error heights: is not known there; was 'height' meant? -> call it "height"
@@ -231,6 +231,8 @@ def test_which_member_costs_something_and_which_is_lost() -> None:
         (["description"], ["direction", "attributes", "boundaries"], {}),
         (["anything"], ["coordinates"], {}),
         (["ID"], ["id"], {"ID": "id"}),
+        (["coord", "dir", "s"], ["coordinates", "direction", "sets"], {"coord": "coordinates"}),
+        (["code", "wkt"], ["proj:wkt2", "proj:code"], {"code": "proj:code", "wkt": "proj:wkt2"}),
         (["crs84"], ["CRS_84"], {"crs84": "CRS_84"}),
     ],
     ids=str,
@@ -239,13 +241,20 @@ def test_what_was_meant(given: list[str], known: list[str], expected: dict[str, 
     assert misspelt(given, known, {"description"}) == expected
 
 
+def meant(model: type[Model], members: Json) -> Mapping[str, str]:
+    """Return misspelt keys of an object that a model is read from, each with the known key."""
+    return misspelt(
+        members, [member.key for _kind, member in fields_of(model).values()], model.others
+    )
+
+
 @pytest.mark.parametrize("model", [Cs, System, Axis, CoordinateSet], ids=lambda it: it.__name__)
 def test_every_key_of_cs_may_be_misspelt(model: type[Model]) -> None:
     free = {"name": "n", "type": "t", "description": "d"}  # nearly "time" and "direction"
     keys = {member.key for _kind, member in fields_of(model).values()}.difference(free)
     assert keys
     for key in keys:
-        assert model.misspelt({**free, f"{key}{key[-1]}": 1}) == {f"{key}{key[-1]}": key}
+        assert meant(model, {**free, f"{key}{key[-1]}": 1}) == {f"{key}{key[-1]}": key}
 
 
 #: What others call members of cs and proj, and attributes of spatial.
@@ -260,10 +269,10 @@ ATTRIBUTES = {"geotransform": "transform", "GeoTransform": "transform", "bounds"
 
 
 def test_words_of_others() -> None:
-    assert [model.misspelt({word: 1}) for model, word, _meant in WORDS] == [{word: meant} for _model, word, meant in WORDS]  # fmt: skip
+    assert [meant(model, {word: 1}) for model, word, _key in WORDS] == [{word: key} for _model, word, key in WORDS]  # fmt: skip
     known = [it.key for it in SpatialHandler.described]
-    for word, meant in ATTRIBUTES.items():
-        assert misspelt([f"spatial:{word}"], known) == {f"spatial:{word}": f"spatial:{meant}"}
+    for word, key in ATTRIBUTES.items():
+        assert misspelt([f"spatial:{word}"], known) == {f"spatial:{word}": f"spatial:{key}"}
 
 
 # Third parties.
