@@ -84,17 +84,6 @@ class StoreReader:
         count(1, 0)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
-    async def first_bytes(self, size: int) -> bytes:
-        """Return the first bytes of a file at the location of the store, b"" if there is none or it cannot be read."""
-
-        async def first() -> bytes:
-            async with self._limit:
-                found = await self._store.get("", self._prototype, RangeByteRequest(0, size))
-            return b"" if found is None else found.to_bytes()[:size]
-
-        found = await self._attempt(first, "/")
-        return found if isinstance(found, bytes) else b""
-
     async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:
         """Return the metadata documents of a v2 node, and the names listed in it if it is a group, else None.
 

@@ -34,13 +34,8 @@ from zarr_xgroup.storage.opening import (
 )
 from zarr_xgroup.storage.reading import StoreReader, gather
 
-#: How many child folders are probed for groups when a path is no Zarr store.
+#: How many child folders are probed for groups when a path is not a Zarr store.
 _MOST_PROBED = 100
-#: How many seconds a server may take to send the first bytes of a file that is no Zarr store: they only
-#: make an error message better.
-_FIRST_BYTES_TIMEOUT = 10.0
-#: How many bytes of that file are read: enough for the magic number or the first keys of JSON.
-_MOST_FIRST_BYTES = 512
 
 
 @dataclass
@@ -198,7 +193,7 @@ def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
 async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
     """Return the error of a store without a root or the group asked for; its text names what exists instead.
 
-    That is, in this order: a group of the other Zarr format, a file of another kind, child groups.
+    That is, in this order: a group of the other Zarr format, child groups.
     """
     name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
     problem = first_error(start.found.values())
@@ -214,57 +209,19 @@ async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
             return XGroupStoreNotFoundError(
                 message.format(asked=asked, group=f"/{group}", store=name, there=other)
             )
-    children = [] if problem is not None else await _child_groups(reader, "")
-    first = b""
-    if not children:
-        first = await StoreReader(start.store, _FIRST_BYTES_TIMEOUT).first_bytes(_MOST_FIRST_BYTES)
-    if kind := _kind_of_file(first, may_be_text=problem is None):
-        message = _("There is no Zarr group at {store}: {reason}").format(store=name, reason=kind)
-        return XGroupStoreNotFoundError(message)
     if problem is not None:
         return with_store_name(problem, name)
-    message = _("There is no Zarr group at {store}: it has neither a zarr.json nor a .zgroup")
+    message = _("{store} is not a Zarr store: it has neither a zarr.json nor a .zgroup")
     if group:
         message = _(
             "There is no Zarr group {group!r} in {store}: neither there nor at the root of the "
             "store is a zarr.json or a .zgroup"
         )
     message = message.format(group=f"/{group}", store=name)
-    if children:
+    if children := await _child_groups(reader, ""):
         named = _("; there are groups in it, to be asked for by group=...: {names}")
         message += named.format(names=", ".join(map(repr, children[:NAMED_GROUPS])))
     return XGroupStoreNotFoundError(message)
-
-
-def _kind_of_file(first: bytes, *, may_be_text: bool) -> str:
-    """Return the format of a file by its first bytes (magic number) and what opens it, in words; "" if unknown."""
-    netcdf, raster = "engine='netcdf4'", "engine='rasterio' of rioxarray"
-    for beginnings, name, option in (
-        ((b"\x89HDF\r\n\x1a\n",), "HDF5 (netCDF-4)", "engine='h5netcdf'"),
-        ((b"CDF\x01", b"CDF\x02", b"CDF\x05"), "netCDF-3", netcdf),
-        ((b"\x0e\x03\x13\x01",), "HDF4", netcdf),
-        ((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "TIFF (GeoTIFF)", raster),
-        ((b"\0\0\0\x0cjP  ",), "JPEG 2000", raster),
-        ((b"GRIB",), "GRIB", "engine='cfgrib'"),
-    ):
-        if first.startswith(beginnings):
-            return _("it is a file of {name}, which xarray opens with {option}").format(
-                name=name, option=option
-            )
-    if first.startswith(b"PK\x03\x04"):
-        return _("it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip")
-    begin = first.lstrip()
-    if begin.startswith(b"{") and b'"refs"' in first:
-        return _("it is a file of references of kerchunk: name it reference::...")
-    if begin.startswith(b"{") and b'"stac_version"' in first:
-        return _("it is a STAC document: open the href of one of its assets")
-    # A UTF-8 letter of up to four bytes may be cut off at the end of the bytes read.
-    text = first.decode("utf-8", errors="ignore")
-    is_whole = len(first) - len(text.encode()) < (4 if len(first) == _MOST_FIRST_BYTES else 1)
-    is_text = is_whole and all(letter.isprintable() or letter.isspace() for letter in text)
-    # What begins with "<" is the page of a server about a missing file.
-    is_file = may_be_text and bool(begin) and not begin.startswith(b"<")
-    return _("it is a file of text") if is_text and is_file else ""
 
 
 async def groups_near(store: Store, group: str) -> list[str]:

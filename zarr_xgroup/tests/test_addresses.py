@@ -400,40 +400,18 @@ def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
     assert len(store.listed) <= 301
 
 
-# fmt: off
-FILES = {
-    "a.nc": (b"\x89HDF\r\n\x1a\n\0", "it is a file of HDF5 (netCDF-4), which xarray opens with engine='h5netcdf'"),
-    "b.nc": (b"CDF\x01\0", "it is a file of netCDF-3, which xarray opens with engine='netcdf4'"),
-    "c.tif": (b"MM\0+\0", "it is a file of TIFF (GeoTIFF), which xarray opens with engine='rasterio' of rioxarray"),
-    "e.txt": (("ä" * 600).encode(), "it is a file of text"),
-    "g.json": (b'{"version": 1, "refs": {}}', "it is a file of references of kerchunk: name it reference::..."),
-    "h.archive": (b"PK\x03\x04\0", "it is a ZIP archive: if a store is in it, name it zip::... or rename it to .zip"),
-    "i.json": (b'{"stac_version": "1.1.0"}', "it is a STAC document: open the href of one of its assets"),
-}
-# fmt: on
-
-
 @server
-def test_a_file_that_is_no_zarr_says_what_it_is(tmp_path: Path, http_server: FileServer) -> None:
-    for name, (start, told) in FILES.items():
-        content = start + b"\0" * 2000 if start.endswith(b"\0") else start
-        (tmp_path / name).write_bytes(content)
-        http_server.contents[name] = content
-        for path in (str(tmp_path / name), f"{http_server.url}/{name}"):
-            with pytest.raises(XGroupStoreNotFoundError) as caught:
-                xr.open_dataset(path, engine="xgroup")
-            assert str(caught.value) == f"There is no Zarr group at {path}: {told}"
-
-
-@server
-def test_what_a_server_says_of_nothing_is_no_file(http_server: FileServer) -> None:
-    for content in (b"<!doctype html>", b"\xff\xfe\0", b""):
-        http_server.contents = {"p": content}
-        with pytest.raises(XGroupStoreNotFoundError, match=r"has neither a zarr\.json nor"):
-            xr.open_dataset(f"{http_server.url}/p", engine="xgroup")
+def test_a_file_is_not_a_zarr_store(tmp_path: Path, http_server: FileServer) -> None:
+    (tmp_path / "a.nc").write_bytes(b"\x89HDF\r\n\x1a\n\0")
+    http_server.contents = {"a.nc": b"\x89HDF\r\n\x1a\n\0", "page": b"<!doctype html>"}
+    for path in (tmp_path / "a.nc", f"{http_server.url}/a.nc", f"{http_server.url}/page"):
+        with pytest.raises(XGroupStoreNotFoundError) as caught:
+            opened(xr.open_dataset, path)
+        expected = f"{path} is not a Zarr store: it has neither a zarr.json nor a .zgroup"
+        assert str(caught.value) == expected
     http_server.faults["*"] = Fault(status=403)
     with pytest.raises(XGroupStoreError, match="no permission"):
-        xr.open_dataset(f"{http_server.url}/p", engine="xgroup")
+        opened(xr.open_dataset, f"{http_server.url}/page")
 
 
 # Patterns in place of the path of a group.

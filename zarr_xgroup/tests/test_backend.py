@@ -418,7 +418,7 @@ def test_what_is_no_store_says_so(tmp_path: Path, serve: Callable[[Contents], st
     with pytest.raises(XGroupStoreNotFoundError) as error:
         xr.open_dataset(url, engine="xgroup")
     assert str(error.value) == (
-        f"There is no Zarr group at {url}: it has neither a zarr.json nor a .zgroup"
+        f"{url} is not a Zarr store: it has neither a zarr.json nor a .zgroup"
     )
     nothing: Any = memory_store({})
     with pytest.raises(XGroupStoreNotFoundError, match="nor at the root of the store is a zarr"):
@@ -440,7 +440,7 @@ def test_a_store_inside_of_what_is_none_is_named(
     with pytest.raises(XGroupStoreNotFoundError) as error:
         xr.open_dataset(path, engine="xgroup")
     assert str(error.value) == (
-        f"There is no Zarr group at {path}: it has neither a zarr.json nor a .zgroup; there are "
+        f"{path} is not a Zarr store: it has neither a zarr.json nor a .zgroup; there are "
         "groups in it, to be asked for by group=...: 'ocean.zarr'"
     )
     opened(xr.open_dataset, path, group="ocean.zarr")
