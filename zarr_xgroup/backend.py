@@ -13,7 +13,12 @@ import xarray as xr
 from xarray.backends import AbstractDataStore, BackendEntrypoint
 from xarray.core.utils import FrozenDict
 
-from zarr_xgroup.options import OpenOptions, with_options_shown
+from zarr_xgroup.options import (
+    OpenOptions,
+    OpenTreeOptions,
+    with_options_shown,
+    with_tree_options_shown,
+)
 from zarr_xgroup.redaction import redact_urls
 
 if TYPE_CHECKING:
@@ -100,8 +105,6 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             Those of xarray, and these:
             group : str, optional
                 The group to open, relative to the path, URL or group that is given. Default: that itself.
-                For a tree or a dict of groups also a pattern as of `xarray.DataTree.match`, such as
-                ``"*/r10m"``: these groups are opened, and the groups that they are in are there, empty.
             consolidated : bool, optional
                 Whether to use consolidated metadata. Default: if there is some.
             storage_options : dict, optional
@@ -129,6 +132,10 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             resolution : float or pair of float, optional
                 The size of cells that is needed, for y and x, in the unit of the CRS: opens the coarsest
                 level of the pyramid `group` whose cells are not larger; in a tree one of each layout.
+            group_filter : str, optional
+                Only for `open_datatree` and `open_groups`: a pattern for paths of groups as in
+                `xarray.DataTree.match`, such as ``"*/r10m"``. The matching groups and all groups that
+                contain them are opened. Not together with `group` or `resolution`. Default: all groups.
 
         Raises
         ------
@@ -142,15 +149,17 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             If the metadata of the group itself cannot be understood.
         ValueError
             If an option has a value that it cannot have.
+        TypeError
+            If there is no such option: `group_filter` in `open_dataset`, for example.
         """
         with _opening(filename_or_obj, options) as opening:
             dataset = opening.dataset()
         dataset.encoding.update(_redacted_source(filename_or_obj))
         return dataset
 
-    @with_options_shown
+    @with_tree_options_shown
     def open_groups_as_dict(
-        self, filename_or_obj: Any, **options: Unpack[OpenOptions]
+        self, filename_or_obj: Any, **options: Unpack[OpenTreeOptions]
     ) -> dict[str, xr.Dataset]:
         """Open a group and all groups below it, none of them changed to fit the others.
 
@@ -159,19 +168,21 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         Returns
         -------
         dict of str to xarray.Dataset
-            By path as engine zarr gives it: absolute for the whole store and for a pattern, relative
-            to `group` (itself ``"."``) where one is asked for.
+            By path as engine zarr gives it: absolute for the whole store, relative to `group` (itself
+            ``"."``) if that is given.
         """
-        with _opening(filename_or_obj, options) as opening:
+        with _opening(filename_or_obj, options, OpenTreeOptions) as opening:
             datasets = opening.datasets()
         for dataset in datasets.values():
             dataset.encoding.update(_redacted_source(filename_or_obj))
-        if not options.get("group") or opening.pattern is not None:
+        if not options.get("group"):
             return datasets
         return {path.strip("/") or ".": dataset for path, dataset in datasets.items()}
 
-    @with_options_shown
-    def open_datatree(self, filename_or_obj: Any, **options: Unpack[OpenOptions]) -> xr.DataTree:
+    @with_tree_options_shown
+    def open_datatree(
+        self, filename_or_obj: Any, **options: Unpack[OpenTreeOptions]
+    ) -> xr.DataTree:
         """Open a group and all groups below it as a tree.
 
         For parameters and errors see `open_dataset`.
@@ -182,17 +193,19 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             Rooted at `group`. Where a group does not align with its parents, its conflicting
             dimensions are called ``<dimension>_<group>``, and a warning says so.
         """
-        with _opening(filename_or_obj, options) as opening:
+        with _opening(filename_or_obj, options, OpenTreeOptions) as opening:
             tree = opening.tree()
         tree.encoding = {**tree.encoding, **_redacted_source(filename_or_obj)}
         return tree
 
 
-def _opening(store_like: Any, options: OpenOptions) -> AbstractContextManager[Opening]:
+def _opening(
+    store_like: Any, options: OpenOptions, kind: type[OpenOptions] = OpenOptions
+) -> AbstractContextManager[Opening]:
     # Imported by the first open: whoever lists xarray's engines imports this module.
     from zarr_xgroup.opening import opening
 
-    return opening(store_like, options)
+    return opening(store_like, options, kind)
 
 
 def _redacted_source(store_like: Any) -> dict[str, str]:

@@ -25,6 +25,7 @@ import zarr_xgroup
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.errors import XGroupError
+from zarr_xgroup.options import group_filter_of
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.storage.reading import counted
 
@@ -167,8 +168,10 @@ def _add_options_of_an_open(parser: argparse.ArgumentParser) -> None:
         return name
 
     parser.add_argument("store", metavar="STORE", help="a path, a URL, or a chain of URLs")
-    text = "only this group, with all groups in it, or those that match a pattern ('*/r10m')"
+    text = "only this group, with all groups in it"
     parser.add_argument("--group", metavar="PATH", help=text)
+    text = "only groups that match a pattern ('*/r10m'), and the groups that contain them"
+    parser.add_argument("--group-filter", metavar="PATTERN", help=text)
     parser.add_argument(
         "-o",
         "--option",
@@ -232,12 +235,18 @@ def _options_of_an_open(options: argparse.Namespace) -> dict[str, Any]:
         others.setdefault(prefix, {}).update([_setting(setting)])
     given = {
         "group": options.group,
+        "group_filter": options.group_filter,
         "consolidated": options.consolidated,
         "storage_options": dict(options.storage_options),
         "zarr_format": options.zarr_format,
         "cross_store_storage_options": others,
         "assume_conventions": options.assume,
     }
+    if options.group_filter is not None:
+        try:
+            group_filter_of({"group": options.group, "group_filter": options.group_filter})
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
     return {name: value for name, value in given.items() if value not in (None, {}, [])}
 
 

@@ -274,7 +274,7 @@ class XGroupDimensionWarning(XGroupWarning):
 
 
 class XGroupEmptyGroupWarning(XGroupWarning):
-    """The group that was opened holds no array, though groups below it do; ``.paths`` are the nearest of these."""
+    """The opened group has no array, though groups below it have some, or no group matches `group_filter`; ``.paths`` are the nearest groups."""
 
 
 class XGroupNameWarning(XGroupWarning):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from pathlib import PurePosixPath
 from typing import Any
 
 import xarray as xr
@@ -19,6 +18,7 @@ from zarr_xgroup.datasets.undeclared import undeclared_findings
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.paths import path_in_tree
 from zarr_xgroup.options import OpenOptions
 from zarr_xgroup.storage.library import nearest_groups_with_arrays
 
@@ -29,7 +29,6 @@ class Opening:
     def __init__(self, planning: Planning) -> None:
         self._planning = planning
         self._library = planning.library
-        self.pattern = planning.library.pattern
         self.findings: list[Finding] = []
         self.warnings: list[XGroupWarning] = []
 
@@ -42,11 +41,6 @@ class Opening:
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
         datasets, _identities = self._built()
-        if self.pattern is not None:
-            for path in datasets:
-                if not PurePosixPath(path).match(self.pattern.text):
-                    datasets[path] = xr.Dataset()
-                    datasets[path].set_close(self._library.closer)
         return datasets
 
     def tree(self) -> xr.DataTree:
@@ -63,12 +57,7 @@ class Opening:
                 children[parent or "/"][name] = node
         for parent, named in children.items():  # parents first: what is below is not checked again
             nodes[parent].children = named
-        if self.pattern is None:
-            return nodes["/"]
-        matching = nodes["/"].match(self.pattern.text)  # with what they inherit
-        for node in matching.subtree:
-            node.set_close(self._library.closer)
-        return matching
+        return nodes["/"]
 
     def _built(
         self, *, is_group: bool = False, is_tree: bool = False
@@ -94,11 +83,10 @@ class Opening:
         identities: dict[str, dict[str, Hashable]] = {}
         while plans:  # thousands of plans take as much memory as what is built of them
             plan = plans.popleft()
-            path = f"/{plan.node.path[len(planning.group) :].lstrip('/')}"
+            path = path_in_tree(plan.node.path, planning.group)
             datasets[path], findings = builder.dataset(plan)
             datasets[path].set_close(self._library.closer)
-            if planning.asks_for(plan.node):
-                self.findings += [*plan.findings, *findings]
+            self.findings += [*plan.findings, *findings]
             identities[path] = {
                 planned.name: planned.identity for planned in plan.variables if planned.identity
             }
@@ -122,9 +110,11 @@ class Opening:
 
 
 @contextmanager
-def opening(store_like: Any, options: OpenOptions) -> Iterator[Opening]:
-    """Open a store; at the end tell what was found, or close it if anything was raised."""
-    with planning(store_like, options) as planned:
+def opening(
+    store_like: Any, options: OpenOptions, kind: type[OpenOptions] = OpenOptions
+) -> Iterator[Opening]:
+    """Open a store by options of a kind; at the end warn of findings, or close it if anything was raised."""
+    with planning(store_like, options, kind) as planned:
         opened = Opening(planned)
         yield opened
         found = as_warnings([*planned.library.findings, *planned.findings, *opened.findings])

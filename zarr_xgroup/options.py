@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from functools import partial
 from inspect import Parameter, signature
 from numbers import Real
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast, get_args
 
 import numpy as np
@@ -80,7 +81,7 @@ class DecodingOptions(TypedDict, total=False):
 
 
 class ReportOptions(StoreOptions, DecodingOptions, total=False):
-    """The options of a report on an open: those of the open that change what is made of a store."""
+    """The options of a report: those of opening a group that change the Dataset."""
 
     assume_conventions: Literal["auto"] | str | Iterable[str] | None
     resolution: float | tuple[float, float] | None
@@ -89,7 +90,21 @@ class ReportOptions(StoreOptions, DecodingOptions, total=False):
 
 
 class OpenOptions(ReportOptions, EngineZarrOptions, total=False):
-    """All options of an open: what xarray passes to a backend, and what concerns the store."""
+    """All options of opening a group: those that xarray passes to a backend, and those about the store."""
+
+
+class TreeOptions(TypedDict, total=False):
+    """The options that only functions of whole trees have."""
+
+    group_filter: str | None
+
+
+class TreeReportOptions(ReportOptions, TreeOptions, total=False):
+    """The options of a report on a tree."""
+
+
+class OpenTreeOptions(OpenOptions, TreeOptions, total=False):
+    """All options of opening a tree."""
 
 
 #: What it means not to give an option, where that is not None.
@@ -128,7 +143,8 @@ def with_options_shown(function: Function, kind: type[ReportOptions] = OpenOptio
     return function
 
 
-with_report_options_shown = partial(with_options_shown, kind=ReportOptions)
+with_tree_options_shown = partial(with_options_shown, kind=OpenTreeOptions)
+with_report_options_shown = partial(with_options_shown, kind=TreeReportOptions)
 
 
 def _rank(option: tuple[str, Any]) -> int:
@@ -139,7 +155,7 @@ def _rank(option: tuple[str, Any]) -> int:
     )
 
 
-def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> ReportOptions:
+def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeReportOptions:
     """Return options of a kind after a look at them, without those that only engine zarr has.
 
     Raises
@@ -151,10 +167,13 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> Report
     """
     message = _("there is no option {names}; there are {options}")
     settled: dict[str, Any] = {**options}
-    if kind is OpenOptions:
+    if EngineZarrOptions.__annotations__.keys() <= kind.__annotations__.keys():
         message = _("engine 'xgroup' has no option {names}; it has {options}")
         settled = _without_engine_zarr(settled)
     if unknown := sorted(settled.keys() - kind.__annotations__.keys()):
+        if "group_filter" in unknown:
+            text = _("group_filter chooses groups of a tree: use it with {functions}")
+            raise TypeError(text.format(functions="xarray.open_datatree, xarray.open_groups"))
         named = []
         for name in unknown:
             text = _("{name} (did you mean {meant}?)")
@@ -170,7 +189,7 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> Report
     if (zarr_format := settled.get("zarr_format")) not in (2, 3, None):
         text = _("zarr_format must be 2 or 3, got {value!r}")
         raise ValueError(text.format(value=zarr_format))
-    return cast(ReportOptions, settled)
+    return cast(TreeReportOptions, settled)
 
 
 def convention_attrs_of(how: Any) -> ConventionAttrs:
@@ -181,6 +200,28 @@ def convention_attrs_of(how: Any) -> ConventionAttrs:
         raise ValueError(message.format(choices=", ".join(map(repr, choices)), value=how))
     chosen: ConventionAttrs = how or "keep"
     return chosen
+
+
+def group_filter_of(options: TreeReportOptions) -> str | None:
+    """Return the option `group_filter`; raise TypeError or ValueError if it is not valid with the other options."""
+    pattern = options.get("group_filter")
+    if pattern is None:
+        return None
+    if not isinstance(pattern, str):
+        text = _(
+            "group_filter must be a pattern for paths of groups, such as '*/r10m', got {value!r}"
+        )
+        raise TypeError(text.format(value=pattern))
+    if not PurePosixPath(pattern).parts:
+        text = _("group_filter must not be empty, got {value!r}")
+        raise ValueError(text.format(value=pattern))
+    if options.get("group") not in (None, "", "/"):
+        text = _("group_filter chooses groups of the whole tree: leave out group={value!r}")
+        raise ValueError(text.format(value=options.get("group")))
+    if options.get("resolution") is not None:
+        text = _("group_filter and resolution cannot be used together")
+        raise ValueError(text)
+    return pattern
 
 
 def resolution_of(given: Any) -> Pair | None:

@@ -29,8 +29,8 @@ class CheckedStore:
     ----------
     tree : Tree
         The metadata documents of the store, which has number 0, and of the stores that it refers to.
-    group : str
-        The path of the group that is checked, with all groups and arrays below it.
+    groups : sequence of Node
+        The groups that are checked with their arrays, parents first.
     assumed : collection of str
         The names of conventions that the user assumes for all arrays.
 
@@ -42,12 +42,12 @@ class CheckedStore:
         Handlers of plug-ins whose `check` raised an error: they are not asked again.
     """
 
-    def __init__(self, tree: Tree, group: str, assumed: Collection[str] = ()) -> None:
+    def __init__(self, tree: Tree, groups: Sequence[Node], assumed: Collection[str] = ()) -> None:
         self.tree = tree
         self.assumed = assumed
         self.memo = Memo(tree)
         self.failed: set[type[Convention]] = set()
-        self._group = group
+        self.groups = groups
         self._declared: dict[tuple[type[Convention], Node], bool] = {}
         self._nodes: dict[str, CheckedNode | None] = {}
 
@@ -61,7 +61,7 @@ class CheckedStore:
 
     def nodes(self) -> Iterator[CheckedNode]:
         """Yield the groups and arrays that are checked: parents first, each group before its arrays."""
-        for node in self.tree.subtree(Node(0, self._group)):
+        for node in self.groups:
             group = self.node(node.path)
             if group is not None:
                 yield group
@@ -78,7 +78,7 @@ class CheckedStore:
     @cached_property
     def declares_something(self) -> bool:
         """Whether any checked node or a group above declares a convention, the root names NZ-1.0, or one is assumed."""
-        root, top = self.node(""), self.node(self._group)
+        root, top = self.node(""), self.node(self.groups[0].path)
         if self.assumed or (root is not None and names_in_root(root.attributes)):
             return True
         above = () if top is None else top.ancestors()

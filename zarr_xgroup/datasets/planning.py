@@ -31,15 +31,17 @@ from zarr_xgroup.datasets.pyramids import (
 from zarr_xgroup.datasets.undeclared import Undeclared, undeclared_data_arrays
 from zarr_xgroup.errors import XGroupError, XGroupGroupError
 from zarr_xgroup.findings import Finding, Topic, report
-from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import GroupFilter
 from zarr_xgroup.options import (
     DecodingOptions,
     OpenOptions,
     Pair,
     ReportOptions,
     StoreOptions,
+    TreeReportOptions,
     convention_attrs_of,
+    group_filter_of,
     resolution_of,
     settled_options,
 )
@@ -63,7 +65,7 @@ class Planning:
         Those of them that ``assume_conventions="auto"`` added.
     """
 
-    def __init__(self, store_like: Any, options: ReportOptions) -> None:
+    def __init__(self, store_like: Any, options: TreeReportOptions) -> None:
         self.decoding = _options_of(DecodingOptions, options)
         dropped = options.get("drop_variables") or ()
         self.dropped = frozenset([dropped] if isinstance(dropped, str) else dropped)
@@ -71,9 +73,11 @@ class Planning:
         self.assumed_by_auto: tuple[str, ...] = ()
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
         self.resolution = resolution_of(options.get("resolution"))
+        group_filter = group_filter_of(options)
         self.findings: list[Finding] = []
         # Last, so that nothing is read before all options are known to be valid.
         self.library, self.group = Library.open(store_like, _options_of(StoreOptions, options))
+        self.group_filter = None if group_filter is None else GroupFilter(group_filter, self.group)
         self.tree, masks = self.library.tree, options.get("use_zarr_fill_value_as_mask")
         self.factory = VariableFactory(self.tree, self.library.zarr_store, fill_value_masks=masks)
         #: Groups and arrays of the levels of pyramids that `resolution` did not choose.
@@ -98,34 +102,26 @@ class Planning:
         `is_tree` says whether the plans are for a DataTree: then groups inherit the coordinates of their parents,
         and times are decoded by what the arrays of all groups declare of them, which a single group cannot know.
         """
-        group, pattern = Node(0, self.group), self.library.pattern
+        group = Node(0, self.group)
         groups: Iterable[Node]
-        if pattern is None:
+        if self.group_filter is not None:
+            groups = self.library.read_filtered(self.group_filter)
+        else:
             self.library.read_tree(self.group)
             if self.resolution is not None:
                 readings = self._interpreted(self.tree.subtree(group), is_tree=is_tree)
                 self._choose_in_tree(readings, self.resolution)
             groups = self.tree.subtree(group, self._passed_over)
-        elif self.resolution is None:
-            groups = self.library.read_matching(pattern)
-        else:
-            text = _("resolution needs the group of one pyramid, got group={group!r}")
-            raise ValueError(text.format(group=pattern.text))
         readings = self._interpreted(groups, is_tree=is_tree)
         if is_tree:
             readings = with_times(readings)
         return plan_groups(readings, self.factory, with_indexes=with_indexes)
 
-    def asks_for(self, group: Node) -> bool:
-        """Tell whether the user asked for a group: with a pattern only the groups that match, not those above them."""
-        return self.library.pattern is None or self.library.pattern.matches(group.path)
-
     def undeclared_data_arrays(
         self, plans: Collection[GroupPlan], *, is_tree: bool
     ) -> Iterator[Undeclared]:
-        """Yield the undeclared data arrays of the groups asked for."""
-        found = undeclared_data_arrays(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
-        return (array for array in found if self.asks_for(array.node.group))
+        """Yield the undeclared data arrays of groups."""
+        return undeclared_data_arrays(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
 
     def pyramid(self) -> Pyramid:
         """Return the pyramid (multiscales) of the group asked for; raise XGroupGroupError if it has none."""

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import accumulate
 from pathlib import PurePosixPath
 from urllib.parse import unquote
@@ -144,30 +145,42 @@ def relative_path(base: str, path: str) -> str | None:
     return "/".join(segments)
 
 
+def path_in_tree(path: str, top: str) -> str:
+    """Return the path of a group in the tree whose root is the group at `top`, with a leading slash."""
+    return f"/{path[len(top) :].lstrip('/')}"
+
+
 @dataclass(frozen=True)
-class Pattern:
-    """Which of the groups below one are asked for, in the syntax of `xarray.DataTree.match`.
+class GroupFilter:
+    """The groups of a tree that the option `group_filter` chooses.
+
+    Paths match as in `PurePosixPath.match` of Python 3.13, in every version of Python. The root never matches.
 
     Attributes
     ----------
+    pattern : str
+        With a leading slash it is compared with the whole path in the tree, otherwise with the end of that path.
     top : str
-        The path of the group that paths are relative to.
-    text : str
-        A pattern of `PurePosixPath.match`: with a slash in front, of the whole path from `top` on, else of its end.
+        The path of the root of the tree in the store.
     """
 
+    pattern: str
     top: str
-    text: str
 
     def matches(self, path: str) -> bool:
-        """Tell whether the group at a path is asked for."""
-        return self._from_top(path).match(self.text)
+        """Return whether the group at a path matches."""
+        names, segments = self._parts(path)
+        if segments[0].startswith("/"):
+            return len(names) == len(segments) > 1 and self.leads_to(path)
+        return len(names) > len(segments) and all(map(fnmatchcase, names[::-1], segments[::-1]))
 
     def leads_to(self, path: str) -> bool:
-        """Tell whether what is asked for can be at a path or below it."""
-        whole = self._from_top(path)
-        first = PurePosixPath(*PurePosixPath(self.text).parts[: len(whole.parts)])
-        return not first.is_absolute() or whole.match(str(first))
+        """Return whether the group at a path, or a group below it, can match."""
+        names, segments = self._parts(path)
+        is_near = len(names) <= len(segments) and all(map(fnmatchcase, names, segments))
+        return is_near or not segments[0].startswith("/")
 
-    def _from_top(self, path: str) -> PurePosixPath:
-        return PurePosixPath("/", path[len(self.top) :].lstrip("/"))
+    def _parts(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the segments of a path in the tree, of which the root "/" is the first, and those of the pattern."""
+        in_tree = PurePosixPath(path_in_tree(path, self.top))
+        return in_tree.parts, PurePosixPath(self.pattern).parts

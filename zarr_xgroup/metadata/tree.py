@@ -201,12 +201,6 @@ class Tree:
             children = map(parent.child, self.groups(parent))
             queue.extend(child for child in children if child not in but_for)
 
-    def nodes_below(self, group: Node) -> Iterator[Node]:
-        """Yield all nodes that are known to be below a group, parents first."""
-        for parent in self.subtree(group):
-            below = map(parent.child, self.names(parent))
-            yield from (node for node in below if self.known(node) is not None)
-
     def groups_with(self, store: int, name: str) -> list[Node]:
         """Return the groups of a store that are known to have a node of a name, sorted."""
         if self._groups_by_member is None:

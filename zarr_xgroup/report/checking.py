@@ -13,7 +13,7 @@ from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.undeclared import forgotten_declarations
 from zarr_xgroup.findings import Finding, group_findings, wording
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.options import ReportOptions, with_report_options_shown
+from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import CheckedStore, arrays, mistakes_of, references, stores
@@ -76,7 +76,7 @@ class Verdict:
 
 
 @with_report_options_shown
-def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
+def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict:
     """Check what a store declares against the documents of its conventions.
 
     Reads metadata documents, and no chunk. If the store has consolidated metadata, the nodes' own
@@ -87,8 +87,8 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
     filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
         The store, as for `xarray.open_datatree` with ``engine="xgroup"``.
     **options
-        Those of an open: ``group`` (checked with all groups below it), ``consolidated``,
-        ``storage_options``, ...
+        Those of `xarray.open_datatree`: ``group`` (checked with all groups below it), ``group_filter``
+        (chooses groups of the tree), ``consolidated``, ``storage_options``, ...
 
     Returns
     -------
@@ -107,14 +107,17 @@ def check(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Verdict:
     >>> verdict.is_clean  # doctest: +SKIP
     True
     """
-    with planning(filename_or_obj, options, ReportOptions) as planned:
+    with planning(filename_or_obj, options, TreeReportOptions) as planned:
         plans = planned.plan_tree(with_indexes=True)
-        checked = CheckedStore(planned.library.tree, planned.group, planned.assumed)
+        tree, groups = planned.library.tree, [plan.node for plan in plans]
+        if planned.group_filter is None:  # all levels of pyramids, whatever `resolution` chooses
+            groups = list(tree.subtree(Node(0, planned.group)))
+        checked = CheckedStore(tree, groups, planned.assumed)
         # Without the errors behind them, of which no two are equal: a verdict is a value.
         found = merged_mistakes(_all_mistakes(planned, plans, checked))
         mistakes = [replace(mistake, error=None) for mistake in found]
         mistakes.sort(key=lambda mistake: (mistake.severity != "error", mistake.place.node))
-        name = planned.library.tree.stores[0].name
+        name = tree.stores[0].name
         verdict = Verdict(name, f"/{planned.group}", tuple(mistakes), checked.declares_something)
         planned.library.close()
     return verdict
@@ -143,26 +146,21 @@ def _all_mistakes(
     report at the same place.
     """
     library, tree = planned.library, planned.library.tree
-    of_nodes = (
-        mistake
-        for node in checked.nodes()
-        if planned.asks_for(node.node.group if node.is_array else node.node)
-        for mistake in mistakes_of(node)
-    )
+    of_nodes = (mistake for node in checked.nodes() for mistake in mistakes_of(node))
     found = group_findings(of_nodes, by=_rule_and_text)
-    asked_for = [plan for plan in plans if planned.asks_for(plan.node)]
-    lost = references.check(found_references(asked_for, tree), found, checked)
+    lost = references.check(found_references(plans, tree), found, checked)
     found = group_findings([*found, *lost], by=_rule_and_text)
     yield from found
     yield from chain.from_iterable(map(arrays.check_degrees, asked_for))
     # What an open finds and no rule has reported.
     lacking = planned.undeclared_data_arrays(plans, is_tree=True)
-    of_plans = chain.from_iterable(plan.findings for plan in asked_for)
+    of_plans = chain.from_iterable(plan.findings for plan in plans)
     findings = chain(library.findings, of_plans, forgotten_declarations(lacking, tree))
     yield from stores.mistakes_found_by_open(findings, found, checked)
     if tree.stores[0].consolidated_at is not None:
         # Consolidated metadata against the nodes' own documents.
-        own = library.read_beside_consolidated(planned.group)
-        known = (it for store in (0, own) for it in tree.subtree(Node(store, planned.group)))
-        groups = [group.path for group in known if planned.asks_for(group)]
+        is_part = planned.group_filter is not None
+        own = library.read_beside_consolidated(checked.groups, is_part=is_part)
+        others = () if is_part else tree.subtree(Node(own, planned.group))
+        groups = (group.path for group in (*checked.groups, *others))
         yield from stores.differences_of_consolidated(tree, own, groups)

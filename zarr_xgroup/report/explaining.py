@@ -29,7 +29,7 @@ from zarr_xgroup.findings import Place, by_cause
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.tree import Tree
-from zarr_xgroup.options import ReportOptions, with_report_options_shown
+from zarr_xgroup.options import ReportOptions, TreeReportOptions, with_report_options_shown
 from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
     Explanation,
@@ -58,7 +58,7 @@ _KINDS: Mapping[type, Kind] = {Stored: "stored", Literal: "inline", HandlerVaria
 
 
 @with_report_options_shown
-def explain(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Explanation:
+def explain(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Explanation:
     """Return what a store says, and what an open makes of it, without reading a chunk.
 
     It is what `xarray.open_datatree` with ``engine="xgroup"`` finds: the conventions of each
@@ -71,7 +71,8 @@ def explain(filename_or_obj: Any, **options: Unpack[ReportOptions]) -> Explanati
         The store: whatever an open takes.
     **options
         Those of an open, see `XGroupBackendEntrypoint.open_dataset`, but for those of engine zarr
-        (`mode`, `stacklevel`, ...); what concerns values alone changes nothing. ``group`` is explained with all groups below it.
+        (`mode`, `stacklevel`, ...); what concerns values alone changes nothing. ``group`` is explained with all groups
+        below it; ``group_filter`` chooses groups of the tree.
 
     Returns
     -------
@@ -96,7 +97,7 @@ XGroupMetadataError, ValueError, TypeError
     >>> explanation.groups[0].arrays[0].missing
     ('time',)
     """
-    with planning(filename_or_obj, options, ReportOptions) as planned:
+    with planning(filename_or_obj, options, TreeReportOptions) as planned:
         explanation = _Explaining(planned).explanation()
         planned.library.close()
     return explanation
@@ -157,7 +158,6 @@ class _Explaining:
     def __init__(self, planned: Planning) -> None:
         self._planned, self._tree = planned, planned.library.tree
         self._plans = {plan.node: plan for plan in planned.plan_tree(with_indexes=True)}
-        self._asked_for = [plan for plan in self._plans.values() if planned.asks_for(plan.node)]
         self._readings = {node: plan.reading for node, plan in self._plans.items()}
         self._declares: dict[tuple[type[ConventionHandler], Node], bool] = {}
 
@@ -169,14 +169,12 @@ class _Explaining:
             self._tree.stores[0].zarr_format,
             self._tree.is_consolidated(Node(0, self._planned.group)),
             groups=tuple(map(self._group, self._plans.values())),
-            references=tuple(found_references(self._asked_for, self._tree)),
+            references=tuple(found_references(self._plans.values(), self._tree)),
             problems=tuple(self._problems()),
         )
 
     def _group(self, plan: GroupPlan) -> FoundGroup:
         """Return a group: its arrays, the coordinates of its Dataset, the levels of its pyramid."""
-        if not self._planned.asks_for(plan.node):
-            return FoundGroup(str(plan.node))
         dropped, assumed = self._planned.dropped, self._planned.assumed
         kept = (variable for variable in plan.variables if variable.name not in dropped)
         variables = {variable.name: variable for variable in kept}
@@ -299,7 +297,7 @@ class _Explaining:
         """Yield what an open warns of."""
         planned = self._planned
         findings = [*planned.library.findings, *planned.findings]
-        for plan in self._asked_for:
+        for plan in self._plans.values():
             findings.extend(plan.findings)
             for variable in plan.variables:
                 # An open tells what keeps times from being decoded when it tries it.

@@ -102,6 +102,8 @@ def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
         groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
         if names := ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS]):
             message += _("; groups there are: {names}").format(names=names)
+        if not set("*?[").isdisjoint(group):
+            message += _("; to choose groups of a tree by a pattern, use group_filter")
         raise XGroupGroupError(message)
     if document.is_array and not group:
         message = _("{store} is an array, not a group of arrays").format(store=name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from itertools import islice
@@ -21,7 +21,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import Pattern, join_path, normalize_path
+from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
 from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
 from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.failures import (
@@ -41,11 +41,11 @@ T = TypeVar("T")
 #: Which values of an array are read: all, or the first and the last one (the ends).
 Part: TypeAlias = Literal["all", "ends"]
 
-#: How many groups a message names in place of one that has no arrays, or of a pattern that none matches.
+#: How many groups a message names if the group has no arrays, or no group matches `group_filter`.
 _MOST_NEAR = 8
 #: How many groups of each level are read to find groups with arrays: each costs requests.
 _MOST_READ_PER_LEVEL = 100
-#: How many groups are compared with a pattern that none matches: `difflib` takes long.
+#: How many groups are compared with a `group_filter` that no group matches: `difflib` takes long.
 _MOST_COMPARED = 1000
 
 
@@ -63,14 +63,11 @@ class Library:
         The documents of the stores; number 0 is the store that the user opened.
     stores : list of OpenStore
         The stores themselves, by number.
-    pattern : Pattern or None
-        The pattern of groups that the user asked for, None if a single group.
     """
 
     def __init__(self, options: ForeignOptions) -> None:
         self.tree = Tree()
         self.stores: list[OpenStore] = []
-        self.pattern: Pattern | None = None
         self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
 
     @classmethod
@@ -89,7 +86,7 @@ class Library:
         library : Library
             The library of the whole store, whichever group was asked for.
         group : str
-            The normalized path of the group in the store; of a pattern, the path that it is relative to.
+            The normalized path of the group in the store.
 
         Raises
         ------
@@ -151,8 +148,6 @@ class Library:
             If the group's members cannot be listed.
         """
         node = Node(0, group)
-        if self.pattern is not None and not is_tree:  # several groups, for a reader of one
-            check_group(self.tree, join_path(group, self.pattern.text.strip("/")), [])
         wait(self.stores[0].read_members([node], is_tree=is_tree))
         if not self.tree.is_listed(node):
             raise self.tree.problems[node]
@@ -168,55 +163,57 @@ class Library:
         self.read_group(group, is_tree=True)
         wait(self.stores[0].read_below(Node(0, group)))
 
-    def read_matching(self, pattern: Pattern) -> list[Node]:
-        """Read all groups that match a pattern and the groups above them; return both, parents first.
+    def read_filtered(self, group_filter: GroupFilter) -> list[Node]:
+        """Read the root of a tree, all groups that match, and the groups above them; return these, parents first.
 
         Warns, with the nearest paths, if no group matches.
 
         Raises
         ------
         XGroupStoreError
-            If the group that the pattern is relative to cannot be listed.
+            If the members of the root cannot be listed.
         """
-        store, top = self.stores[0], Node(0, pattern.top)
-        wait(store.read_members([top]))
-        if not self.tree.is_listed(top):
-            raise self.tree.problems[top]
-        found = wait(store.find_groups(top, pattern))
-        matching = [group for group in found if pattern.matches(group.path)]
+        self.read_group(group_filter.top)
+        store, top = self.stores[0], Node(0, group_filter.top)
+        groups, problems = wait(store.find_groups(top, group_filter))
+        matching = [group for group in groups if group_filter.matches(group.path)]
+        opened = {top, *matching, *(above for group in matching for above in group.ancestors())}
+        # The plans of the opened groups report the problems of these groups and of their members.
+        store.findings += [finding for group, finding in problems if group not in opened]
         if not matching:
-            known = [*found[1:], *map(top.child, self.tree.groups(top))]
-            paths = [str(group) for group in islice(dict.fromkeys(known), _MOST_COMPARED)]
-            nearest = get_close_matches(pattern.text, paths, n=_MOST_NEAR, cutoff=0)
-            message = _("No group of {store} matches {pattern!r}; the nearest are: {names}").format(
-                store=store.known.name, pattern=pattern.text, names=", ".join(nearest) or "-"
+            candidates = dict.fromkeys([*groups[1:], *map(top.child, self.tree.groups(top))])
+            nodes = {path_in_tree(node.path, top.path): str(node) for node in candidates}
+            paths = list(islice(nodes, _MOST_COMPARED))
+            nearest = get_close_matches(group_filter.pattern, paths, n=_MOST_NEAR, cutoff=0)
+            message = _(
+                "No group of {store} matches group_filter={pattern!r}; the nearest groups are: {names}"
+            ).format(
+                store=store.known.name,
+                pattern=group_filter.pattern,
+                names=", ".join(nearest) or "-",
             )
             warning = XGroupEmptyGroupWarning(message)
-            warning.paths = tuple(nearest)
+            warning.paths = tuple(map(nodes.__getitem__, nearest))
             warn_user(warning)
-        wanted = {top, *matching, *(above for group in matching for above in group.ancestors())}
-        groups = [group for group in found if group in wanted]
+        groups = [group for group in groups if group in opened]
         wait(store.read_members(groups, with_parents=False))
         return groups
 
-    def read_beside_consolidated(self, group: str) -> int:
-        """Read the nodes' own documents of a consolidated group, as a second store of the tree; return its number.
+    def read_beside_consolidated(self, groups: Sequence[Node], *, is_part: bool) -> int:
+        """Read the own documents of consolidated groups and their members, as a second store; return its number.
 
-        Nodes that are consolidated are read at once; then all others, as far as groups can be listed. With
-        a pattern only the groups that match are read.
+        All consolidated nodes are read at once, then the other nodes if groups can be listed. If the groups
+        are only part of a tree (`is_part`), no members of other groups are read.
         """
         store, known = self.stores[0].store, self.tree.stores[0]
         record = store_record(store, known.name, known.zarr_format)
         beside = self.add(store, record, ignores_consolidated=True)
-        top = beside.node(group)
-        if (pattern := self.pattern) is not None:
-            known_groups = [node.path for node in self.tree.subtree(Node(0, group))]
-            wait(beside.read_members(map(beside.node, filter(pattern.matches, known_groups))))
-            return beside.number
-        nodes = [beside.node(node.path) for node in self.tree.nodes_below(Node(0, group))]
-        wait(beside.read_documents(nodes + [top] * (group != known.consolidated_at)))
+        top, paths = beside.node(groups[0].path), {group.path for group in groups}
+        members = (group.child(name) for group in groups for name in self.tree.names(group))
+        nodes = [beside.node(member.path) for member in members]
+        wait(beside.read_documents(nodes + [top] * (top.path != known.consolidated_at)))
         wait(beside.read_members([top]))
-        wait(beside.read_below(top))
+        wait(beside.read_below(top, paths if is_part else None))
         return beside.number
 
     def read_values(
@@ -372,10 +369,8 @@ def _close_all(stores: Iterable[Store]) -> None:
 async def _open_first(library: Library, store_like: Any, options: StoreOptions) -> str:
     """Open the store that the user named as the first of a library; return the path of the group asked for."""
     # As zarr has it: a backslash in the path of a group is a slash.
-    given = (options.get("group") or "").replace("\\", "/")
-    asked = normalize_path(given, is_served=False)
-    is_pattern = not set("*?[").isdisjoint(asked)
-    start = await find_start(store_like, "" if is_pattern else asked, options)
+    asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
+    start = await find_start(store_like, asked, options)
     try:
         # 1. Add the store to the library, with the documents read first.
         tree, consolidated = library.tree, options.get("consolidated")
@@ -401,17 +396,6 @@ async def _open_first(library: Library, store_like: Any, options: StoreOptions) 
         check_group(tree, start.group, near)
         if start.listing is not None and not tree.is_listed(group):
             opened.keep_listing(group, await start.listing)
-
-        # 3. A pattern, unless there is a group of that very name.
-        if is_pattern:
-            namesake = opened.node(join_path(start.group, asked))
-            await opened.read_documents([namesake])
-            document = tree.known(namesake)
-            if document is not None and not document.is_array:
-                group = namesake
-            else:
-                text = f"/{asked}" if given.startswith("/") else asked
-                library.pattern = Pattern(start.group, text)
     except BaseException:
         start.give_up()
         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from functools import cached_property, partial
 from reprlib import Repr
 from typing import Any
@@ -25,7 +25,7 @@ from zarr_xgroup.metadata.documents import (
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import Pattern, is_below, is_node_path
+from zarr_xgroup.metadata.paths import GroupFilter, is_below, is_node_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
@@ -204,13 +204,16 @@ class OpenStore:
             self.keep_listing(group, found)
         return unlisted
 
-    async def find_groups(self, top: Node, pattern: Pattern) -> list[Node]:
+    async def find_groups(
+        self, top: Node, group_filter: GroupFilter
+    ) -> tuple[list[Node], list[tuple[Node, Finding]]]:
         """Return the group `top` and all groups below it that can match or contain a match, parents first.
 
-        A breadth-first search that lists groups and reads the documents of children that the pattern
-        leads to; a child with an unreadable document is reported.
+        Also returns each group that cannot be searched completely with a finding that says why. A breadth-first
+        search that lists groups and reads the documents of children that the filter leads to.
         """
         found, level = [], [top]
+        problems: list[tuple[Node, Finding]] = []
         while level:
             found += level
             unlisted = set(await self._list_unlisted(level))
@@ -218,10 +221,10 @@ class OpenStore:
             for group in level:
                 names = self.listings[group] if group in unlisted else self.tree.names(group)
                 if isinstance(names, XGroupStoreError):
-                    self._report_group(group, names.text, names)
+                    problems.append((group, self._of_group(group, names.text, names)))
                     continue
                 nodes = map(group.child, sorted({*names} - GROUP_KEYS[self.known.zarr_format]))
-                children += [node for node in nodes if pattern.leads_to(node.path)]
+                children += [node for node in nodes if group_filter.leads_to(node.path)]
             await self.read_documents(children, children)
             level = []
             for child in children:
@@ -229,14 +232,18 @@ class OpenStore:
                 if document is not None and not document.is_array:
                     level.append(child)
                 elif document is None and problem is not None:  # an unread child may be a group
-                    self.findings.append(left_out(child, problem))
-        return found
+                    problems.append((child.group, left_out(child, problem)))
+        return found, problems
 
-    async def read_below(self, group: Node) -> None:
-        """Read the documents of all nodes below a group whose members are known, level by level."""
-        level = [group]
+    async def read_below(self, top: Node, only: Container[str] | None = None) -> None:
+        """Read the documents of all nodes below a group whose members are known, level by level.
+
+        If `only` is given, members are read of the groups at these paths.
+        """
+        level = [top]
         while level:
-            level = [parent.child(name) for parent in level for name in self.tree.groups(parent)]
+            below = (group.child(name) for group in level for name in self.tree.groups(group))
+            level = [group for group in below if only is None or group.path in only]
             # The groups above have been read level by level; to look for them again would take long
             # in deep trees.
             await self.read_members(level, is_tree=True, with_parents=False)
@@ -357,7 +364,8 @@ class OpenStore:
                 raise type(problem)(message.format(store=name, reason=problem)) from problem
             if is_wrong:
                 message = _("{store} is read node by node: {reason}")
-                self._report_group(at, message.format(store=name, reason=problem), problem)
+                text = message.format(store=name, reason=problem)
+                self.findings.append(self._of_group(at, text, problem))
             return None
         return nodes
 
@@ -368,9 +376,9 @@ class OpenStore:
             text = message.format(
                 path=group, store=self.known.name, count=len(names), names=in_short
             )
-            self._report_group(group, text, XGroupMetadataError(text))
+            self.findings.append(self._of_group(group, text, XGroupMetadataError(text)))
 
-    def _report_group(self, group: Node, text: str, error: XGroupError) -> None:
-        """Add a finding about a group or its members; the text names the store."""
+    def _of_group(self, group: Node, text: str, error: XGroupError) -> Finding:
+        """Return a finding about a group or its members; the text names the store."""
         place = Place(str(group), store=self.known.name if self.number else None)
-        self.findings.append(report(Topic.METADATA, place, text, arrays=(), error=error))
+        return report(Topic.METADATA, place, text, arrays=(), error=error)

@@ -1,4 +1,4 @@
-"""Addresses and patterns: which groups of which store they name, and what is said if there are none."""
+"""Addresses: which groups of which store they name, and the error if there is no such group."""
 
 import os
 import pickle
@@ -36,7 +36,6 @@ from zarr_xgroup.tests.builders import (
     declaring,
     memory_store,
     opened,
-    opened_with_warnings,
     oracle,
     quietly,
     recorded,
@@ -412,100 +411,3 @@ def test_a_file_is_not_a_zarr_store(tmp_path: Path, http_server: FileServer) -> 
     http_server.faults["*"] = Fault(status=403)
     with pytest.raises(XGroupStoreError, match="no permission"):
         opened(xr.open_dataset, f"{http_server.url}/page")
-
-
-# Patterns in place of the path of a group.
-
-
-def open_part(store: Any, group: str, **options: Any) -> xr.DataTree:
-    return xr.open_datatree(store, engine="xgroup", group=group, **options)
-
-
-@pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False)])
-def test_a_pattern_opens_the_whole_tree_with_other_groups_left_out(
-    zarr_format: ZarrFormat, consolidated: bool
-) -> None:
-    store = memory_store(product(zarr_format, consolidated=consolidated))
-    whole = quietly(xr.open_datatree, store, engine="xgroup")
-    for pattern in ("*", "/*", "*/*", "/*/*/*", "*m", "i*/r60m", "[ag]*", "/images/*", "zz*"):
-        part, left = quietly(open_part, store, pattern), whole.match(pattern)
-        part.encoding = left.encoding = {}
-        assert_same(part, left, values=False)
-        groups = quietly(xr.open_groups, store, engine="xgroup", group=pattern)
-        assert sorted(groups) == sorted(part.groups) == sorted(left.groups)
-
-
-def archive(years: int = 20) -> Group:
-    """Return the years of an archive, of each an image that is wanted, and a level that is not."""
-    image = Group({"image": stored(np.zeros(2), "x", **external("x", "/axes/x"))})
-    members = {f"y{n:03}": Group({"r10m": image, "r20m": image}) for n in range(years)}
-    return Group({"axes": Group({"x": coordinate("x", [1.0, 2.0])}), **members})
-
-
-def test_only_documents_of_groups_that_match_are_read() -> None:
-    store = recording_store(build(archive()))
-    open_part(store, "/y00?/r10m")
-    nodes = {key.rpartition("/")[0] for key in store.metadata_gets}
-    years = {f"y00{number}" for number in range(10)}
-    siblings = {f"y{number:03}" for number in range(20)} | {f"{year}/r20m" for year in years}
-    wanted = {f"{year}/r10m{name}" for year in years for name in ("", "/image")}
-    assert nodes == {"", "axes", "axes/x", *siblings, *wanted, "y00?/r10m"}
-    assert max(store.metadata_gets.values()) == 1
-    listed = {path.strip("/") for path in store.listed}
-    assert listed <= {"", *years, *(f"{year}/r10m" for year in years)}
-
-
-def test_groups_are_named_that_are_near_where_nothing_matches() -> None:
-    store = memory_store(build(archive(3)))
-    tree, told = recorded(open_part, store, "/y00?/r1Om")
-    assert tree.groups == ("/",)
-    (warning,) = told
-    assert isinstance(warning, XGroupEmptyGroupWarning)
-    assert "/y00?/r1Om" in str(warning)
-    assert {"/y000", "/y001", "/y002"} <= set(warning.paths)
-    for function in (zarr_xgroup.explain, zarr_xgroup.check):
-        assert [type(it) for it in recorded(function, store, group="*/r1Om")[1]] == [type(warning)]
-
-
-def test_a_group_that_is_called_as_a_pattern_is_meant() -> None:
-    t = stored(np.zeros(2), "x")
-    store = memory_store(build({"": {}, "a?": {}, "a?/b": {}, "a?/t": t, "ab": {}, "ab/t": t}))
-    assert quietly(open_part, store, "a?").groups == ("/", "/b")
-    assert "t" in quietly(xr.open_dataset, store, engine="xgroup", group="a?")
-    assert quietly(open_part, store, "a[b]").groups == ("/", "/ab")
-
-
-def test_a_pattern_is_relative_to_what_is_named(root: Path) -> None:
-    assert quietly(open_part, root / "images", "/*/deep").groups == ("/", "/r60m", "/r60m/deep")
-
-
-def test_groups_that_cannot_be_read_may_match_and_are_told() -> None:
-    t = stored(np.zeros(2), "x")
-    nodes: Nodes = {path: {} for path in ("", "y", "y/a", "y/a/r", "y/b", "y/b/r", "y/c", "y/c/r")}
-    contents = build({**nodes, "y/a/r/t": t})
-    store = recording_store({**contents, "y/c/zarr.json": b"{"})
-    store.unlistable["y/b"] = PermissionError("no")
-    tree, told = opened_with_warnings(xr.open_datatree, store, group="*/*/r")
-    assert tree.groups == ("/", "/y", "/y/a", "/y/a/r")
-    assert sorted(str(it).partition(" ")[0] for it in told) == ["/y/b", "/y/c:"]
-
-
-def test_a_pattern_is_neither_for_one_dataset_nor_for_a_resolution() -> None:
-    store: Any = memory_store(build(archive(3)))
-    with pytest.raises(ValueError, match="r10m"):
-        open_part(store, "*/r10m", resolution=10)
-    with pytest.raises(XGroupGroupError, match="r10m"):
-        xr.open_dataset(store, engine="xgroup", group="*/r10m")
-
-
-def test_reports_are_of_what_matches() -> None:
-    wrong = stored(np.zeros(2), "x", **declaring("spatial", **{"spatial:transform": "no"}))
-    nodes: Nodes = {"": {}, "t": wrong, "a": {}, "a/t": wrong, "a/r10m": {}, "a/r10m/t": wrong}
-    store = memory_store(build(nodes, consolidated=True))
-    explanation = quietly(zarr_xgroup.explain, store, group="*/r10m")
-    assert [group.path for group in explanation.groups] == ["/", "/a", "/a/r10m"]
-    arrays = [array.path for group in explanation.groups for array in group.arrays]
-    mistakes = quietly(zarr_xgroup.check, store, group="*/r10m").mistakes
-    told = recorded(open_part, store, "*/r10m")[1]
-    warned = {path for it in told for path in getattr(it, "paths", ())}
-    assert {*arrays} == {it.place.node for it in mistakes} == warned == {"/a/r10m/t"}

@@ -19,7 +19,7 @@ import pytest
 import zarr
 
 import zarr_xgroup
-from zarr_xgroup.options import OpenOptions, ReportOptions
+from zarr_xgroup.options import OpenOptions, OpenTreeOptions, ReportOptions, TreeReportOptions
 from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store
 from zarr_xgroup.tests.pages import DOCS
 
@@ -33,8 +33,8 @@ TYPED = HERE / "plugins" / "typed"
 
 def public_api() -> str:
     """Return the options of an open, and the names and signatures of all that is public."""
-    options = inspect.signature(FUNCTIONS["open_dataset"]).parameters.values()
-    shown = sorted(f"  {it}" for it in options if it.name in OpenOptions.__annotations__)
+    options = inspect.signature(FUNCTIONS["open_datatree"]).parameters.values()
+    shown = sorted(f"  {it}" for it in options if it.name in OpenTreeOptions.__annotations__)
     lines = ["options of an open", *shown]
     for name in PUBLIC:
         module = importlib.import_module(name)
@@ -74,7 +74,8 @@ def _signature(function: Any) -> str:
     found = inspect.signature(function)
     if not found.parameters.keys() >= set(ReportOptions.__annotations__):
         return str(found)
-    kept = [it for it in found.parameters.values() if it.name not in OpenOptions.__annotations__]
+    shown = OpenTreeOptions.__annotations__
+    kept = [it for it in found.parameters.values() if it.name not in shown]
     options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
     return str(found.replace(parameters=[*kept, options]))
 
@@ -130,7 +131,12 @@ FUNCTIONS: dict[str, Any] = {
 def test_help_and_completion_show_every_option_and_what_it_is_by_default(name: str) -> None:
     function: Any = FUNCTIONS[name]
     _store, *options = inspect.signature(function).parameters.values()
-    kind = OpenOptions if name.startswith("open") else ReportOptions
+    kinds: dict[str, type] = {
+        "open_dataset": OpenOptions,
+        "explain": TreeReportOptions,
+        "check": TreeReportOptions,
+    }
+    kind = kinds.get(name, OpenTreeOptions)
     assert {it.name for it in options} == set(kind.__annotations__)
     assert options[0].name == "group"
     assert "cross_store_timeout: 'float | None' = 30.0" in pydoc.plain(pydoc.render_doc(function))

@@ -72,6 +72,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 COMMANDS: dict[str, tuple[str, int, str, str]] = {
     "a tree of what there is": ("explain ocean.zarr", 0, "├── sst (x: 2) float64", ""),
     "a group as JSON": ("explain ocean.zarr --json --group /sea", 0, '"path": "/sea/sst"', ""),
+    "part of the tree as JSON": ("explain ocean.zarr --json --group-filter s?a", 0, '"path": "/sea/sst"', ""),
+    "part of the tree": ("check ocean.zarr --group-filter sea", 1, "Instead: ", ""),
+    "a filter beside a group": ("check ocean.zarr --group sea --group-filter s*", 2, "", "usage: xgroup"),
+    "a filter that is empty": ("explain ocean.zarr --group-filter .", 2, "", "usage: xgroup"),
     "a page": ("explain ocean.zarr --html page.html", 0, "", ""),
     "a page that cannot be written": ("explain ocean.zarr --html no/page.html", 2, "",
         "xgroup: no/page.html cannot be written: No such file or directory\n"),
@@ -132,6 +136,9 @@ def test_options_of_an_open_are_passed_on(asked: dict[str, Any]) -> None:
         "storage_options": {"anon": True, "profile": "me", "client_kwargs": {"a": [1]}},
         "cross_store_storage_options": {"s3://b": {"anon": False, "key": "a=b"}, "file:///c": {}},
     }
+    asked.clear()
+    cli.main(["explain", "a.zarr", "--group-filter", "*/r10m"])
+    assert asked == {"store": "a.zarr", "group_filter": "*/r10m"}
     asked.clear()
     cli.main(["explain", "a.zarr"])  # nothing stays from one run to the next
     assert asked == {"store": "a.zarr"}

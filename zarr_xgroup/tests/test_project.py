@@ -22,7 +22,7 @@ import zarr_xgroup
 from zarr_xgroup import __version__
 from zarr_xgroup._requirements import EXTRAS, MINIMUM_VERSIONS, check_requirements
 from zarr_xgroup.conventions import registry
-from zarr_xgroup.options import DecodingOptions, EngineZarrOptions, OpenOptions
+from zarr_xgroup.options import DecodingOptions, EngineZarrOptions, OpenTreeOptions
 from zarr_xgroup.tests.documents import script
 from zarr_xgroup.tests.pages import DOCS, REPOSITORY
 from zarr_xgroup.tests.servers import FileServer, serve_http
@@ -254,7 +254,7 @@ def test_the_reference_explains_all_conventions_options_warnings_and_errors() ->
         row = f"| `{handler.name}` | `{handler.uuid}` |"
         assert handler.uuid is None or row in pages["conventions"]
     known = EngineZarrOptions.__annotations__.keys() | DecodingOptions.__annotations__.keys()
-    for name in OpenOptions.__annotations__.keys() - known:
+    for name in OpenTreeOptions.__annotations__.keys() - known:
         assert f"| `{name}` |" in pages["options"]
     names = {it for it in zarr_xgroup.__all__ if re.fullmatch(r"XGroup\w+(Warning|Error)", it)}
     listed = re.findall(r"^\| `(XGroup\w+)`(\{: #\1 \})? \|", pages["warnings"], re.MULTILINE)
