@@ -23,8 +23,7 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.backend import OpenOptions
-from zarr_xgroup.options import StoreOptions
+from zarr_xgroup.options import OpenOptions, OpenTreeOptions, StoreOptions
 from zarr_xgroup.tests import builders
 from zarr_xgroup.tests.builders import (
     SAMPLE,
@@ -352,8 +351,7 @@ MISTAKES: dict[str, Any] = {
     ),
     "options that nobody knows": (
         {"what": 1, "nonsense": 2}, [(3, False)], TypeError,
-        "engine 'xgroup' has no option nonsense, what; it has "
-        + ", ".join(sorted(OpenOptions.__annotations__)),
+        "engine 'xgroup' has no option nonsense, what; it has {options}",
     ),
     "a resolution of what has no levels": (
         {"resolution": 10.0}, [(3, False)], XGroupGroupError, "",
@@ -369,7 +367,9 @@ def test_what_is_asked_for_in_vain_is_an_error_and_the_store_is_closed(
         path = write_local(sample_contents(*form), tmp_path / f"s{number}.zarr")
         with pytest.raises(kind) as error:
             function(path, engine="xgroup", **options)
-        assert str(error.value) == text.format(path=path) or not text
+        known = OpenOptions if function is xr.open_dataset else OpenTreeOptions
+        names = ", ".join(sorted(known.__annotations__))
+        assert str(error.value) == text.format(path=path, options=names) or not text
         assert isinstance(error.value, KeyError) or kind is not XGroupGroupError
         is_opened = kind not in (TypeError, XGroupPathError)
         assert len(closed_stores) == (number + 1) * is_opened

@@ -138,9 +138,8 @@ def test_a_group_that_cannot_be_listed_is_reported() -> None:
         assert "/a" in str(warning)
 
 
-#: What every opened group needs is in one that is not opened.
 def archive(years: int = 20) -> Group:
-    """Return the years of an archive: of each year a level `r10m` and a level `r20m` with an image."""
+    """Return an archive: for each year, two groups with an image that refers to the group `axes`."""
     axes = {"x": {"coordinates": [{"values": {"external": {"node": "/axes/x"}}}]}}
     attributes = declaring("cs", cs={"crs": [{"axes": axes}]})
     image = Group({"image": stored(np.zeros(2), "x", **attributes)})
@@ -182,6 +181,7 @@ def test_a_pattern_is_relative_to_the_opened_group(tmp_path: Path) -> None:
     address = write_local(build(archive(2)), tmp_path / "p.zarr") / "y001"
     assert opened(xr.open_datatree, address, group_filter="/r10m").groups == ("/", "/r10m")
     _tree, (warning,) = recorded(xr.open_datatree, address, engine="xgroup", group_filter="/r1Om")
+    assert isinstance(warning, XGroupEmptyGroupWarning)
     assert warning.paths == ("/y001/r10m", "/y001/r20m")
     assert str(warning).endswith("the nearest groups are: /r10m, /r20m")
 
