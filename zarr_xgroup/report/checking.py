@@ -151,7 +151,7 @@ def _all_mistakes(
     lost = references.check(found_references(plans, tree), found, checked)
     found = group_findings([*found, *lost], by=_rule_and_text)
     yield from found
-    yield from chain.from_iterable(map(arrays.check_degrees, asked_for))
+    yield from chain.from_iterable(map(arrays.check_degrees, plans))
     # What an open finds and no rule has reported.
     lacking = planned.undeclared_data_arrays(plans, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in plans)
