@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.crs_texts import names_no_file
@@ -92,10 +92,7 @@ class Crs:
 
     @property
     def is_geographic(self) -> bool:
-        """Whether the CRS is known to be geographic: its axes are longitude and latitude.
-
-        One with a rotated pole is not, nor is one that pyproj does not understand.
-        """
+        """Whether the CRS is known to be geographic: its axes are longitude and latitude, without a rotated pole."""
         parsed = _parsed(self.text)
         return parsed is not None and bool(parsed.is_geographic) and not parsed.is_derived
 
@@ -125,10 +122,7 @@ class Crs:
         return _is_same_crs(self.text, other.text) is False
 
     def grid_mapping(self) -> Mapping[str, Any]:
-        """Return the attributes of a CF grid mapping variable (CF 1.12, section 5.6), read-only.
-
-        A CRS that pyproj does not understand gives one attribute: its text under its key.
-        """
+        """Return the attributes of a CF grid mapping variable, read-only: the text alone if pyproj does not understand it."""
         return _grid_mapping(self.text) or MappingProxyType({self.key: self.text})
 
     def axis_attributes(self) -> dict[str, dict[str, str]]:
@@ -211,15 +205,13 @@ class _CrsMember(Kind):
     """A member that says a CRS, as PROJJSON, WKT 2 or a code: read as a `Crs` if pyproj understands it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the CRS, `UNUSABLE` if pyproj does not understand it; report another form than the member's."""
+        """Return the CRS, or `UNUSABLE` if pyproj does not understand it; report a form that is not the member's."""
         key, written, expected = reader.member.key, value.value, ""
         crs = next(crs_in({key: written}, (key,)), None)
         is_understood = crs is not None and crs.is_understood
         if key == PROJJSON and not isinstance(written, OBJECT):
             expected = _("an object of PROJJSON")
-        elif key == WKT and (
-            not (isinstance(written, str) and written.strip()) or _WKT1.match(written)
-        ):
+        elif key == WKT and (crs is None or not isinstance(written, str) or _WKT1.match(written)):
             expected = _("WKT 2")
         elif key == CODE and not _is_code(written):
             expected = _("an authority and a code, such as 'EPSG:32633'")
@@ -287,7 +279,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     """
 
     form: ClassVar[Rule] = OBJECT_OF_PROJ
-    others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description"})
+    others: ClassVar[frozenset[str] | None] = None  # they may be among all attributes of a node
 
     projjson: Annotated[Crs | None, _CrsMember(), Member(key=PROJJSON, rule=OF_PROJJSON)] = None
     wkt2: Annotated[Crs | None, _CrsMember(), Member(key=WKT, rule=OF_WKT)] = None
@@ -295,17 +287,10 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     epsg: Annotated[Crs | None, _CrsMember(), Member(key=EPSG, rule=OF_EPSG)] = None
 
     @classmethod
-    def read(cls, fragment: Fragment) -> Self:
-        """Return the members of an object that say its CRS; all other members are passed over."""
-        members = {key: fragment.value[key] for key in CRS_KEYS if key in fragment.value}
-        return super().read(Fragment(fragment.node, fragment.keys, members))
-
-    @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Report members that say different CRSs, and ``proj:epsg`` of STAC where it is the only member."""
-        ways = [found[way] for way in ("projjson", "wkt2", "code", "epsg") if way in found]
-        _report_conflicting_crs(fragment, ways, reader)
-        if [key for key in fragment.value if fragment.get(key)] == [EPSG]:
+        _report_conflicting_crs(fragment, list(found.values()), reader)
+        if [key for key in CRS_KEYS if fragment.get(key)] == [EPSG]:
             text = _("{key!r} is not known in the convention").format(key=EPSG)
             remedy = write(CODE, _code_meant(fragment.value[EPSG]) or "EPSG:<code>")
             place = fragment.place(EPSG)
@@ -333,7 +318,7 @@ class ProjObject(Kind):
             remedy = _("write {example}").format(example=example)
             reader.report(OBJECT_OF_PROJ, value, must_be(expected, value.value), remedy)
             return UNUSABLE
-        spelt = misspelt(value.value, CRS_KEYS, ProjMembers.others)
+        spelt = misspelt(value.value, CRS_KEYS, ("name", "type", "description"))
         for key, meant in spelt.items():
             reader.report_misspelt(value.place(key), meant)
         if not spelt and not any(key in value.value for key in CRS_KEYS):

@@ -201,14 +201,10 @@ class Text(Kind):
         remedy = _("write one of {names}").format(names=names) if names else ""
         if not isinstance(text, str):
             return reader.refuse(value, must_be(_("a string"), text), remedy)
-        is_allowed = text in self.one_of or not self.one_of
-        if self.any_case and not is_allowed:
-            is_allowed = text.lower() in map(str.lower, self.one_of)
-        if not is_allowed:
-            rule, reason = (
-                self.rule or reader.form,
-                must_be(_("one of {names}").format(names=names), text),
-            )
+        is_other = bool(self.one_of) and text not in self.one_of
+        if is_other and not (self.any_case and text.lower() in map(str.lower, self.one_of)):
+            reason = must_be(_("one of {names}").format(names=names), text)
+            rule = self.rule or reader.form
             reader.report(rule, value, reason, remedy, severity=self.severity, value_kept=True)
         return text
 
@@ -290,17 +286,16 @@ class Nested(Kind):
 
     def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the model, or a `Part` for what stands in its place if it may be a reference."""
-        if isinstance(value.value, OBJECT) and not (
-            self.or_reference and is_reference(value.value)
-        ):
-            return self.model.read(value)
-        if self.or_reference:
-            # The handler follows, and reports, what stands in the place of a reference.
-            if not is_reference(value.value):
-                text = must_be(_("an object or a reference"), value.value)
-                reader.refuse(value, text, value_kept=True)
+        if self.or_reference and is_reference(value.value):
             return value.part
-        return reader.refuse(value, must_be(_("an object"), value.value))
+        if isinstance(value.value, OBJECT):
+            return self.model.read(value)
+        if not self.or_reference:
+            return reader.refuse(value, must_be(_("an object"), value.value))
+        # The handler follows, and reports, what stands in the place of a reference.
+        text = must_be(_("an object or a reference"), value.value)
+        reader.refuse(value, text, value_kept=True)
+        return value.part
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from zarr_xgroup.conventions import (
     register,
 )
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.crs import ProjMembers
+from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.cs import Axis, CoordinateSet, Cs, System, Time
 from zarr_xgroup.conventions.descriptions import (
     ByName,
@@ -262,14 +262,13 @@ WORDS: list[tuple[type[Model], str, str]] = [
     (CoordinateSet, "bounds", "boundaries"),
     *((Axis, it, "coordinates") for it in ("coord", "coords")),
     *((it, "units", "unit") for it in (Axis, CoordinateSet, Time, Ucum)),
-    *((ProjMembers, it, f"proj:{it}") for it in ("code", "epsg", "projjson", "wkt2")),
-    (ProjMembers, "wkt", "proj:wkt2"),
 ]
 ATTRIBUTES = {"geotransform": "transform", "GeoTransform": "transform", "bounds": "bbox", "dims": "dimensions"}  # fmt: skip
 
 
 def test_words_of_others() -> None:
     assert [meant(model, {word: 1}) for model, word, _key in WORDS] == [{word: key} for _model, word, key in WORDS]  # fmt: skip
+    assert misspelt(["code", "epsg", "projjson", "wkt"], CRS_KEYS) == {"code": "proj:code", "epsg": "proj:epsg", "projjson": "proj:projjson", "wkt": "proj:wkt2"}  # fmt: skip
     known = [it.key for it in SpatialHandler.described]
     for word, key in ATTRIBUTES.items():
         assert misspelt([f"spatial:{word}"], known) == {f"spatial:{word}": f"spatial:{key}"}
