@@ -33,7 +33,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.conventions.spelling import misspelt
-from zarr_xgroup.errors import Rule, rules_in
+from zarr_xgroup.errors import Rule, Severity, rules_in
 from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import only_mapping
@@ -216,8 +216,8 @@ class _CrsMember(Kind):
         elif key == CODE and not _is_code(written):
             expected = _("an authority and a code, such as 'EPSG:32633'")
         if expected:
-            text, severity = must_be(expected, written), "warning" if is_understood else "error"
-            is_kept = crs is None or is_understood
+            text, is_kept = must_be(expected, written), crs is None or is_understood
+            severity: Severity = "warning" if is_understood else "error"
             reader.refuse(value, text, _remedy(key, written), severity=severity, value_kept=is_kept)
         elif crs is not None and not is_understood:
             _report_not_understood(value, _remedy(key, written), reader)
