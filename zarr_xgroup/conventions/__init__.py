@@ -1,12 +1,12 @@
 """The conventions, one module each, the registry of their handlers, and the API for handlers of third parties."""
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.descriptions import (
-    Attribute,
     ByName,
     Items,
     Member,

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zarr_xgroup.conventions.descriptions import Attribute, Model
+from zarr_xgroup.conventions.attributes import Attribute
+from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Topic, report

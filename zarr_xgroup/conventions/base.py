@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import (
     Convention,
@@ -15,7 +16,6 @@ from zarr_xgroup.conventions.declaring import (
     is_declared_by_array,
     is_declared_by_group_or_assumed,
 )
-from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding

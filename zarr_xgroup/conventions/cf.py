@@ -22,10 +22,11 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.descriptions import Attribute, Parsed, must_be, such_as, write
+from zarr_xgroup.conventions.descriptions import Parsed, must_be, such_as, write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.units import (
     CALENDAR,

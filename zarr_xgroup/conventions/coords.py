@@ -20,10 +20,10 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from zarr_xgroup.conventions.array import ArrayView, once_per_array, parse_once, shape_of
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group_or_assumed
 from zarr_xgroup.conventions.descriptions import (
-    Attribute,
     ByName,
     Items,
     Member,

@@ -24,6 +24,7 @@ from zarr_xgroup.conventions.array import (
     own_dims_of,
     shape_of,
 )
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import (
     EXAMPLE,
     Geolocation,
@@ -46,7 +47,6 @@ from zarr_xgroup.conventions.crs import (
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group_or_assumed
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
-    Attribute,
     ByName,
     Items,
     Member,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, once_per_array
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
-    Attribute,
     Items,
     Member,
     Model,

@@ -19,11 +19,11 @@ from zarr_xgroup.conventions.array import (
     parse_once,
     shape_of,
 )
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
-    Attribute,
     Member,
     Model,
     Nested,

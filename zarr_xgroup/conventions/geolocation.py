@@ -17,6 +17,7 @@ from zarr_xgroup.conventions.array import (
     parse_once,
     shape_of,
 )
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import (
     EXAMPLE,
     KINDS,
@@ -27,7 +28,7 @@ from zarr_xgroup.conventions.axes import (
     geolocation_coordinates,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.descriptions import Attribute, Nested
+from zarr_xgroup.conventions.descriptions import Nested
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.metadata.nodes import Fragment
 

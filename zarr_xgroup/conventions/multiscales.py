@@ -17,6 +17,7 @@ from itertools import chain, islice
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import (
@@ -25,7 +26,6 @@ from zarr_xgroup.conventions.declaring import (
     is_declared_by_group_or_assumed,
 )
 from zarr_xgroup.conventions.descriptions import (
-    Attribute,
     Items,
     Member,
     Model,

@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import EPSG, OBJECT_OF_PROJ, RULES, ProjMembers, crs_of
 from zarr_xgroup.conventions.declaring import is_declared_by_array
-from zarr_xgroup.conventions.descriptions import Attribute, fields_of
+from zarr_xgroup.conventions.descriptions import fields_of
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout
 

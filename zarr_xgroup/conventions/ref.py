@@ -9,11 +9,11 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import fitting_dims, own_or_referred
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_only_assumed
 from zarr_xgroup.conventions.descriptions import (
-    Attribute,
     Member,
     Model,
     Parsed,

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import (
     ConventionHandler,
     Surroundings,
@@ -27,7 +28,6 @@ from zarr_xgroup.conventions.declaring import (
     lower_case_names,
     matches,
 )
-from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.dggs import DggsHandler
 from zarr_xgroup.conventions.dialects.gcp import GcpHandler
 from zarr_xgroup.conventions.dialects.geozarr import GeoZarrHandler

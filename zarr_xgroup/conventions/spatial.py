@@ -28,12 +28,13 @@ from zarr_xgroup.conventions.affine import (
     transform_of_gdal,
 )
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import crs_of, horizontal_unit, own_grid_mapping
 from zarr_xgroup.conventions.declaring import is_declared_by_array
-from zarr_xgroup.conventions.descriptions import Attribute, Parsed, shown, write
+from zarr_xgroup.conventions.descriptions import Parsed, shown, write
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.multiscales import (

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
-from zarr_xgroup.conventions.descriptions import Attribute
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.units import (
     UCUM,

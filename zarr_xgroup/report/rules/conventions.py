@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.cs import CsHandler
@@ -31,7 +32,7 @@ from zarr_xgroup.conventions.declaring import (
     is_known_without_coordinates,
     matches,
 )
-from zarr_xgroup.conventions.descriptions import Attribute, Reader, fields_of, shown
+from zarr_xgroup.conventions.descriptions import Reader, fields_of, shown
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.ref import WrittenReference
