@@ -76,7 +76,8 @@ class Opening:
         above = (tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
         found = planning.undeclared_data_arrays(plans, is_tree=is_tree)
-        lacking = list(undeclared_findings(found, planning.assumed_by_auto))
+        lacking = list(undeclared_findings(found))
+        assumed = planning.assumed_in(plans)
 
         builder = Builder(plans, planning, with_indexes=with_indexes)
         datasets: dict[str, xr.Dataset] = {}
@@ -90,7 +91,7 @@ class Opening:
             identities[path] = {
                 planned.name: planned.identity for planned in plan.variables if planned.identity
             }
-        apply_convention_attrs(datasets, planning.convention_attrs, inherited, planning.assumed)
+        apply_convention_attrs(datasets, planning.convention_attrs, inherited, assumed)
         self.findings += lacking
         return datasets, identities
 

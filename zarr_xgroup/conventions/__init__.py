@@ -2,7 +2,7 @@
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.attributes import Attribute
-from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
+from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
@@ -43,6 +43,7 @@ __all__ = [
     "Interpretation",
     "Items",
     "Literal",
+    "Marks",
     "Member",
     "Model",
     "Nested",
@@ -52,7 +53,6 @@ __all__ = [
     "Regular",
     "RegularBounds",
     "Stored",
-    "Surroundings",
     "Text",
     "Topic",
     "build_handlers",

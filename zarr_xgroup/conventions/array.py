@@ -113,7 +113,7 @@ class ArrayView:
     crs_of : callable
         Returns the CRS of an array by conventions other than `proj`, or None.
     assumed : collection of str
-        The names of conventions that the user assumes for all arrays.
+        The names of conventions that are assumed for the array.
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class ArrayView:
         chunks: Mapping[str, int] | None = None,
         siblings: Mapping[str, Mapping[str, int]] | None = None,
         assumed: Collection[str] = (),
+        only_known: bool = False,
     ) -> None:
         document = tree.document(node)
         if document is None or not document.is_array:
@@ -152,6 +153,7 @@ class ArrayView:
         self.memo = memo or Memo(tree)
         self.crs_of = crs_of or (lambda _array: None)
         self.assumed = assumed
+        self._only_known = only_known
         self._results: dict[Any, Any] = {}
 
     @property
@@ -177,13 +179,13 @@ class ArrayView:
         if node is None:
             node, value = self.node, self.attributes.get(key)
         else:
-            document = self.tree.document(node)
+            document = self.document_of(node)
             value = None if document is None else document.attributes.get(key)
         return None if value is None else Fragment(node, ("attributes", key), value)
 
     def attributes_of(self, node: Node) -> Fragment | None:
         """Return all attributes of a group or array as one JSON object, or None if there is no such node."""
-        document = self.tree.document(node)
+        document = self.document_of(node)
         return None if document is None else Fragment(node, ("attributes",), document.attributes)
 
     def document_of(self, node: Node) -> Document | None:
@@ -192,7 +194,15 @@ class ArrayView:
         None if there is no such node, or its document cannot be used. Also None if the document has not been read
         yet: the open then reads it, and asks the handler about the array again.
         """
-        return self.tree.document(node)
+        return self.tree.known(node) if self._only_known else self.tree.document(node)
+
+    def may_exist(self, node: Node) -> bool:
+        """Return whether there is a node, for `ConventionHandler.marks`.
+
+        True also if its document has not been read, and is not read only to word a warning.
+        """
+        is_unread = self._only_known and not self.tree.is_known(node)
+        return is_unread or self.document_of(node) is not None
 
     def sibling(self, name: str) -> Document | None:
         """Return the metadata document of an array of the same group, or None if the group has no such array."""
@@ -407,6 +417,16 @@ def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
     """Yield the attribute of a name of each group that contains an array, the nearest group first."""
     written = (array.attribute(key, group) for group in array.node.ancestors())
     return (fragment for fragment in written if fragment is not None)
+
+
+def attributes_around(array: ArrayView) -> list[Mapping[str, Any]]:
+    """Return the attributes of each group that contains an array and has attributes, the nearest group first."""
+    return array.memo(_attributes_around, array, by=array.node.group)
+
+
+def _attributes_around(array: ArrayView) -> list[Mapping[str, Any]]:
+    documents = map(array.document_of, array.node.ancestors())
+    return [document.attributes for document in documents if document and document.attributes]
 
 
 def own_array_wins(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:

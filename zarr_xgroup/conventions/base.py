@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import plugin_adapter
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, attributes_around
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import (
@@ -20,9 +20,6 @@ from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import candidate_paths
-from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.tree import Tree
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,44 +27,23 @@ if TYPE_CHECKING:
 
     from zarr_xgroup.conventions.crs import Crs
 
-__all__ = ["ConventionHandler", "failure_message", "gives_coordinates"]
+__all__ = ["ConventionHandler", "Marks", "failure_message", "gives_coordinates"]
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """The surroundings of an array that lacks coordinates or a CRS, for `seems_meant` of a handler.
+class Marks:
+    """The parts of an array's georeference that undeclared attributes seem to define by a convention.
 
     Attributes
     ----------
-    group : Node
-        The group that contains the array.
-    names : frozenset of str
-        The names of the arrays of the group.
     dims : tuple of str
-        The dimension names of the array.
-    bare : tuple of str
-        The dimensions without a coordinate. A dimension that another group defines is a path.
-    tree : Tree
-        The metadata documents that have been read: for a hint in a warning no others are read.
+        The dimensions of the array that get coordinates if the convention is assumed.
+    has_crs : bool
+        Whether the array gets a CRS if the convention is assumed.
     """
 
-    group: Node
-    names: frozenset[str]
-    dims: tuple[str, ...]
-    bare: tuple[str, ...]
-    tree: Tree
-
-    def leads_out(self, name: str) -> bool:
-        """Tell whether a name or path in a CF attribute may lead to a node outside of the group.
-
-        It may if there is such a node, or the open has not looked for it.
-        """
-        if name in self.names:
-            return False
-        tree, store = self.tree, self.group.store
-        nodes = [Node(store, path) for path in candidate_paths(name, self.group.path)]
-        is_above = any(tree.known(node) is not None or not tree.is_known(node) for node in nodes)
-        return is_above or bool(tree.groups_with(store, name))
+    dims: tuple[str, ...] = ()
+    has_crs: bool = False
 
 
 class ConventionHandler(Convention):
@@ -157,29 +133,35 @@ class ConventionHandler(Convention):
         return is_declared_by_array(cls, array) or is_declared_by_group_or_assumed(cls, array)
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether attributes look as if they declared coordinates by this convention, which nobody declares.
+    def marks(cls, array: ArrayView) -> Marks | None:
+        """Return which coordinates attributes seem to define by this convention, which the store does not declare.
 
-        By default they do if one has the name of the convention as its prefix, or is a JSON object of this name. A
-        warning about an array without coordinates then advises to assume the convention, and
-        ``assume_conventions="auto"`` assumes it.
+        With ``assume_conventions="auto"`` the convention is assumed for the arrays that have its marks. Without
+        it, a warning about arrays without coordinates or a CRS advises to assume the convention if that adds some.
+
+        By default an array has the marks if one of its attributes, or of the groups that contain it, has the name
+        of the convention as its prefix, or is a JSON object of this name. Attributes of the array and of its
+        group are taken to define coordinates along all dimensions.
 
         Parameters
         ----------
-        attributes : mapping
-            The attributes of an array, of its group, or of a node that describes its grid.
-        around : Surroundings
-            The surroundings of the array.
-        """
-        return has_prefixed(cls, attributes) or isinstance(attributes.get(cls.name), Mapping)
+        array : ArrayView
+            The array. No document is read for a warning: `ArrayView.may_exist` is then true for nodes that have
+            not been read.
 
-    @classmethod
-    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether attributes look as if they said a CRS by this convention, for an array without a CRS.
-
-        By default they do not. The parameters are those of `seems_meant`.
+        Returns
+        -------
+        Marks or None
+            None if the array does not have the marks.
         """
-        return False
+
+        def is_marked(attributes: Mapping[str, Any]) -> bool:
+            return has_prefixed(cls, attributes) or isinstance(attributes.get(cls.name), Mapping)
+
+        group = array.attributes_of(array.node.group)
+        if is_marked(array.attributes) or (group is not None and is_marked(group.value)):
+            return Marks(array.dims)
+        return Marks() if any(map(is_marked, attributes_around(array))) else None
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> Collection[str]:

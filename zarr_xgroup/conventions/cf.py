@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import fitting_dims
-from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
+from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.descriptions import Parsed, must_be, such_as, write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
@@ -161,18 +161,26 @@ class CfHandler(ConventionHandler):
     reads = ()
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether ``coordinates`` names arrays of other groups, or a group above has a coordinate variable."""
-        paths = [dim for dim in around.bare if "/" in dim]  # NCZarr writes dimensions as paths
-        if any(map(around.leads_out, [*words_of(attributes, "coordinates"), *paths])):
-            return True
-        nodes = [group.child(dim) for group in around.group.ancestors() for dim in around.bare]
-        return any(_is_coordinate_variable(node, around.tree.known(node)) for node in nodes)
-
-    @classmethod
-    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether ``grid_mapping`` names a variable of another group."""
-        return any(map(around.leads_out, mappings_in(attributes)))
+    def marks(cls, array: ArrayView) -> Marks | None:
+        """Return the dimensions with coordinates in other groups, and whether ``grid_mapping`` names a variable there."""
+        names = words_of(array.attributes, "coordinates")
+        elsewhere = [name for name in names if _may_lead_out(array, name)]
+        has_crs = any(_may_lead_out(array, name) for name in mappings_in(array.attributes))
+        placed = {dim for name in elsewhere for dim in _dims_along(array, name)}
+        for dimension in _dimensions_without_coordinate(array, ()):
+            if dimension.path is not None:  # NCZarr says which group defines it
+                is_placed = array.may_exist(Node(array.node.store, dimension.path.strip("/")))
+            else:
+                nodes = (group.child(dimension.name) for group in array.node.group.ancestors())
+                is_placed = any(
+                    dimension.has_coordinate_variable(node, array.document_of(node))
+                    for node in nodes
+                )
+            if is_placed:
+                placed.add(dimension.dim)
+        if not (elsewhere or has_crs or placed):
+            return None
+        return Marks(tuple(dim for dim in array.dims if dim in placed), has_crs)
 
     @classmethod
     def check(cls, subject: CheckedNode) -> Iterator[Finding]:
@@ -280,6 +288,21 @@ def _candidate_nodes(place: Fragment) -> list[Node]:
     """
     node = place.node
     return [Node(node.store, path) for path in candidate_paths(place.value, node.group.path)]
+
+
+def _may_lead_out(array: ArrayView, name: str) -> bool:
+    """Return whether a name or path in a CF attribute refers to a node outside of the array's group."""
+    if name in array.siblings:
+        return False
+    store, group = array.node.store, array.node.group
+    nodes = (Node(store, path) for path in candidate_paths(name, group.path))
+    return any(map(array.may_exist, nodes)) or bool(array.tree.groups_with(store, name))
+
+
+def _dims_along(array: ArrayView, name: str) -> tuple[str, ...]:
+    """Return the dimensions of an array that another has which ``coordinates`` names: all if it has not been read."""
+    found = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
+    return array.dims if found is None else fitting_dims(array, found)
 
 
 def _is_array(array: ArrayView, node: Node) -> bool:

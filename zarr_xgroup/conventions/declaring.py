@@ -11,7 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, ArrayView, once_per_array
+from zarr_xgroup.conventions.array import (
+    CONVENTIONS_KEY,
+    ArrayView,
+    attributes_around,
+    once_per_array,
+)
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
@@ -258,6 +263,16 @@ def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) ->
     return any(key.startswith(prefixes) for key in attributes)
 
 
+def is_declared_around(convention: type[ConventionHandler], array: ArrayView) -> bool:
+    """Return whether an array declares a convention, or any group that contains it does."""
+    if is_declared_by_array(convention, array):
+        return True
+    around = attributes_around(array)
+    return any(is_declared(convention, attributes) for attributes in around) or (
+        convention.named_by_root is not None and _is_declared_in_group(convention, array)
+    )
+
+
 # What an array follows: conventions that it declares itself, that its group or the root declares, that are assumed, and,
 # if attributes with the prefix of the convention are there, that a group further up declares.
 
@@ -280,9 +295,12 @@ def is_declared_by_group_or_assumed(convention: type[Convention], array: ArrayVi
 
 def is_only_assumed(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether an array follows a convention because the user assumes it, without any declaration."""
-    if convention.name not in array.assumed:
-        return False
-    return not (is_declared_by_array(convention, array) or _is_declared_in_group(convention, array))
+    return convention.name in array.assumed and not is_declared_for(convention, array)
+
+
+def is_declared_for(convention: type[Convention], array: ArrayView) -> bool:
+    """Return whether an array declares a convention, or its group does for it."""
+    return is_declared_by_array(convention, array) or _is_declared_in_group(convention, array)
 
 
 def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> bool:

@@ -9,12 +9,16 @@ from typing import TypeVar
 
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.base import ConventionHandler, failure_message
+from zarr_xgroup.conventions.base import ConventionHandler, Marks, failure_message
 from zarr_xgroup.conventions.cf import links_of
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.declaring import is_only_assumed
+from zarr_xgroup.conventions.declaring import (
+    is_declared_around,
+    is_declared_for,
+    is_only_assumed,
+)
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.registry import Handler, Handlers
+from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
 from zarr_xgroup.errors import retold
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
@@ -41,6 +45,8 @@ class Answer:
     led_to: frozenset[Node]
     #: Whether no other array may share the answer: a handler was asked that does not say what it `reads`.
     is_for_one_array: bool
+    #: The names of the conventions that are assumed for the array.
+    assumed: frozenset[str]
     #: The describing attributes (`units`, `long_name`, ...) that the asked handlers read: arrays that share the
     #: answer have equal values of these attributes.
     reads: tuple[str, ...]
@@ -66,7 +72,7 @@ class HandlerSet:
         self.may_look_anywhere = any(
             _own_reads(handler) is None and _has_own(method, handler)
             for handler in handlers
-            for method in ("detect", "applies", "axis_names")
+            for method in ("detect", "applies", "axis_names", "marks")
         )
         self.arrays = frozenset(name for handler in handlers for name in handler.arrays)
 
@@ -86,7 +92,9 @@ class HandlerSet:
             return plugin_adapter.checked_axis_names(handler().axis_names, view)
 
         # The caller discards this view: handlers that need dimension names report their lack to it.
-        found = (_ask(view, handler, names) for handler in self._handlers)
+        naming = [handler for handler in self._handlers if _has_own("axis_names", handler)]
+        self._assume_marked(view, naming)
+        found = (_ask(view, handler, names) for handler in naming)
         return next(filter(None, found), ())
 
     def ask(self, view: ArrayView) -> Answer:
@@ -95,6 +103,7 @@ class HandlerSet:
         One principal convention is asked, with the services and what these imply. Its rivals are reported, and
         asked only for what breaks their own rules.
         """
+        self._assume_marked(view, self._handlers)
         active = [handler for handler in self._handlers if self._applies(handler, view)]
         principal, rivals = _principal_and_rivals(active, view)
         shared = frozenset[str]()
@@ -133,8 +142,35 @@ class HandlerSet:
             has_declared_principal=principal is not None and not is_only_assumed(principal, view),
             led_to=frozenset(view.resolver.reached).union(stored_arrays_of(whole)),
             is_for_one_array=None in read,
+            assumed=frozenset(view.assumed),
             reads=tuple(sorted(set(chain.from_iterable(keys or () for keys in read)))),
         )
+
+    def marks_of(self, view: ArrayView, handlers: Sequence[Handler] = ()) -> dict[str, Marks]:
+        """Return the marks of conventions that an array has and neither it nor a group around it declares, by name.
+
+        `handlers` are those of the conventions in question, by default all.
+        """
+        asked = [it for it in handlers or self._handlers if not is_declared_around(it, view)]
+        marks = {it.name: _ask(view, it, lambda cls: cls.marks(view)) for it in asked}
+        return {name: found for name, found in marks.items() if found is not None}
+
+    def _assume_marked(self, view: ArrayView, handlers: Sequence[Handler]) -> None:
+        """Replace "auto" among the assumed conventions of an array: by those whose marks it has.
+
+        By none if the array or its group declares a principal convention.
+        """
+        if AUTO not in view.assumed:
+            return
+        view.assumed = {*view.assumed} - {AUTO}
+        if not any(self._is_declared_principal(handler, view) for handler in self._handlers):
+            view.assumed |= self.marks_of(view, handlers).keys()
+
+    def _is_declared_principal(self, handler: Handler, view: ArrayView) -> bool:
+        """Return whether a handler is of a principal convention that an array or its group declares."""
+        if handler.tier != "principal" or is_only_assumed(handler, view):
+            return False
+        return is_declared_for(handler, view) or self._applies(handler, view)
 
     def _report_unasked(
         self, view: ArrayView, rivals: Sequence[Handler], shared: frozenset[str]

@@ -12,8 +12,6 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import (
     ConventionHandler,
-    Surroundings,
-    failure_message,
     gives_coordinates,
 )
 from zarr_xgroup.conventions.cf import CfHandler
@@ -115,7 +113,7 @@ def handlers() -> Handlers:
     return (*_installed(), *_REGISTERED)
 
 
-#: The value of `assume_conventions` that assumes the conventions which the attributes of the store look like.
+#: The value of `assume_conventions` that assumes for each array the conventions whose marks it has.
 AUTO = "auto"
 
 
@@ -165,45 +163,6 @@ def _no_such_convention(unknown: Collection[str], known: Collection[str]) -> str
 def declarable() -> Handlers:
     """Return the handlers of all conventions, and the conventions that can be declared but define no coordinates."""
     return (*handlers(), *WITHOUT_COORDINATES)
-
-
-def seemingly_meant(
-    places: Collection[Mapping[str, Any]],
-    above: Collection[Mapping[str, Any]],
-    around: Surroundings,
-    *,
-    has_crs: bool,
-) -> tuple[list[str], str]:
-    """Return the names of undeclared conventions by which an array seems to say its missing coordinates or CRS.
-
-    Also the message of a handler that raised an error when asked, "" if none did.
-
-    Parameters
-    ----------
-    places : collection of mapping
-        The attributes of the array, of its group, and of nodes that describe its grid.
-    above : collection of mapping
-        The attributes of all groups that contain the array: a convention that they declare is not returned.
-    around : Surroundings
-        The surroundings of the array, with the dimensions that have no coordinate.
-    has_crs : bool
-        Whether the array has a CRS.
-    """
-    names, failure = [], ""
-    declaring = [attributes for attributes in (*places, *above) if CONVENTIONS_KEY in attributes]
-    for cls in handlers():
-        try:
-            if any(is_declared(cls, attributes) for attributes in declaring):
-                continue
-            if any(
-                (around.bare and cls.seems_meant(attributes, around))
-                or (not has_crs and cls.seems_to_say_crs(attributes, around))
-                for attributes in places
-            ):
-                names.append(cls.name)
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-            failure = failure_message(cls, error)
-    return names, failure
 
 
 def in_handler_order(names: Iterable[str]) -> tuple[str, ...]:

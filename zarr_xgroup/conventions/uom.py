@@ -7,12 +7,11 @@ Source: uom convention (clbarnes/zarr-convention-uom).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.attributes import Attribute
-from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
+from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.units import (
     UCUM,
@@ -53,9 +52,9 @@ class UomHandler(ConventionHandler):
     reads = ("standard_name",)
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Return False: no coordinates follow from ``uom``, so assuming it would not bring any."""
-        return False
+    def marks(cls, array: ArrayView) -> Marks | None:
+        """Return None: no coordinates follow from ``uom``."""
+        return None
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return CF ``units`` for the array; none if its ``uom`` is missing or cannot be used."""

@@ -75,6 +75,8 @@ class ArrayReading:
     conventions: Handlers
     #: Whether the array declares a principal convention: one that is only assumed does not count.
     has_declared_principal: bool
+    #: The names of the conventions that are assumed for the array.
+    assumed: frozenset[str]
     inherited: Inherited
 
     @property
@@ -125,7 +127,7 @@ class Interpreter:
     """Interprets groups of one open.
 
     Arrays with `dropped` names are left out, and so are findings about them. The `assumed` conventions count
-    as declared by every array. Groups and arrays that are `passed_over` are left out of their groups, but
+    as declared by every array, or with `AUTO` those whose marks an array has. Groups and arrays that are `passed_over` are left out of their groups, but
     references to them work.
     """
 
@@ -274,6 +276,7 @@ class _Group:
                     array.interpretation,
                     array.conventions,
                     array.has_declared_principal,
+                    array.assumed,
                     array.inherited,
                 ),
             )
@@ -342,7 +345,9 @@ class _Group:
             answer = self._answers_by_name[name] = self._answer(node, dims, known)
             found = answer.interpretation, answer.conventions, answer.has_declared_principal
             document, inherited = self.documents[name], self._inherited[name]
-            arrays.append(ArrayReading(node, document, dims, template, *found, inherited))
+            arrays.append(
+                ArrayReading(node, document, dims, template, *found, answer.assumed, inherited)
+            )
         groups, findings = frozenset(self.groups), tuple(self.findings)
         return GroupReading(self.node, tuple(arrays), groups, findings, bounds_of_dropped)
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.multiscales import Layout
-from zarr_xgroup.conventions.registry import AUTO, in_handler_order, named_conventions
+from zarr_xgroup.conventions.registry import AUTO, named_conventions
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
@@ -60,9 +60,7 @@ class Planning:
     dropped : frozenset of str
         The names of `drop_variables`.
     assumed : frozenset of str
-        The conventions that count as declared by every array.
-    assumed_by_auto : tuple of str
-        Those of them that ``assume_conventions="auto"`` added.
+        The conventions in the option `assume_conventions`, `AUTO` among them.
     """
 
     def __init__(self, store_like: Any, options: TreeReportOptions) -> None:
@@ -70,7 +68,6 @@ class Planning:
         dropped = options.get("drop_variables") or ()
         self.dropped = frozenset([dropped] if isinstance(dropped, str) else dropped)
         self.assumed = named_conventions(options.get("assume_conventions"))
-        self.assumed_by_auto: tuple[str, ...] = ()
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
         self.resolution = resolution_of(options.get("resolution"))
         group_filter = group_filter_of(options)
@@ -109,10 +106,10 @@ class Planning:
         else:
             self.library.read_tree(self.group)
             if self.resolution is not None:
-                readings = self._interpreted(self.tree.subtree(group), is_tree=is_tree)
+                readings = self._interpreted(self.tree.subtree(group))
                 self._choose_in_tree(readings, self.resolution)
             groups = self.tree.subtree(group, self._passed_over)
-        readings = self._interpreted(groups, is_tree=is_tree)
+        readings = self._interpreted(groups)
         if is_tree:
             readings = with_times(readings)
         return plan_groups(readings, self.factory, with_indexes=with_indexes)
@@ -121,7 +118,12 @@ class Planning:
         self, plans: Collection[GroupPlan], *, is_tree: bool
     ) -> Iterator[Undeclared]:
         """Yield the undeclared data arrays of groups."""
-        return undeclared_data_arrays(plans, self.tree, assumed=self.assumed, is_tree=is_tree)
+        return undeclared_data_arrays(plans, self._interpreter(), is_tree=is_tree)
+
+    def assumed_in(self, plans: Iterable[GroupPlan]) -> frozenset[str]:
+        """Return the names of the conventions that are assumed for any array of groups."""
+        by_arrays = (array.assumed for plan in plans for array in plan.reading.arrays)
+        return frozenset(self.assumed - {AUTO}).union(*by_arrays)
 
     def pyramid(self) -> Pyramid:
         """Return the pyramid (multiscales) of the group asked for; raise XGroupGroupError if it has none."""
@@ -139,7 +141,7 @@ class Planning:
         """Return the pyramid of a group by its layout and the readings of its levels; raise XGroupGroupError if it is none."""
         tree, found = self.tree, None
         if layout is not None:
-            found = pyramid_of(group, layout, tree, readings, self.assumed)
+            found = pyramid_of(group, layout, tree, readings)
         if found is None:
             raise no_pyramid(group, layout, tree)
         return found
@@ -175,26 +177,15 @@ class Planning:
         self.findings.extend(report(Topic.CHOICE, pyramid.group, text) for text in remarks)
         return level
 
-    def _interpreted(self, nodes: Iterable[Node], *, is_tree: bool = False) -> list[GroupReading]:
-        """Return the readings of groups, after reading all documents that they depend on.
-
-        With ``assume_conventions="auto"`` this first settles which conventions are assumed.
-        """
-        groups = list(nodes)
-        if AUTO in self.assumed:
-            # Exactly the conventions that the warning of an open without "auto" would suggest.
-            self.assumed -= {AUTO}
-            plans = plan_groups(self._interpreted(groups), self.factory)
-            lacking = undeclared_data_arrays(
-                plans, self.tree, assumed=self.assumed, is_tree=is_tree
-            )
-            self.assumed_by_auto = in_handler_order(
-                name for array in lacking for name in array.assumable
-            )
-            self.assumed = self.assumed.union(self.assumed_by_auto)
-        interpreter = Interpreter(
+    def _interpreter(self) -> Interpreter:
+        """Return the interpreter of the open, without the groups and arrays that are passed over."""
+        return Interpreter(
             self.tree, self.factory, handlers(), self.dropped, self.assumed, self._passed_over
         )
+
+    def _interpreted(self, nodes: Iterable[Node]) -> list[GroupReading]:
+        """Return the readings of groups, after reading all documents that they depend on."""
+        groups, interpreter = list(nodes), self._interpreter()
         return self.library.ask(lambda: interpreter.interpret(groups))
 
 

@@ -193,12 +193,10 @@ def pyramid_of(
     layout: Layout,
     tree: Tree,
     readings: Mapping[Node, GroupReading],
-    assumed: Collection[str] = (),
 ) -> Pyramid | None:
     """Return the pyramid that the layout of a group describes, None if no level is there.
 
-    `readings` are of the groups of all levels that are there. Conventions that are `assumed`, by name, count as
-    declared by every array.
+    `readings` are of the groups of all levels that are there.
     """
     levels = {}
     for asset in layout.items:
@@ -212,7 +210,7 @@ def pyramid_of(
             grid
             for array in reading.arrays
             if (array.node == node if is_array else layout.item_of(array.node, group) is None)
-            if (grid := _level_of_cells(level, array) or _level_of_grid(level, array, assumed))
+            if (grid := _level_of_cells(level, array) or _level_of_grid(level, array))
         ]
         # The level is as fine as its finest array.
         known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
@@ -248,7 +246,7 @@ def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
     return None
 
 
-def _level_of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) -> Level | None:
+def _level_of_grid(level: Level, array: ArrayReading) -> Level | None:
     """Return the level with the grid and cell size of one array, None if it has fewer than two dimensions.
 
     The grid is along the dimensions of its Y and X coordinates, else along the last two. The size of cells is the
@@ -302,7 +300,7 @@ def _level_of_grid(level: Level, array: ArrayReading, assumed: Collection[str]) 
     #    of the CRS.
     if size is None:
         written = transform_of_stac(array.node, array.document.attributes, level.shape)
-        if written is None or STAC not in assumed:
+        if written is None or STAC not in array.assumed:
             return replace(level, assumable="" if written is None else STAC)
         size, unit = written.cell_size, ""
     crs = array.interpretation.crs

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from zarr_xgroup.conventions.base import Surroundings, failure_message
+from zarr_xgroup.conventions.base import failure_message
 from zarr_xgroup.conventions.crs import SPATIAL_REF
-from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import (
+    AUTO,
     Handler,
     declared_principal,
     in_handler_order,
-    seemingly_meant,
     why_not_declared,
 )
-from zarr_xgroup.datasets.interpretation import ArrayReading
+from zarr_xgroup.datasets.interpretation import Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
-from zarr_xgroup.findings import Finding, Place, Topic, report, shortened
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, names_by_key
-from zarr_xgroup.metadata.dimensions import dimension_references
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import printable
 
-#: How many letters the warning may have, how many of the arrays it names, and how many letters of each.
-_LONGEST, _NAMED_EXAMPLES, _LONGEST_PATH = 400, 3, 45
+#: How many letters the warning may have, and how many of the arrays it names.
+_LONGEST, _NAMED_EXAMPLES = 400, 3
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,7 @@ class Undeclared:
 
 
 def undeclared_data_arrays(
-    plans: Collection[GroupPlan],
-    tree: Tree,
-    *,
-    assumed: Collection[str] = (),
-    is_tree: bool = False,
+    plans: Collection[GroupPlan], interpreter: Interpreter, *, is_tree: bool = False
 ) -> Iterator[Undeclared]:
     """Yield the data arrays that no principal convention applies to, and that lack coordinates or a CRS.
 
@@ -70,15 +64,14 @@ def undeclared_data_arrays(
     ----------
     plans : collection of GroupPlan
         The groups as they are planned; in a tree, parents first.
-    tree : Tree
-        Knows the documents.
-    assumed : collection of str
-        The conventions that the user assumes: these would not help.
+    interpreter : Interpreter
+        Knows the documents and the handlers, and the conventions that the user assumes: these would not help.
     is_tree : bool
         Whether groups inherit the coordinates of their parents, as in `xarray.DataTree`.
     """
     if all(array.has_principal for plan in plans for array in plan.reading.arrays):
         return
+    tree = interpreter.tree
     referred = _referred_arrays(plans, tree)
     known = {plan.node: plan for plan in plans if is_tree}
     for plan in plans:
@@ -88,7 +81,9 @@ def undeclared_data_arrays(
         bare = without_coordinate(plan, tree, parents)
         coordinates = {it.stored for it in plan.variables if _is_coordinate(it)}
         incomplete = _dims_of_incomplete(plan)
-        for array in plan.reading.arrays:
+        arrays = plan.reading.arrays
+        siblings = {it.node.name: dict(zip(it.dims, it.shape, strict=True)) for it in arrays}
+        for array in arrays:
             node, dims, ndim = array.node, bare.get(array.node, ()), len(array.dims)
             is_secondary = node in referred or node in coordinates or array.dims in incomplete
             if array.has_principal or is_secondary:
@@ -97,16 +92,25 @@ def undeclared_data_arrays(
                 if ndim > 1 and not set(dims).isdisjoint(array.dims[-2:]):
                     yield Undeclared(node, ndim, dims, principal=principal)
                 continue
-            names, failure = _marks(plan, array, dims, tree)
-            assumable = tuple(name for name in names if name not in assumed)
+            own = array.document.attributes
+            mappings = {*mappings_in(own), SPATIAL_REF}
+            has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
+            view = interpreter.view(node, array.dims, siblings=siblings, only_known=True)
+            marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
+            assumable = tuple(
+                name
+                for name, found in marks.items()
+                if name not in interpreter.assumed
+                and (not set(dims).isdisjoint(found.dims) or (found.has_crs and not has_crs))
+            )
             if dims or assumable:
-                own = array.document.attributes
                 reasons = (
                     (place, why_not_declared(attributes))
                     for place, attributes in ((node, own), (plan.node, group))
                 )
-                why = next((f"{place}: {reason}" for place, reason in reasons if reason), failure)
-                yield Undeclared(node, ndim, dims, why, assumable)
+                why = next((f"{place}: {reason}" for place, reason in reasons if reason), "")
+                failures = (finding.text for finding in view.findings if finding.cost)
+                yield Undeclared(node, ndim, dims, why or next(failures, ""), assumable)
 
 
 def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
@@ -166,36 +170,6 @@ def without_coordinate(
     }
 
 
-def _marks(
-    plan: GroupPlan, array: ArrayReading, bare: tuple[str, ...], tree: Tree
-) -> tuple[list[str], str]:
-    """Return the conventions whose marks an array has, if these would give it the coordinates or CRS it lacks.
-
-    Marks are in the attributes of the array, of its group, of its grid mapping variables, and in
-    ``multiscales`` of the group above. The second value says how a handler failed to look for its marks,
-    "" if none did.
-    """
-    group, attributes = plan.node, array.document.attributes
-    layout = _attributes(group.group, tree).get(LAYOUT.key)
-    mappings = _arrays_named(group, {"grid_mapping": attributes.get("grid_mapping")}, tree)
-    places = [
-        attributes,
-        _attributes(group, tree),
-        {} if layout is None else {LAYOUT.key: layout},
-        *(_attributes(node, tree) for node in mappings),
-    ]
-    above = [_attributes(node, tree) for node in group.ancestors()]
-    # NCZarr says which group defines a dimension.
-    defined = zip(array.dims, dimension_references(array.document), strict=True)
-    paths = {dim: path for dim, path in defined if path and path != str(group.child(dim))}
-    names = frozenset(other.node.name for other in plan.reading.arrays)
-    is_mapped = not names.isdisjoint([*mappings_in(attributes), SPATIAL_REF])
-    has_crs = array.interpretation.crs is not None or is_mapped
-    dims = tuple(paths.get(dim, dim) for dim in bare)
-    around = Surroundings(group, names, array.dims, dims, tree)
-    return seemingly_meant(places, above, around, has_crs=has_crs)
-
-
 def _arrays_named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
     """Yield the arrays that names and paths in CF attributes of a group, or of an array in it, lead to."""
     for _key, name in names_by_key(attributes):
@@ -231,13 +205,11 @@ def _is_coordinate(variable: PlannedVariable) -> bool:
 # Findings about these arrays.
 
 
-def undeclared_findings(
-    found: Iterable[Undeclared], taken: Collection[str] = ()
-) -> Iterator[Finding]:
+def undeclared_findings(found: Iterable[Undeclared]) -> Iterator[Finding]:
     """Yield a finding for each grid that its group's convention does not apply to, and one about all other arrays.
 
-    The text of that one is never long. It ends with the option `assume_conventions` to write, or else says why
-    a declaration does not count. `taken` are the conventions that ``assume_conventions="auto"`` assumed.
+    That one begins with what its reader can do, and names as many of the arrays as fit into its text; first those
+    that the option `assume_conventions` would help.
     """
     others = []
     for array in found:
@@ -245,33 +217,44 @@ def undeclared_findings(
             others.append(array)
         else:
             yield _not_applying(array, array.principal)
-    ending = _("assume_conventions='auto' took {names}").format(names=", ".join(taken))
-    if not taken:
-        ending = next((array.why for array in others if array.why), "")
+    if not others:
+        return
+    others.sort(key=lambda array: not array.assumable)
+    paths = tuple(str(array.node) for array in others)
+    yield report(Topic.NO_PRINCIPAL, others[0].node, _text_about(others, paths), arrays=paths)
+
+
+def _text_about(others: Sequence[Undeclared], paths: Sequence[str]) -> str:
+    """Return the text of the finding about undeclared arrays: those that an option would help are first."""
+    helped = sum(bool(array.assumable) for array in others)
+    text = _("Select by position (isel), or assign coordinates")
+    if helped:
         names = in_handler_order(name for array in others for name in array.assumable)
-        if names:
-            shown = names[0] if len(names) == 1 else list(names)
-            option = f"assume_conventions={shown!r}"
-            advice = _("For these, open with {option}").format(option=option)
-            ending = f"{ending}. {advice}" if ending else advice
-        ending = ending or _(
-            "'zarr_conventions' of an array or of its group can declare one, which says where "
-            "coordinates are"
-        )
-    if others:
-        paths = tuple(str(array.node) for array in others)
-        examples = [shortened(printable(path), _LONGEST_PATH) for path in paths[:_NAMED_EXAMPLES]]
-        text = ngettext(
-            "{count} array lacks coordinates or a CRS and declares no principal convention "
-            "(such as cs or spatial): {names}",
-            "{count} arrays lack coordinates or a CRS and declare no principal convention "
-            "(such as cs or spatial): {names}",
-            len(paths),
-        ).format(count=len(paths), names=listed(examples, count=len(paths)))
-        message = shortened(f"{text}. {ending}", _LONGEST)
-        yield report(Topic.NO_PRINCIPAL, others[0].node, message, arrays=paths)
-    elif taken:
-        yield report(Topic.NO_PRINCIPAL, Place("/"), ending, arrays=())
+        option = f"assume_conventions={names[0] if len(names) == 1 else list(names)!r}"
+        text = _("Open with {option}").format(option=option)
+        if helped < len(others):
+            message = ngettext(
+                "Open with {option} for the first array",
+                "Open with {option} for the first {count} arrays",
+                helped,
+            )
+            text = message.format(option=option, count=helped)
+    fact = ngettext(
+        "{count} array has no coordinates along a dimension, or no CRS, and declares no principal "
+        "convention (such as cs or spatial)",
+        "{count} arrays have no coordinates along a dimension, or no CRS, and declare no principal "
+        "convention (such as cs or spatial)",
+        len(paths),
+    )
+    text = f"{text}: {fact.format(count=len(paths))}"
+    why = next((array.why for array in others if array.why), "")
+    shown = [printable(path) for path in paths[:_NAMED_EXAMPLES]]
+    for ending in (f". {why}", "") if why else ("",):
+        for count in range(len(shown), 0, -1):
+            named = f"{text}: {listed(shown, count, len(paths))}{ending}"
+            if len(named) <= _LONGEST:
+                return named
+    return text
 
 
 def forgotten_declarations(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:

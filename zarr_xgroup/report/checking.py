@@ -112,7 +112,7 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
         tree, groups = planned.library.tree, [plan.node for plan in plans]
         if planned.group_filter is None:  # all levels of pyramids, whatever `resolution` chooses
             groups = list(tree.subtree(Node(0, planned.group)))
-        checked = CheckedStore(tree, groups, planned.assumed)
+        checked = CheckedStore(tree, groups, planned.assumed_in(plans))
         # Without the errors behind them, of which no two are equal: a verdict is a value.
         found = merged_mistakes(_all_mistakes(planned, plans, checked))
         mistakes = [replace(mistake, error=None) for mistake in found]

@@ -219,7 +219,7 @@ class _Explaining:
             )
         layout, pyramid = layout_at(plan.node, self._tree, assumed), None
         if layout is not None:
-            pyramid = pyramid_of(plan.node, layout, self._tree, self._readings, assumed)
+            pyramid = pyramid_of(plan.node, layout, self._tree, self._readings)
         levels = () if pyramid is None else tuple(_levels(pyramid))
         return FoundGroup(str(plan.node), arrays, tuple(found), levels)
 
@@ -306,7 +306,7 @@ class _Explaining:
                 if reason := why_not_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
         bare = planned.undeclared_data_arrays(self._plans.values(), is_tree=True)
-        findings.extend(undeclared_findings(bare, planned.assumed_by_auto))
+        findings.extend(undeclared_findings(bare))
         for finding in by_cause(findings):
             kind = "" if finding.topic is None else finding.topic.value
             yield FoundProblem(

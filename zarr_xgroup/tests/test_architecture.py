@@ -151,7 +151,7 @@ def test_everything_is_caught_only_where_code_of_others_is_called() -> None:
         and not isinstance(node.body[-1], ast.Raise)
     }
     assert catching == {
-        "conventions.registry",  # importing a plug-in, asking it what seems meant
+        "conventions.registry",  # importing a plug-in
         "conventions.handler_set",  # asking a handler
         "storage.library",  # what is raised while documents are lacking does not count
         "storage.reading",  # storage libraries and codecs; a thread hands on what it raises
@@ -183,7 +183,9 @@ def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
     plans = plan_groups(library.ask(lambda: interpreter.interpret(groups)), factory)
     assert [plan.node for plan in plans] == groups
     findings = [finding for plan in plans for finding in plan.findings]
-    told = as_warnings([*findings, *undeclared_findings(undeclared_data_arrays(plans, tree))])
+    told = as_warnings(
+        [*findings, *undeclared_findings(undeclared_data_arrays(plans, interpreter))]
+    )
     assert all(str(warning) and str(warning.error) for warning in told)
 
 

@@ -1,6 +1,9 @@
 """Conventions that a store does not declare and a user assumes: the option `assume_conventions`, and STAC's `proj`."""
 
+import ast
 import inspect
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -337,17 +340,35 @@ def test_an_own_coordinate_stands_beside_the_first_version_of_proj() -> None:
     assert (dataset["x"].values.tolist(), dataset["y"].values.tolist()) == ([0, 1, 2, 3], Y)
 
 
-# What is told of arrays without a principal convention, and which option would help.
+# The warning about arrays without a principal convention, and the option that it names.
 
 
-def told(root: Any, function: Any = xr.open_datatree, **options: Any) -> str:
-    """Return the warning about arrays without a principal convention, "" if there is none."""
+def warned(root: Any, function: Any = xr.open_datatree, **options: Any) -> Warning | None:
+    """Return the warning about arrays without a principal convention, None if there is none."""
     store = store_of(root) if isinstance(root, Group) else root
     _opened, given = recorded(function, store, engine="xgroup", **options)
-    found = [str(it) for it in given if type(it) is XGroupNoPrincipalWarning]
+    found = [it for it in given if type(it) is XGroupNoPrincipalWarning]
     assert len(found) <= 1
-    assert all(len(it) <= 400 for it in found)
-    return "".join(found)
+    assert all(len(str(it)) <= 400 for it in found)
+    return found[0] if found else None
+
+
+def option_in(warning: Warning | None) -> Any:
+    """Return the value of `assume_conventions` in a warning, None without one."""
+    found = re.search(r"assume_conventions=('\w+'|\[[^]]*\])", str(warning))
+    return found and ast.literal_eval(found[1])
+
+
+def helped_by_option(warning: Any) -> list[str]:
+    """Return the paths of the arrays for which a warning names an option: all, or the first ones."""
+    number = re.search(r"the first (?:(\d+) )?array", str(warning))
+    return list(warning.paths[: int(number[1] or 1) if number else None])
+
+
+def coordinates_of(store: Any, paths: Sequence[str], **options: Any) -> dict[str, set[Any]]:
+    """Return the coordinates of arrays, and the CRS among them, as engine xgroup opens them."""
+    tree = quietly(xr.open_datatree, store, engine="xgroup", **options)
+    return {path: set(tree[path].coords) for path in paths}
 
 
 SWATH = {
@@ -357,76 +378,146 @@ SWATH = {
 BBOX = {"spatial:dimensions": ["y", "x"], "spatial:bbox": [0.0, 0.0, 4.0, 3.0]}
 MAPPED = {"crs": Array(0, (), {"crs_wkt": WKT1})}
 NO_CRS: Any = {"epsg": None, "wkt2": None}
+PLAIN = Array(np.zeros(5), ("n",))
 
+#: A store, the option that the warning names, "" without one and None without a warning, and the arrays that it helps.
 HINTS: dict[str, Any] = {
-    "attributes of STAC": (alone(), ", open with assume_conventions='proj'"),
-    "a CRS by STAC, though there are coordinates": (located(b02=band()), "1 array lacks coordinates or a CRS and declares no principal convention (such as cs or spatial): /b02. For these, open with assume_conventions='proj'"),
-    "of STAC and spatial": (alone(**BBOX), ", open with assume_conventions=['spatial', 'proj']"),
-    "spatial of the group": (Group({"v": zeros()}, BBOX), ", open with assume_conventions='spatial'"),
-    "cs": (Group({"v": zeros(**CS)}), ", open with assume_conventions='cs'"),
-    "a path of CF into another group": (Group({"v": Array([1.0], ("x",), {"coordinates": "/g/lon"}), "g": Group({"lon": coordinate("x", [1.0])})}), ", open with assume_conventions='cf'"),
-    "a swath": (Group(SWATH), ", open with assume_conventions='cf'"),
-    "a CRS by a grid mapping": (located(b02=band(grid_mapping="crs"), **MAPPED), ""),
-    "a CRS by spatial_ref of the group": (located(b02=band(), spatial_ref=MAPPED["crs"]), ""),
-    "no CRS in attributes": (located(b02=band(**NO_CRS)), ""),
-    "a declared CRS": (located(b02=band(**declaring("proj"))), ""),
-    "own coordinates": (located(v=zeros(coordinates="lost", cell_measures="area: a")), ""),
+    "attributes of STAC": (alone(), "proj", "/b02"),
+    "a CRS by STAC, though there are coordinates": (located(b02=band()), "proj", "/b02"),
+    "of STAC and spatial": (alone(**BBOX), ["spatial", "proj"], "/b02"),
+    "spatial of the group": (Group({"v": zeros()}, BBOX), "spatial", "/v"),
+    "cs": (Group({"v": zeros(**CS)}), "cs", "/v"),
+    "a path of CF into another group": (Group({"v": Array([1.0], ("x",), {"coordinates": "/g/lon"}), "g": Group({"lon": coordinate("x", [1.0])})}), "cf", "/v"),
+    "a dimension of CF in another group": (Group({"x": coordinate("x", X), "g": Group({"v": zeros("x", _nczarr_array={"dimension_references": ["/x"]})})}), None, ""),
+    "a swath": (Group(SWATH), "cf", "/data/v"),
+    "a grid mapping of a group above": (Group({**MAPPED, "g": located(v=zeros(grid_mapping="crs"))}), "cf", "/g/v"),
+    "some arrays of several": (Group({"a": PLAIN, "b02": band(), "c": PLAIN, "d": band()}), "proj", "/b02 /d"),
+    "one of several": (Group({"a": PLAIN, **SWATH}), "cf", "/data/v"),
+    "a transform along other dimensions than the one without a coordinate": (located(b02=band("t y x", **NO_CRS)), "", ""),
+    "a transform of another shape": (alone(shape=[30, 40], **NO_CRS), "", ""),
+    "a path of CF along another dimension": (Group({"v": zeros("y", coordinates="/g/lon"), "g": Group({"lon": coordinate("x", X)})}), "", ""),
+    "a name of CF that leads nowhere": (Group({"v": zeros(coordinates="lon")}), "", ""),
+    "control points beside other arrays": (Group({"measurements": Group({"v": zeros(), "u": zeros("t")}), "conditions": Group({"gcp": Group(dict.fromkeys(("line", "pixel", "latitude", "longitude"), PLAIN))})}), "gcp", "/measurements/v"),
+    "control points of which some are missing": (Group({"measurements": Group({"v": zeros()}), "conditions": Group({"gcp": Group({"line": PLAIN})})}), "", ""),
+    "a CRS by a grid mapping": (located(b02=band(grid_mapping="crs"), **MAPPED), None, ""),
+    "a CRS by spatial_ref of the group": (located(b02=band(), spatial_ref=MAPPED["crs"]), None, ""),
+    "no CRS in attributes": (located(b02=band(**NO_CRS)), None, ""),
+    "a declared CRS": (located(b02=band(**declaring("proj"))), None, ""),
+    "own coordinates": (located(v=zeros(coordinates="lost", cell_measures="area: a")), None, ""),
 }  # fmt: skip
 
 
-@rows(HINTS, "root, ending")
-def test_the_warning_ends_with_the_option(root: Group, ending: str) -> None:
-    assert told(root).endswith(ending)
-    if not ending:
-        assert told(root) == told(root, assume_conventions="auto") == ""
+@rows(HINTS, "root, option, arrays")
+def test_the_warning_names_the_option_for_arrays_that_it_helps(
+    root: Group, option: Any, arrays: str
+) -> None:
+    warning = warned(root)
+    if option is None:
+        assert warning is None
+        assert warned(root, assume_conventions="auto") is None
+    elif not option:
+        assert option_in(warning) is None
+        assert str(warning).startswith("Select by position (isel)")
+    else:
+        assert option_in(warning) == option
+        assert str(warning).startswith("Open with")
+        assert helped_by_option(warning) == arrays.split()
 
 
-def test_no_option_is_named_that_would_not_help() -> None:
-    plain = told(Group({"v": Array([1.0], ("x",), {"cs": "x", "coordinates": "lon"})}))
-    assert "assume_conventions" not in plain
-    assert "/v" in plain
-    above = coordinate("x", [1, 2, 3])  # of another length: it is no coordinate of what is below
-    below = told(Group({"x": above, "g": Group({"a": Array([1.0, 2.0], ("x",))})}))
-    assert ": /g/a. " in below
-    left = told(alone("t y x"), assume_conventions="proj")
-    assert "assume_conventions" not in left
-    assert "/b02" in left
-    assert told(alone(), assume_conventions="proj") == ""
-    assert told(STORES / "roms_test.zarr", assume_conventions="cf") == ""
+def test_no_option_is_named_that_is_in_use() -> None:
+    for used in ("proj", "auto", ["auto", "proj"]):
+        warning = warned(Group({"b02": band("t y x"), "a": PLAIN}), assume_conventions=used)
+        assert warning is not None
+        assert option_in(warning) is None
+    assert warned(alone(), assume_conventions="proj") is None
+    assert warned(STORES / "roms_test.zarr", assume_conventions="cf") is None
 
 
-@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree, xr.open_groups])
+def test_an_array_below_a_coordinate_of_another_length_is_reported() -> None:
+    root = Group({"x": coordinate("x", [1, 2, 3]), "g": Group({"a": Array([1.0, 2.0], ("x",))})})
+    assert getattr(warned(root), "paths", ()) == ("/g/a",)
+
+
+@pytest.mark.parametrize("length", [10, 100, 150, 1000])
+def test_paths_in_the_warning_are_whole(length: int) -> None:
+    group = "g" * length
+    warning: Any = warned(Group({group: Group(dict.fromkeys("abcde", PLAIN))}))
+    assert warning.paths == tuple(f"/{group}/{name}" for name in "abcde")
+    named = [path for path in warning.paths if path in str(warning)]
+    assert len(named) == {10: 3, 100: 2, 150: 1, 1000: 0}[length]
+    assert ("5 arrays" in str(warning)) is True
+    assert str(warning).count("g" * 10) == len(named) * (length // 10)
+
+
+#: A store, and the coordinates of its arrays with ``assume_conventions="auto"``.
+AUTO: dict[str, tuple[Group, str]] = {
+    "each array by its own marks": (Group({**SWATH, "b": alone(**NO_CRS), "g": Group({"a": PLAIN, "v": zeros(**CS)})}), "/b/b02: x y, /data/v: lat lon, /g/a: , /g/v: x"),
+    "attributes of the group": (Group({"v": zeros()}, BBOX), "/v: x y"),
+    "attributes of groups above": (Group({"0": Group({"v": zeros()}), "multiscales": Group({})}, {**SPATIAL, "multiscales": {"layout": [{"asset": "0", "spatial:transform": TRANSFORM}]}}), "/0/v: x y"),
+    "neighbouring groups": (HINTS["control points beside other arrays"][0], "/measurements/u: , /measurements/v: latitude longitude"),
+    "a coordinate variable of a group above": (Group({"g": Group({"h": Group({"v": zeros()})}), "x": coordinate("x", X)}), "/g/h/v: x"),
+    "beside own coordinates": (located(b02=band()), "/b02: spatial_ref x y"),
+    "not what declares a principal convention": (Group({"v": zeros(**declaring("cs", **CS, **STAC))}), "/v: spatial_ref x"),
+    "not what inherits one": (Group({"v": band()}, declaring("spatial", **{"spatial:dimensions": ["y", "x"]})), "/v: spatial_ref"),
+    "what declares a service": (Group({"v": zeros(**declaring("uom", uom={"ucum": {"unit": "m"}}, **SPATIAL))}), "/v: x y"),
+    "not a service that is declared": (alone(**declaring("proj")), "/b02: spatial_ref"),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_auto_takes_what_the_warning_names(function: Any, consolidated: bool) -> None:
-    store = store_of(Group(SWATH), consolidated=consolidated)
-    assert told(store, function, group="data").endswith(", open with assume_conventions='cf'")
-    options: Any = {"engine": "xgroup", "group": "data", "assume_conventions": "auto"}
-    found, (warning,) = recorded(function, store, **options)
-    assert str(warning) == "assume_conventions='auto' took cf"
-    dataset = next(iter(found.values())) if isinstance(found, dict) else found
-    assert set(dataset["v"].coords) == {"lat", "lon"}
+@rows(AUTO, "root, expected")
+def test_auto_gives_each_array_the_conventions_whose_marks_it_has(
+    root: Group, expected: str, consolidated: bool
+) -> None:
+    store: Any = store_of(root, consolidated=consolidated)
+    options: Any = {"engine": "xgroup", "assume_conventions": "auto"}
+    tree, given = recorded(xr.open_datatree, store, **options)
+    _tree, plain = recorded(xr.open_datatree, store, engine="xgroup")
+    others = [str(it) for it in given if type(it) is not XGroupNoPrincipalWarning]
+    assert {*others} <= {str(it) for it in plain}
+    for text in expected.split(", "):
+        path, _colon, names = text.partition(":")
+        assert set(tree[path].coords) == set(names.split())
+        # A single group is opened with the documents that its marks refer to.
+        group, name = path.rsplit("/", 1)
+        dataset = quietly(xr.open_dataset, store, group=group, **options)
+        assert set(dataset[name].coords) == set(names.split())
 
 
 def test_what_a_list_holds_beside_auto_is_assumed_too() -> None:
-    store = store_of(Group({**SWATH, "b": alone()}))
+    store: Any = store_of(Group({**SWATH, "b": alone()}))
     options: Any = {"engine": "xgroup", "assume_conventions": ["auto", "proj"]}
-    tree, (warning,) = recorded(xr.open_datatree, store, **options)
-    assert str(warning) == "assume_conventions='auto' took cf"
+    tree, given = recorded(xr.open_datatree, store, **options)
+    assert given == []
     assert {"lat", "lon"} <= set(tree["data/v"].coords)
     assert {"x", "y", "spatial_ref"} <= set(tree["b/b02"].coords)
 
 
 def test_explain_and_check_take_auto_as_an_open_does() -> None:
-    explanation = zarr_xgroup.explain(store_of(located(b02=band())), assume_conventions="auto")
-    (array,) = (it for it in explanation.groups[0].arrays if it.path == "/b02")
-    assert array.crs is not None
-    assert [it.text for it in explanation.problems] == ["assume_conventions='auto' took proj"]
+    root = Group({**located(b02=band()).members, "cs": Group({"v": zeros(**CS)})})
+    explanation = zarr_xgroup.explain(store_of(root), assume_conventions="auto")
+    arrays = {array.path: array for group in explanation.groups for array in group.arrays}
+    found = {
+        path: [(it.name, it.declared_in) for it in array.conventions]
+        for path, array in arrays.items()
+    }
+    assert found == {"/b02": [("proj", None)], "/cs/v": [("cs", None)], "/x": [], "/y": []}
+    assert arrays["/b02"].crs is not None
+    assert explanation.problems == ()
     wrong: Any = store_of(located(b02=band(epsg=1)))
     (mistake, *_others) = zarr_xgroup.check(wrong, assume_conventions=["auto"]).mistakes
     assert "1" in mistake.text
     assert '"auto"' in str(zarr_xgroup.XGroupBackendEntrypoint.open_dataset.__doc__)
     for function in (zarr_xgroup.explain, zarr_xgroup.check):
         assert "'auto'" in str(inspect.signature(function).parameters["assume_conventions"])
+
+
+@pytest.mark.parametrize("how", ["drop", "keep"])
+def test_attributes_of_conventions_that_auto_assumes_are_dropped(how: Any) -> None:
+    options: Any = {"assume_conventions": "auto", "convention_attrs": how}
+    dataset = opened(xr.open_dataset, store_of(alone()), **options)
+    assert ("proj:bbox" in dataset["b02"].attrs) is (how != "drop")
+    assert "proj:bbox" not in zarr_xgroup.drop_conventions(dataset)["b02"].attrs
 
 
 def test_auto_is_taken_before_a_level_is_chosen() -> None:
@@ -455,7 +546,8 @@ def test_services_alone_are_told_where_they_leave_a_dimension_bare(
 ) -> None:
     cube = zeros("t y x")
     arrays = {"a": zeros("t y x", **attributes), "cube": cube, "rows": zeros("y"), **ALONG_Y_X}
-    assert ("/a," in told(Group({**arrays, "scalar": Array(5.0)}))) is is_told
+    warning = warned(Group({**arrays, "scalar": Array(5.0)}))
+    assert ("/a" in getattr(warning, "paths", ())) is is_told
 
 
 @pytest.mark.parametrize(
@@ -501,21 +593,30 @@ def test_declared_latitudes_and_longitudes_stay_coordinates(assumed: list[str]) 
 # Products.
 
 
-@pytest.mark.parametrize(
-    ("product", "advised", "name"),
-    [
-        ("sentinel1_grd_eopf_v2", "gcp", "latitude"),
-        ("sentinel2_l1c_eopf_v2", "proj", "spatial_ref"),
-    ],
-)
-def test_what_products_lack_is_advised_and_auto_takes_it(
-    tmp_path: Path, product: str, advised: str, name: str
+#: A product, the option that the warning names, one of the coordinates that it adds, and whether it helps all arrays.
+PRODUCTS = [
+    ("sentinel1_grd_eopf_v2", "gcp", "latitude", False),
+    ("sentinel2_l1c_eopf_v2", "proj", "spatial_ref", True),
+]
+
+
+@pytest.mark.parametrize(("product", "option", "name", "helps_all"), PRODUCTS)
+def test_the_option_helps_just_the_arrays_that_it_is_named_for(
+    tmp_path: Path, product: str, option: str, name: str, helps_all: bool
 ) -> None:
     store: Any = products.write(product, tmp_path / "product")
-    assert told(store).endswith(f"open with assume_conventions='{advised}'")
-    tree, given = recorded(xr.open_datatree, store, engine="xgroup", assume_conventions={"Auto"})
-    assert any(str(it).endswith(f"assume_conventions='auto' took {advised}") for it in given)
-    assert any(name in node.coords for node in tree.subtree)
+    warning: Any = warned(store)
+    helped = helped_by_option(warning)
+    assert option_in(warning) == option
+    assert (len(helped) == len(warning.paths)) is helps_all
+    for path in re.findall(r"/[^\s,]+", str(warning)):
+        assert path in warning.paths
+    plain = coordinates_of(store, warning.paths)
+    for value in (option, "auto"):
+        found = coordinates_of(store, warning.paths, assume_conventions=value)
+        assert [path for path in warning.paths if found[path] - plain[path]] == helped
+        assert all(name in found[path] for path in helped)
+    assert option_in(warned(store, assume_conventions={"Auto"})) is None
 
 
 def test_a_product_is_georeferenced_for_rioxarray(tmp_path: Path) -> None:

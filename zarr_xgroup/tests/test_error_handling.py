@@ -220,12 +220,6 @@ def test_what_arrays_were_opened_without_is_named_briefly() -> None:
 
 # Arrays without a principal convention.
 
-#: How the one warning about them ends.
-HELP = (
-    "'zarr_conventions' of an array or of its group can declare one, which says where coordinates "
-    "are"
-)
-
 
 def no_principal(function: Open, nodes: Nodes, **options: Any) -> XGroupNoPrincipalWarning | None:
     """Return the warning about them, which is the only one there is, None without one."""
@@ -245,13 +239,8 @@ def test_arrays_without_a_principal_convention_are_told_of_briefly(number: int) 
     warning = no_principal(xr.open_dataset, {"": {}, long: {}, **nodes}, group=long)
     assert warning is not None
     assert warning.paths == tuple(f"/{path}" for path in nodes)
-    named = [f"/a_rather_long_name_o...ong_name_of_a_group/{it}" for it in "abc"[:number]]
-    lack = {1: "1 array lacks coordinates or a CRS and declares", 4: "4 arrays lack coordinates or a CRS and declare"}  # fmt: skip
-    more = " and 1 more" if number == 4 else ""
-    assert str(warning) == (
-        f"{lack[number]} no principal convention (such as cs or spatial): "
-        f"{', '.join(named)}{more}. {HELP}"
-    )
+    assert {1: "1 array has", 4: "4 arrays have"}[number] in str(warning)
+    assert "a_rather" not in str(warning)  # paths are whole or not shown
 
 
 #: What `zarr_conventions` has -> why it does not count.
@@ -273,8 +262,7 @@ def test_a_declaration_that_does_not_count_is_told(declared: Any, reason: str, p
     nodes: dict[str, Any] = {"": {}, "a": v()}
     nodes[place] = v(zarr_conventions=declared) if place else {"zarr_conventions": declared}
     text = str(no_principal(xr.open_dataset, nodes))
-    assert f": /a. /{place}: {reason}" in text if reason else text.endswith(f": /a. {HELP}")
-    assert (HELP in text) == (not reason)
+    assert text.endswith(f": /a. /{place}: {reason}" if reason else ": /a")
 
 
 SPATIAL = {"zarr_conventions": [{"name": "spatial"}]}

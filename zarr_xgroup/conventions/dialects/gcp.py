@@ -8,12 +8,11 @@ Source: the products (Sentinel-1 GRD of EOPF, version 2).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along, shape_of
-from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
+from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
@@ -39,19 +38,17 @@ class GcpHandler(ConventionHandler):
     reads = ()
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether a node is a 2-D array of measurements, with control points beside its group."""
-        is_grid = len(around.dims) == 2 and around.group.name == MEASUREMENTS
-        return is_grid and around.leads_out("../conditions/gcp")
+    def marks(cls, array: ArrayView) -> Marks | None:
+        """Return both dimensions of a 2-D array of measurements, with control points beside its group."""
+        is_marked = _is_measured_grid(array) and all(map(array.may_exist, _arrays_of_points(array)))
+        return Marks(array.dims) if is_marked else None
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether `gcp` is assumed, and the array is 2-D measurements with all arrays of control points."""
-        is_one = cls.name in array.assumed and len(array.dims) == 2
-        if not is_one or array.node.group.name != MEASUREMENTS:
+        """Return whether `gcp` is assumed, and the array is 2-D measurements with all arrays of control points."""
+        if cls.name not in array.assumed or not _is_measured_grid(array):
             return False
-        nodes = [_group_of_points(array).child(name) for name in (*_POSITIONS, *_INTERPOLATED)]
-        documents = [array.document_of(node) for node in nodes]
+        documents = map(array.document_of, _arrays_of_points(array))
         return all(document is not None and document.is_array for document in documents)
 
     def interpret(self, array: ArrayView) -> Interpretation:
@@ -63,6 +60,16 @@ class GcpHandler(ConventionHandler):
             for name in _INTERPOLATED
         ]
         return array.interpretation(*filter(None, found))
+
+
+def _is_measured_grid(array: ArrayView) -> bool:
+    """Return whether an array is a 2-D array of measurements."""
+    return len(array.dims) == 2 and array.node.group.name == MEASUREMENTS
+
+
+def _arrays_of_points(array: ArrayView) -> Iterator[Node]:
+    """Yield the arrays of the control points, whether or not they exist."""
+    return map(_group_of_points(array).child, (*_POSITIONS, *_INTERPOLATED))
 
 
 def _group_of_points(array: ArrayView) -> Node:

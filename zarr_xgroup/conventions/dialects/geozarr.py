@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.affine import (
 )
 from zarr_xgroup.conventions.array import ArrayView, attributes_above
 from zarr_xgroup.conventions.axes import rows_and_columns
-from zarr_xgroup.conventions.base import ConventionHandler, Surroundings
+from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.cf import array_named, links_of
 from zarr_xgroup.conventions.crs import Crs, crs_at, crs_of, crs_of_grid_mapping
 from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles, tile_level_of, transform_of_tiles
@@ -52,16 +52,17 @@ class GeoZarrHandler(ConventionHandler):
     reads = ()
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether there is a ``GeoTransform`` or ``_CRS``, as GDAL writes it, or a tile matrix set."""
-        return "GeoTransform" in attributes or cls.seems_to_say_crs(attributes, around)
-
-    @classmethod
-    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether there is a ``_CRS`` as GDAL writes it, or a tile matrix set."""
-        multiscales = attributes.get(LAYOUT.key)
-        is_of_tiles = isinstance(multiscales, Mapping) and TILES in multiscales
-        return is_of_tiles or isinstance(attributes.get("_CRS"), Mapping)
+    def marks(cls, array: ArrayView) -> Marks | None:
+        """Return the grid of a ``GeoTransform``, the CRS of a ``_CRS`` as GDAL writes it, or both of a tile matrix set."""
+        parent = array.node.group.group
+        is_in_group = array.node.group.path and len(array.dims) > 1
+        layout = array.attribute(LAYOUT.key, parent) if is_in_group else None
+        is_tiled = layout is not None and layout.get(TILES) is not None
+        has_crs = is_tiled or isinstance(array.attributes.get("_CRS"), Mapping)
+        is_placed = is_tiled or array.try_silently(_geotransform_of, array) is not None
+        if not (has_crs or is_placed):
+            return None
+        return Marks((is_placed and _dims_by_name_or_position(array)) or (), has_crs)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.affine import (
 )
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import rows_and_columns
-from zarr_xgroup.conventions.base import Surroundings
+from zarr_xgroup.conventions.base import Marks
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.descriptions import shown, write
@@ -56,14 +56,16 @@ class StacProjHandler(ProjHandler):
     reads = ()
 
     @classmethod
-    def seems_meant(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether there is a ``proj:transform``."""
-        return "proj:transform" in attributes
-
-    @classmethod
-    def seems_to_say_crs(cls, attributes: Mapping[str, Any], around: Surroundings) -> bool:
-        """Tell whether there is an attribute of `proj` that says a CRS."""
-        return any(attributes.get(key) is not None for key in CRS_KEYS)
+    def marks(cls, array: ArrayView) -> Marks | None:
+        """Return the grid of a ``proj:transform`` that is about cells of the array's shape, and whether there is a CRS."""
+        scopes = scopes_of(array)
+        places = scopes.own if len(array.dims) < 2 else (*scopes.own, *scopes.around)
+        has_crs = any(place.get(key) is not None for place in places for key in CRS_KEYS)
+        if array.attribute("proj:transform") is None:
+            return Marks(has_crs=True) if has_crs else None
+        shape, dims = array.attribute("proj:shape"), rows_and_columns(array) or ()
+        is_of_array = shape is None or shape.value == [array.sizes[dim] for dim in dims]
+        return Marks(dims if is_of_array else (), has_crs)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and the coordinates that follow from ``proj:transform``.

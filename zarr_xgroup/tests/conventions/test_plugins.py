@@ -430,14 +430,18 @@ def test_an_unresolved_reference_of_a_handler_says_what_was_tried() -> None:
     assert "tried /absent (not found in store), /b/absent (not found in store)" in str(warning)
 
 
-@pytest.mark.parametrize("place", ["seems_meant", "why_not"])
-def test_a_handler_that_fails_to_tell_what_is_meant_costs_that_alone(place: str) -> None:
+@pytest.mark.parametrize("is_auto", [False, True])
+@pytest.mark.parametrize("place", ["marks", "why_not"])
+def test_a_handler_that_fails_to_tell_what_is_meant_costs_that_alone(
+    place: str, is_auto: bool
+) -> None:
     applies = classmethod(lambda _cls, _array: False)
     asked: Any = {place: classmethod(fails(KeyError("k"))["get_variables"])}
     register(handler(tier="principal", applies=applies, **asked))
-    root: Any = {} if place == "seems_meant" else IT
+    root: Any = {} if place == "marks" else IT
     store: Any = store_of({"": root, "a": stored(DATA, "y x")})
-    dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    assumed = "auto" if is_auto else None
+    dataset, told = recorded(xr.open_dataset, store, engine="xgroup", assume_conventions=assumed)
     assert dataset["a"].shape == (2, 3)
     failure = "the handler of convention 'it' (third_party) failed: KeyError: 'k'"
     assert len({str(it) for it in told if failure in str(it)}) == 1

@@ -70,7 +70,7 @@ def test_which_arrays_are_told_to_follow_no_principal_convention(
 TOLD: dict[str, tuple[Any, str]] = {
     "none is declared, and no group above is known":
         (below(build(Group({"a": grid()})), "g"),
-         "1 array lacks coordinates or a CRS and declares no principal convention (such as cs or spatial): /g/a"),
+         "Select by position (isel)"),
     "the group declares one":
         (build({"": {}, "g": declaring("spatial"), "g/a": grid(), "g/b": stored([1], "t"), "g/c": grid(), "g/y": Y}),
          "/g/a, /g/c: its group declares 'spatial', but "),
