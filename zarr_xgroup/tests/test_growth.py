@@ -40,6 +40,8 @@ TESTS = str(Path(__file__).parent)
 
 #: How many things the smallest store has, and how many if all are in one array.
 SMALLEST, SMALLEST_OF_ONE = 4, 24
+#: How many arrays the smallest store of `OF_MANY` has.
+SMALLEST_OF_MANY = 50
 #: By which power of the size the work may grow.
 MOST = 1.15
 
@@ -225,6 +227,10 @@ KINDS: dict[str, Callable[[int], Group]] = {
     "groups of other values than another": lambda n: Group({"x": PAIR, **in_groups(n, lambda i: {"x": coordinate("x", [0.0, 2.0 + i]), "a": on_x(cf())})}),
     "as many mistakes": lambda n: Group(rows(n, lambda i: of_axes({f"z{i}": {"coordinates": f"none {i}"}}))),
     "documents that are wrong": lambda n: Group(named(n, lambda _i: Array(np.zeros(2), ("x",), v2={"fill_value": {"a": 1}}, v3={"storage_transformers": [{"name": "unknown"}]}))),
+}
+#: Those with so many arrays that comparing each with all others shows.
+OF_MANY: dict[str, Callable[[int], Group]] = {
+    "arrays without any convention": lambda n: Group(grids(n, lambda i: {"i": i})),
     "hints": lambda n: Group(grids(n, lambda i: {**SPATIAL, "i": i})),
 }
 #: Those where all is in one array.
@@ -287,6 +293,10 @@ def checked(store: Any) -> None:
     str(zarr_xgroup.check(store))
 
 
+def opened_with_auto(store: Any) -> None:
+    zarr_xgroup.XGroupBackendEntrypoint().open_datatree(store, assume_conventions="auto")
+
+
 WAYS = (opened, explained, checked)
 
 
@@ -314,16 +324,19 @@ def assert_grows_as(stores: Sequence[Any], ways: Sequence[Callable[[Any], None]]
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"), [pytest.param(i, kind, id=kind) for i, kind in enumerate(KINDS | OF_ONE)]
+    ("number", "kind"),
+    [pytest.param(i, kind, id=kind) for i, kind in enumerate(KINDS | OF_ONE | OF_MANY)],
 )
 def test_work_grows_about_as_the_store_does(number: int, kind: str) -> None:
     zarr_format: ZarrFormat = 3 if number % 2 else 2
     smallest = SMALLEST_OF_ONE if kind in OF_ONE else SMALLEST
-    make = (KINDS | OF_ONE)[kind]
+    smallest = SMALLEST_OF_MANY if kind in OF_MANY else smallest
+    make = (KINDS | OF_ONE | OF_MANY)[kind]
     contents = [build(make(smallest * times), zarr_format) for times in (1, 2, 4)]
     if number % 4 > 1:
         contents = [consolidate(it, zarr_format=zarr_format) for it in contents]
-    assert_grows_as([memory_store(it) for it in contents], WAYS)
+    ways = (*WAYS, opened_with_auto) if kind in OF_MANY else WAYS
+    assert_grows_as([memory_store(it) for it in contents], ways)
 
 
 def test_work_grows_about_as_the_number_of_other_stores(tmp_path: Path) -> None:
