@@ -1,8 +1,8 @@
 """The command line: ``xgroup``, or ``python -m zarr_xgroup``.
 
 Exit status: 0 if all is well, 1 if `check` found something to mend, 2 if the store cannot be
-opened, the command line is wrong or a package is missing; 130 after Ctrl-C, and 141 if nobody reads
-what is printed any more. Where standard output or error is closed from the beginning, nothing is
+opened or the command line is wrong, 3 if the result cannot be shown (a package is missing, or a file cannot be
+written); 130 after Ctrl-C, and 141 if nobody reads what is printed any more. Where standard output or error is closed from the beginning, nothing is
 printed there, and the status is what it would be.
 """
 
@@ -34,10 +34,11 @@ from zarr_xgroup.storage.reading import counted
 #: How many seconds of reading nothing is shown.
 _PATIENCE = 1.0
 
-_CLEAN, _PROBLEMS, _FAILED = 0, 1, 2
+_CLEAN, _PROBLEMS, _FAILED, _NOT_SHOWN = 0, 1, 2, 3
 _STATUSES = (
-    "Exit status: 0: nothing is wrong. 1: check found something to mend. 2: the store could not be "
-    "opened, the command line is wrong, or a package is missing."
+    "Exit status: 0: nothing is wrong. 1: check found something to fix. 2: the store could not be "
+    "opened, or the command line is wrong. 3: the result could not be shown: a package is missing, or a "
+    "file cannot be written."
 )
 #: As of a process that a signal ended: 128 and the number of the signal.
 _INTERRUPTED, _NOT_READ = 130, 141
@@ -101,10 +102,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         if (missing := missing_package([error])) is None:
             raise
         _tell(missing)
-        return _FAILED
+        return _NOT_SHOWN
     except OSError as error:
         _tell(f"the output cannot be written: {error.strerror or error}")
-        return _FAILED
+        return _NOT_SHOWN
     return status
 
 
@@ -266,7 +267,7 @@ def _explain(options: argparse.Namespace) -> int:
             options.html.write_text(text, encoding="utf-8")
         except OSError as error:
             _tell(f"{options.html} cannot be written: {error.strerror}")
-            return _FAILED
+            return _NOT_SHOWN
     else:
         from zarr_xgroup.report.terminal import StreamConsole, explanation_parts
 

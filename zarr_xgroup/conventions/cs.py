@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any, ClassVar
@@ -80,10 +81,10 @@ from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, pair_o
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import words_of
+from zarr_xgroup.metadata.cf import axis_by_name, words_of
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part, pointer_to
 from zarr_xgroup.metadata.references import WRAPPED
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Literal, Offset, Source, Stored
@@ -623,12 +624,22 @@ def _coordinates_of_system(
 
 
 def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System]) -> None:
-    """Report the array's dimensions that have no axis, for a check only; nothing if an axis cannot be read."""
+    """Report the array's dimensions that have no axis, for a check only; nothing if an axis cannot be read.
+
+    If an axis that failed is not a dimension, and its name is similar, both are reported as one.
+    """
     if cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems):
         return
-    axes = {array.dim_names.get(name, name) for system in systems for name, _axis in system.axes}
-    for name in () if axes.issuperset(array.dims) else declared_dimensions(array.document):
+    axes = {
+        array.dim_names.get(name, name): pointer_to(axis.keys)
+        for system in systems
+        for name, axis in system.axes
+    }
+    others = {name: place for name, place in axes.items() if name not in array.dims}
+    for name in () if axes.keys() >= set(array.dims) else declared_dimensions(array.document):
         if name is not None and array.dim_names.get(name, name) not in axes:
+            if _report_with_failed_axis(array, name, others):
+                continue
             is_there = array.sibling(name) is not None
             values = '{"regular": [first, step]}'
             if is_there:
@@ -639,6 +650,24 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
             )
             severity: Severity = "warning" if is_there else "error"
             array.report(EVERY, cs.place(array.node, "crs"), text, remedy, severity=severity)
+
+
+def _report_with_failed_axis(array: ArrayView, dim: str, others: Mapping[str, str]) -> bool:
+    """Return whether an axis that is not a dimension failed and seems to be meant for a dimension without an axis.
+
+    The finding about it then names the dimension, too. `others` are the pointers to such axes by their names.
+    """
+    for name, place in others.items():
+        is_similar = axis_by_name(dim) is not None and axis_by_name(dim) == axis_by_name(name)
+        if not (is_similar or get_close_matches(name.lower(), [dim.lower()])):
+            continue
+        for number, finding in enumerate(array.findings):
+            if finding.cost and f"{finding.place.pointer}/".startswith(f"{place}/"):
+                text = _("{text}; dimension {dim!r} has no axis").format(text=finding.text, dim=dim)
+                remedy = _("name the axis {dim!r}").format(dim=dim)
+                array.findings[number] = replace(finding, text=text, remedy=remedy)
+                return True
+    return False
 
 
 # The coordinates of an axis.

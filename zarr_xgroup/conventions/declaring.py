@@ -263,7 +263,7 @@ def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) ->
     return any(key.startswith(prefixes) for key in attributes)
 
 
-def is_declared_around(convention: type[ConventionHandler], array: ArrayView) -> bool:
+def is_declared_around(convention: type[Convention], array: ArrayView) -> bool:
     """Return whether an array declares a convention, or any group that contains it does."""
     if is_declared_by_array(convention, array):
         return True

@@ -343,10 +343,16 @@ class _Group:
             chunks = template.encoding.get("preferred_chunks", {})
             known = {"dim_names": names, "chunks": chunks, "siblings": siblings}
             answer = self._answers_by_name[name] = self._answer(node, dims, known)
-            found = answer.interpretation, answer.conventions, answer.has_declared_principal
             document, inherited = self.documents[name], self._inherited[name]
             arrays.append(
-                ArrayReading(node, document, dims, template, *found, answer.assumed, inherited)
+                ArrayReading(
+                    *(node, document, dims, template),
+                    answer.interpretation,
+                    answer.conventions,
+                    answer.has_declared_principal,
+                    answer.assumed,
+                    inherited,
+                )
             )
         groups, findings = frozenset(self.groups), tuple(self.findings)
         return GroupReading(self.node, tuple(arrays), groups, findings, bounds_of_dropped)

@@ -363,10 +363,15 @@ def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupErr
     pyramids = [node for node in (*group.ancestors(), *children) if layout_at(node, tree)]
     if pyramids:
         message = _("Group {group} is no pyramid, but near ones are: {groups}; open one of these")
-    else:
+    elif children:
         message = _(
             "Group {group} is no pyramid: it has no layout of multiscales. It has the groups "
             "{groups}; open what you need by group="
         )
-    groups = listed([str(node) for node in pyramids or children]) or "-"
+    else:
+        message = _(
+            "Group {group} is not a pyramid: it has neither a layout of multiscales nor child "
+            "groups. Open it without resolution"
+        )
+    groups = listed([str(node) for node in pyramids or children])
     return XGroupGroupError(message.format(group=group, groups=groups))

@@ -52,19 +52,20 @@ class Folding:
             for path in dict.fromkeys((reference.source.node, *reference.arrays)):
                 self.references[path].append(reference)
         self.numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for number, problem in enumerate(found.problems, 1):
-            # That a convention is not declared is no problem of an array, and may concern all.
-            if problem.kind != Topic.NO_PRINCIPAL.value:
-                place = problem.place
-                here = [] if place is None or place.store is not None else [place.node]
-                for path in dict.fromkeys((*here, *problem.arrays)):
-                    self.numbers[path].append(number)
-        # What is wrong, and the groups that it is in.
-        self._wrong: set[str] = set()
-        for path in self.numbers:
-            while path not in self._wrong:
-                self._wrong.add(path)
-                path = _parent(path)
+        # The nodes with problems and the groups that contain them, by the rank of their rows: an undeclared
+        # convention may concern all arrays, and ranks last.
+        self._rank: dict[str, int] = {}
+        by_rank = sorted(
+            enumerate(found.problems, 1), key=lambda it: it[1].kind == Topic.NO_PRINCIPAL.value
+        )
+        for number, problem in by_rank:
+            place = problem.place
+            here = [] if place is None or place.store is not None else [place.node]
+            for path in dict.fromkeys((*here, *problem.arrays)):
+                self.numbers[path].append(number)
+                while path not in self._rank:
+                    self._rank[path] = int(problem.kind == Topic.NO_PRINCIPAL.value)
+                    path = _parent(path)
 
     def arrays(self, group: FoundGroup) -> tuple[list[list[FoundArray]], int]:
         """Return the arrays of a group that are shown, alike ones together, and how many more it has."""
@@ -116,8 +117,8 @@ class Folding:
         for item in items:
             alike[signature(item)].append(item)
         rows = list(alike.values())
-        wrong_first = sorted(range(len(rows)), key=lambda row: rows[row][0].path not in self._wrong)
-        shown = [rows[row] for row in sorted(wrong_first[: self._most_rows])]
+        ranked = sorted(range(len(rows)), key=lambda row: self._rank.get(rows[row][0].path, 2))
+        shown = [rows[row] for row in sorted(ranked[: self._most_rows])]
         return shown, len(items) - sum(map(len, shown))
 
     def _facts(self, array: FoundArray) -> Hashable:

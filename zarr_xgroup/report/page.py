@@ -404,15 +404,13 @@ class _PageTree:
         array, crs, missing = alike[0], alike[0].crs, ", ".join(alike[0].missing)
         sizes = {one.path: f"{_dims_with_sizes(one)} {one.dtype}" for one in alike}
         is_one_size = len({*sizes.values()}) == 1
-        # The badge of a problem says more.
-        is_shown = missing and Place(array.path) not in self._problem_numbers
         card = [
             _span("remark", f"{len(alike):,} arrays alike" if len(alike) > _MOST_CHIPS else ""),
             _span("remark", _dims_with_sizes(array) if is_one_size else ""),
             _span("remark", array.dtype if is_one_size else ""),
             _span("remark", "coordinate" if array.is_coordinate else ""),
             *map(_chip, array.conventions[:_MOST_CHIPS]),
-            _span("badge lacking", f"no coordinate {missing}") if is_shown else "",
+            _span("badge lacking", f"no coordinate {missing}") if missing else "",
         ]
         paths = sizes if is_one_size else [f"{path} {size}" for path, size in sizes.items()]
         facts = {

@@ -79,10 +79,13 @@ def _marks_of(error: BaseException) -> Iterator[str]:
 # Checks that a group exists.
 
 
-def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
+def check_group(
+    tree: Tree, group: str, near: Sequence[str] = (), likely: str | None = None
+) -> None:
     """Raise an error unless there is a group at the path asked for.
 
-    Its text names all groups if consolidated metadata have them, else the groups `near` the path.
+    Its text names the group that is `likely` meant, or else all groups if consolidated metadata have them, or else
+    the groups `near` the path.
 
     Raises
     ------
@@ -98,6 +101,9 @@ def check_group(tree: Tree, group: str, near: Sequence[str]) -> None:
         if problem is not None:
             raise with_store_name(problem, name)
         message = _("There is no group {group!r} in {store}").format(group=f"/{group}", store=name)
+        if likely is not None:
+            message += _("; did you mean {group!r}?").format(group=f"/{likely}")
+            raise XGroupGroupError(message)
         is_all_known = tree.stores[0].consolidated_at == ""
         groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
         if names := ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS]):

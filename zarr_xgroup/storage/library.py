@@ -33,7 +33,7 @@ from zarr_xgroup.storage.failures import (
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
 from zarr_xgroup.storage.opening import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.reading import StoreReader, wait
-from zarr_xgroup.storage.start import find_start, groups_near
+from zarr_xgroup.storage.start import find_start, groups_near, likely_group
 from zarr_xgroup.storage.stores import OpenStore, store_record
 
 T = TypeVar("T")
@@ -393,7 +393,9 @@ async def _open_first(library: Library, store_like: Any, options: StoreOptions) 
         is_there = tree.known(group) is not None or group in tree.problems
         are_known = is_there or opened.known.consolidated_at == ""
         near = [] if are_known else await groups_near(start.store, start.group)
-        check_group(tree, start.group, near)
+        known = tree if opened.known.is_consolidated(start.user_path) else None
+        likely = None if is_there else await likely_group(start, known)
+        check_group(tree, start.group, near, likely)
         if start.listing is not None and not tree.is_listed(group):
             opened.keep_listing(group, await start.listing)
     except BaseException:

@@ -62,7 +62,7 @@ def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
     """Return the URL of a pystac asset or of a path of universal_pathlib, and the options of the open.
 
     Options that the asset or path has are added where the user gave none. Any other object that can name a
-    store is returned as it is; else TypeError is raised.
+    store is returned as it is; else TypeError is raised, and so it is for options of the storage of an open store.
     """
     own: dict[str, Any] = {}
     fields = getattr(store_like, "extra_fields", None)
@@ -86,6 +86,9 @@ def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
         raise TypeError(text.format(value=store_like))
     given: Any = {key: value for key, value in options.items() if value is not None}
     named: Any = {**options, **own, **given}
+    if named.get("storage_options") and not isinstance(store_like, str | os.PathLike):
+        text = _("storage_options are for a URL; got {kind}, which is open already: leave them out")
+        raise TypeError(text.format(kind=type(store_like).__name__))
     return store_like, named
 
 

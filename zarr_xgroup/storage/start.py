@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from zarr.abc.store import Store
@@ -22,7 +24,9 @@ from zarr_xgroup.metadata.documents import (
     format_of,
     node_document,
 )
+from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.failures import NAMED_GROUPS, first_error, with_store_name
 from zarr_xgroup.storage.opening import (
@@ -36,6 +40,8 @@ from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many child folders are probed for groups when a path is not a Zarr store.
 _MOST_PROBED = 100
+#: How many names are compared with one that is missing, and how many similar ones are followed further down.
+_MOST_COMPARED, _MOST_LIKELY = 1000, 3
 
 
 @dataclass
@@ -233,6 +239,29 @@ async def groups_near(store: Store, group: str) -> list[str]:
     there = [path for path, values in found if _is_group(values, format_of(values))]
     children = await _child_groups(reader, there[-1]) if there else []
     return there[-1:] + children if children or there != [""] else []
+
+
+async def likely_group(start: Start, tree: Tree | None) -> str | None:
+    """Return the existing group whose path is similar, segment by segment, to that of the missing group, or None.
+
+    Child groups are those that the tree knows, or without a tree those that the store lists below the address.
+    """
+    if start.group == start.user_path:
+        return None
+    likely = [start.user_path]
+    for segment in start.group.removeprefix(start.user_path).strip("/").split("/"):
+        below: defaultdict[str, list[str]] = defaultdict(list)
+        for parent in likely:
+            if tree is None:
+                paths = await _child_groups(StoreReader(start.store), parent)
+            else:
+                names = tree.groups(Node(0, parent))[:_MOST_COMPARED]
+                paths = [join_path(parent, name) for name in names]
+            for path in paths:
+                below[path.rpartition("/")[2].lower()].append(path)
+        similar = get_close_matches(segment.lower(), below, _MOST_LIKELY)
+        likely = [path for name in similar for path in below[name]]
+    return likely[0] if likely else None
 
 
 async def _child_groups(reader: StoreReader, parent: str) -> list[str]:

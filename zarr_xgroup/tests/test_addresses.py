@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -366,12 +367,40 @@ def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
     within = zarr.open_group(root, path="images", mode="r")
     for store, group, expected in (
         (root / "images" / "r10m", "", f"There is no group '/images/r10m' in {root}{near}"),
-        (within, "r10m", f"There is no group '/images/r10m' in file://{root}{near}"),
+        (within, "other", f"There is no group '/images/other' in file://{root}{near}"),
         (root / "images" / "r60m" / "b", "", f"'/images/r60m/b' in {root} {array}"),
     ):
         with pytest.raises(XGroupGroupError) as caught:
             quietly(xr.open_dataset, store, engine="xgroup", group=group)
         assert str(caught.value) == expected
+
+
+#: A missing group, and the group whose path is similar in each segment.
+SIMILAR = {
+    "image/r60m": "/images/r60m",
+    "images/r60": "/images/r60m",
+    "Images/R60m": "/images/r60m",
+    "imagse": "/images",
+    "deep/one/two": "/deep/ones/two",
+    "deep/one/three": "",
+    "image/other": "",
+    "other/r60m": "",
+}
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize(("group", "similar"), SIMILAR.items())
+def test_a_missing_group_names_the_one_with_a_similar_path(
+    group: str, similar: str, consolidated: bool
+) -> None:
+    some = Group({"v": stored(np.ones(2), "x")})
+    deep = Group({"on": some, "ones": Group({"two": some})})
+    root = Group({"images": Group({"r60m": some, "axes": some}), "image2": some, "deep": deep})
+    store: Any = memory_store(build(root, consolidated=consolidated))
+    with pytest.raises(XGroupGroupError) as caught:
+        xr.open_dataset(store, engine="xgroup", group=group)
+    suggested = re.search(r"did you mean '(.*)'", str(caught.value))
+    assert (suggested[1] if suggested else "") == similar
 
 
 @pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False)])

@@ -77,7 +77,7 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
     "a filter beside a group": ("check ocean.zarr --group sea --group-filter s*", 2, "", "usage: xgroup"),
     "a filter that is empty": ("explain ocean.zarr --group-filter .", 2, "", "usage: xgroup"),
     "a page": ("explain ocean.zarr --html page.html", 0, "", ""),
-    "a page that cannot be written": ("explain ocean.zarr --html no/page.html", 2, "",
+    "a page that cannot be written": ("explain ocean.zarr --html no/page.html", 3, "",
         "xgroup: no/page.html cannot be written: No such file or directory\n"),
     "what auto assumes": ("explain ocean.zarr --assume auto", 0, "proj:epsg", ""),
     "nothing to mend": ("check ocean.zarr --group sea", 0, "nothing to mend", ""),
@@ -89,7 +89,7 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
     "an option with a secret": ("explain . -o token=SECRET", 2, "", "xgroup: "),
     "no path of a group": ("check . --group a/../b", 2, "", "xgroup: 'a/../b' is not the path of a group"),
     "the version": ("--version", 0, zarr_xgroup.__version__, ""),
-    "help": ("--help", 0, "Exit status: 0: nothing is wrong. 1: check found something to mend.", ""),
+    "help": ("--help", 0, "Exit status: 0: nothing is wrong. 1: check found something to fix.", ""),
     "help of a command": ("explain --help", 0, "a path, a URL, or a chain of URLs", ""),
     **{it: (it, 2, "", "usage: xgroup") for it in (
         "", "mend a.zarr", "explain", "explain a.zarr -o SECRET", "explain a.zarr -o =SECRET",
@@ -203,7 +203,7 @@ def test_it_ends_quietly_when_nobody_reads(
 def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     with open("/dev/full", "w", encoding="utf-8") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        assert cli.main(["explain", "a.zarr"]) == 2
+        assert cli.main(["explain", "a.zarr"]) == 3
     told = capsys.readouterr().err
     assert told == "xgroup: the output cannot be written: No space left on device\n"
 
@@ -291,6 +291,22 @@ def test_json_needs_no_rich_and_libraries_log_nothing(store: str) -> None:
     )
     done = run(sys.executable, "-c", program)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("explain ocean.zarr", 3), ("check ocean.zarr", 3), ("explain no.zarr", 2), ("check .", 2)],
+)
+def test_without_rich_the_status_is_not_that_of_a_store_that_cannot_be_opened(
+    store: str, command: str, status: int
+) -> None:
+    program = (
+        "import sys; sys.modules['rich'] = None; from zarr_xgroup import cli; "
+        f"sys.exit(cli.main({command.split()!r}))"
+    )
+    done = run(sys.executable, "-c", program)
+    assert done.returncode == status
+    assert ("rich" in done.stderr) is (status == 3)
 
 
 #: What a shell runs, and its status: streams that are closed, full, or read by nobody.

@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 import xarray as xr
+import zarr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
+import zarr_xgroup
 from zarr_xgroup.tests.builders import (
     XARRAY,
     Array,
@@ -126,3 +128,17 @@ def test_what_cannot_be_meant_is_told_in_words_of_the_options(
         opening: Any = function
         with pytest.raises(kind, match=text):
             opening(given, engine="xgroup", **options)
+
+
+@pytest.mark.parametrize("kind", ["MemoryStore", "Group", "StorePath", "dict"])
+def test_storage_options_are_refused_beside_a_store_that_is_open(kind: str) -> None:
+    given: Any = {
+        "MemoryStore": STORE,
+        "Group": zarr.open_group(STORE, mode="r"),
+        "StorePath": zarr.open_group(STORE, mode="r").store_path,
+        "dict": build(NODES),
+    }[kind]
+    for opening in (xr.open_dataset, zarr_xgroup.explain):
+        options: Any = {"engine": "xgroup"} if opening is xr.open_dataset else {}
+        with pytest.raises(TypeError, match=f"storage_options .* {kind}"):
+            quietly(opening, given, storage_options={"anon": True}, **options)

@@ -451,6 +451,7 @@ REFUSED: Mapping[str, tuple[Group, str, str]] = {
     ),
     "a pyramid is below": (Group({"images": PYRAMID}), "/", "/ is no pyramid, but near ones are: /images; open one of these"),
     "a pyramid is above": (Group({"images": PYRAMID}), "images/1", "/images/1 is no pyramid, but near ones are: /images; open"),
+    "neither a layout nor child groups": (Group({"a": field(2, 2)}), "/", "/ is not a pyramid: it has neither a layout of multiscales nor child groups"),
     "no layout": (Group({"a": Group(THREE)}), "a", f"/a {NONE} /a/0, /a/1, /a/2; open"),
 }
 # fmt: on

@@ -1,6 +1,7 @@
 """Explanations: that they say what an open does, read no chunk, and are the same as JSON."""
 
 import json
+import re
 from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
@@ -13,8 +14,14 @@ import xarray as xr
 from zarr.storage import MemoryStore
 
 import zarr_xgroup
-from zarr_xgroup import XGroupGroupError, XGroupStoreNotFoundError, explain
+from zarr_xgroup import (
+    XGroupGroupError,
+    XGroupNoPrincipalWarning,
+    XGroupStoreNotFoundError,
+    explain,
+)
 from zarr_xgroup.report.explanation import VERSION, Explanation
+from zarr_xgroup.report.page import page
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
     Array,
@@ -23,6 +30,7 @@ from zarr_xgroup.tests.builders import (
     declaring,
     memory_store,
     quietly,
+    recorded,
     stored,
     write_local,
 )
@@ -298,6 +306,41 @@ def test_what_is_imported_late_is_shown_and_nothing_else() -> None:
     assert {"explain", "check"} <= {*dir(zarr_xgroup)}
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         getattr(zarr_xgroup, "nonsense")  # noqa: B009 - not known to type checkers
+
+
+# Arrays without a principal convention.
+
+STAC = {"proj:epsg": 32632}
+GRID_X, GRID_Y = stored([1.0, 2.0, 3.0], "x"), stored([1.0, 2.0], "y")
+#: Stores, and the names of the arrays that the warning is about.
+COUNTED: dict[str, tuple[Any, str]] = {
+    "without coordinates": ({"": {}, "a": sized("y x", 2, 3), "t": sized("n", 4), "x": GRID_X}, "a t"),
+    "without a CRS": ({"": {}, "a": sized("y x", 2, 3, **STAC), "b": sized("y x", 2, 3), "x": GRID_X, "y": GRID_Y}, "a"),
+    "not what another array names": ({"": {}, "a": sized("y x", 2, 3, ancillary_variables="l"), "l": sized("y x", 2, 3), "x": GRID_X}, "a"),
+    "not what declares a convention": ({"": {}, "a": sized("y x", 2, 3, **axes(x={"regular": [0, 1]})), "b": sized("z", 3)}, "b"),
+    "in groups": ({"": {}, "g": {}, "g/a": sized("y x", 2, 3), "h": {}, "h/b": sized("z", 3), "h/x": GRID_X}, "a b"),
+    "none": ({"": {}, "a": sized("y x", 2, 3), "x": GRID_X, "y": GRID_Y}, ""),
+}  # fmt: skip
+
+
+@rows(COUNTED, "nodes, names")
+def test_an_explanation_marks_just_the_arrays_that_the_warning_counts(
+    nodes: Any, names: str
+) -> None:
+    store: Any = store_of(nodes)
+    _tree, given = recorded(xr.open_datatree, store, engine="xgroup")
+    warned = [it for it in given if type(it) is XGroupNoPrincipalWarning]
+    counted = [path for it in warned for path in it.paths]
+    assert [path.rpartition("/")[2] for path in counted] == names.split()
+    explanation = explain(store)
+    # In text, what is said of an array is below its name.
+    branches = re.split(r"(?m)^[\W]*[├└]── ", repr(explanation).partition("\n[1]")[0])
+    marked = [branch.split()[0] for branch in branches if "see [1] below" in branch]
+    assert marked == names.split()
+    # The page has a row for each array; its search looks into the text of rows.
+    row = r'<details id="\w+" class="row array"><summary><span class="name">(.*?)</span>(.*?)</details>'
+    found = re.findall(row, page(explanation), re.DOTALL)
+    assert [name for name, text in found if "problem" in text.lower()] == names.split()
 
 
 # Many things.
