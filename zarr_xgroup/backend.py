@@ -124,8 +124,9 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
                 How many other stores references may lead to. None: any number. Default: 100.
             assume_conventions : str or iterable of str, optional
                 Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) that
-                count as declared by every array of the store. ``"auto"``, alone or among them, stands for
-                those that the warning about arrays without coordinates or a CRS would name. Default: none.
+                count as declared by every array of the store. ``"auto"``, alone or among them: each array
+                without a principal convention follows those whose marks the array, its groups or its
+                neighbours have. Default: none.
             convention_attrs : {"keep", "drop", "json"}, optional
                 What to do with the attributes of conventions: keep them, drop them as
                 `drop_conventions` does, or make JSON text of all attributes that netCDF cannot hold.

@@ -275,6 +275,11 @@ def test_a_convention_of_a_third_party_can_be_assumed() -> None:
     root = Group({"v": Array([1.0, 2.0], ("x",))})
     check(root, "v (x)")
     check(root, "x (x) 7.0 8.0", only="x", assume_conventions="marked")
+    # By default, attributes with its name as prefix are its marks.
+    assert option_in(warned(root)) is None
+    marked = Group({"v": Array([1.0, 2.0], ("x",), {"marked:a": 1})})
+    assert option_in(warned(marked)) == "marked"
+    check(marked, "x (x) 7.0 8.0", only="x", assume_conventions="auto")
 
 
 # The first version of `proj`, whose transform is declared.

@@ -198,7 +198,7 @@ def test_why_a_declaration_does_not_count(declaration: Any, reason: str) -> None
 
 TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: 'tide' is declared, for which no handler is installed", "is a convention that is not known here"),
-    "known to have no coordinates": ({"name": "tessera", "uuid": OTHER_UUID}, "'zarr_conventions' of an array or of its group can", ""),
+    "known to have no coordinates": ({"name": "tessera", "uuid": OTHER_UUID}, "Select by position (isel)", ""),
     "earlier uuid of CF": ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
     "a version": ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),
     "another member": ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is no member of a declaration"),
