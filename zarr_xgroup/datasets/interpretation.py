@@ -272,13 +272,11 @@ class _Group:
         arrays = (
             ArrayReading(
                 *(self.node.child(name), self.documents[name], array.dims, array.template),
-                *(
-                    array.interpretation,
-                    array.conventions,
-                    array.has_declared_principal,
-                    array.assumed,
-                    array.inherited,
-                ),
+                array.interpretation,
+                array.conventions,
+                array.has_declared_principal,
+                array.assumed,
+                array.inherited,
             )
             for array in other.arrays
             for name in (array.node.name,)

@@ -123,7 +123,7 @@ def test_the_language_is_chosen_by_the_environment_as_it_is_now(
 def test_plural_forms(monkeypatch: pytest.MonkeyPatch, number: int, form: str) -> None:
     monkeypatch.setenv("LANGUAGE", "de")
     warning = without_principal([f"/a{n}" for n in range(number)])
-    assert f": {form}/a0, /a1, /a2 {number - 3}. " in str(warning)
+    assert str(warning).endswith(f": {form}/a0, /a1, /a2 {number - 3}")
 
 
 @pytest.mark.usefixtures("catalogue")
