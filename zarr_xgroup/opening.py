@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import xarray as xr
 
 from zarr_xgroup._compat import default_indexes_follow
-from zarr_xgroup.datasets.align import align_with_parents
+from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.planning import Planning, planning
@@ -34,19 +34,19 @@ class Opening:
 
     def dataset(self) -> xr.Dataset:
         """Return the group."""
-        datasets, _identities = self._built(is_group=True)
+        datasets, _described = self._built(is_group=True)
         (dataset,) = datasets.values()
         return dataset
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all below it, by path from the group (itself "/")."""
-        datasets, _identities = self._built()
+        datasets, _described = self._built()
         return datasets
 
     def tree(self) -> xr.DataTree:
         """Return the group and all below it, fitted together."""
-        datasets, identities = self._built(is_tree=True)
-        datasets, findings = align_with_parents(datasets, identities, self._planning.group)
+        datasets, described = self._built(is_tree=True)
+        datasets, findings = align_with_parents(datasets, described, self._planning.group)
         self.findings += findings
         nodes = {path: xr.DataTree(datasets.pop(path)) for path in list(datasets)}  # which copies
         children: defaultdict[str, dict[str, xr.DataTree]] = defaultdict(dict)
@@ -61,8 +61,8 @@ class Opening:
 
     def _built(
         self, *, is_group: bool = False, is_tree: bool = False
-    ) -> tuple[dict[str, xr.Dataset], dict[str, dict[str, Hashable]]]:
-        """Return groups, by path from the one asked for, and what their coordinates are, by name.
+    ) -> tuple[dict[str, xr.Dataset], dict[str, GroupCoordinates]]:
+        """Return groups by path from the one asked for, and for a tree what plans describe of their coordinates.
 
         One group, or all below it as well, or these as they will be in a tree.
         """
@@ -81,19 +81,18 @@ class Opening:
 
         builder = Builder(plans, planning, with_indexes=with_indexes)
         datasets: dict[str, xr.Dataset] = {}
-        identities: dict[str, dict[str, Hashable]] = {}
+        described: dict[str, GroupCoordinates] = {}
         while plans:  # thousands of plans take as much memory as what is built of them
             plan = plans.popleft()
             path = path_in_tree(plan.node.path, planning.group)
             datasets[path], findings = builder.dataset(plan)
             datasets[path].set_close(self._library.closer)
             self.findings += [*plan.findings, *findings]
-            identities[path] = {
-                planned.name: planned.identity for planned in plan.variables if planned.identity
-            }
+            if is_tree:
+                described[path] = GroupCoordinates.of(plan)
         apply_convention_attrs(datasets, planning.convention_attrs, inherited, assumed)
         self.findings += lacking
-        return datasets, identities
+        return datasets, described
 
     def _tell_where_arrays_are(self, group: str) -> None:
         """Note a warning if the group that is opened holds no array, though groups below it do."""

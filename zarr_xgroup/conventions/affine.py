@@ -232,4 +232,4 @@ def _computed_coordinates(
         positions = RotatedCentres(*numbers, transform.centre)
         source = Computed(positions, sizes, "float64", dims, chunks=chunks)
         described = {key: value for key, value in axes[axis].items() if key != "axis"}
-        yield Coordinate(name, source, described)
+        yield Coordinate(name, source, described, places_cells=True)

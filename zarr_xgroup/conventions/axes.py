@@ -239,7 +239,7 @@ def _coordinates_of_pair(
         if source is not None:
             # A standard name of planar arrays would compete with those of the grid's own X and Y.
             attributes = {"standard_name": name} if kind == GEODETIC else {}
-            yield Coordinate(source.node.name, source, attributes, crs=crs)
+            yield Coordinate(source.node.name, source, attributes, crs=crs, places_cells=True)
 
 
 def _crs_of_pair(array: ArrayView, kind: str, places: Iterable[Fragment | None]) -> Crs | None:

@@ -35,6 +35,9 @@ class Coordinate:
         The CRS of its values, if that is not the CRS of the array's grid.
     links : tuple of Link
         The names and paths in its own CF attributes, with the coordinates that they lead to.
+    places_cells : bool
+        Whether its values are horizontal positions, though its attributes may not say so. In a DataTree, a group
+        with such a coordinate along several dimensions does not get the positions of a group above.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Coordinate:
     formula_terms: Mapping[str, Coordinate] = field(default_factory=dict)
     crs: Crs | None = None
     links: tuple[Link, ...] = ()
+    places_cells: bool = False
 
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
         """Return the coordinate with its dimensions renamed.

@@ -1,24 +1,82 @@
 """Fitting the groups of a hierarchy into one DataTree.
 
 xarray refuses a tree in which a node does not align with its parents (sizes of dimensions,
-values of indexed coordinates). Such a dimension is renamed in that node, with a warning. This cannot be
+values of indexed coordinates), and passes indexed coordinates on to all nodes below. Three things are renamed in
+a node, with one warning:
+
+1. dimensions that do not align with those of its parents;
+2. dimensions of a grid that would get the positions of a different grid: one in a different CRS, or one whose
+   positions are 1-D, while conventions give the node 2-D ones;
+3. variables that have the name of an inherited index, but other dimensions: xarray cannot index such a node.
+
+The last two apply only if a convention attached the inherited coordinate, or applies to the node. This cannot be
 planned before variables are made: decoding of characters removes dimensions.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import xarray as xr
 
 from zarr_xgroup._compat import has_index_option
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.datasets.build import renamed_encoding
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Place, Topic, report
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import REFERRING, names_in, with_names
+from zarr_xgroup.metadata.cf import (
+    axis_by_attributes,
+    axis_by_name,
+    names_by_key,
+    only_mapping,
+    with_names,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCoordinates:
+    """The coordinates of a group as far as its plan describes them, by names of variables and dimensions."""
+
+    #: The identities of coordinates that conventions attached: coordinates of one identity need not be compared.
+    identities: Mapping[str, Hashable] = field(default_factory=dict)
+    #: The axes of dimension coordinates, where attributes or names tell: X, Y, Z or T.
+    axes: Mapping[str, str] = field(default_factory=dict)
+    #: The different CRSs of the arrays along each dimension.
+    systems: Mapping[str, Collection[Crs]] = field(default_factory=dict)
+    #: The dimensions along which conventions give positions that have several dimensions.
+    placed: Collection[str] = ()
+    #: Whether conventions apply to arrays of the group.
+    has_conventions: bool = False
+
+    @classmethod
+    def of(cls, plan: GroupPlan) -> Self:
+        """Return the coordinates of a planned group."""
+        variables = {planned.name: planned for planned in plan.variables}
+        readings = {array.node.name: array for array in plan.reading.arrays}
+        axes: dict[str, str] = {}
+        systems: defaultdict[str, dict[Crs, None]] = defaultdict(dict)
+        for name, planned in variables.items():
+            if planned.dims == (name,):
+                if axis := _axis_of(planned):
+                    axes[name] = axis
+            elif planned.is_coordinate:
+                continue
+            crs = readings[name].interpretation.crs if planned.is_own else None
+            if crs := crs or _crs_by_grid_mapping(planned, variables):
+                for dim in planned.dims:
+                    systems[dim][crs] = None
+        return cls(
+            {name: planned.identity for name, planned in variables.items() if planned.identity},
+            axes,
+            systems,
+            {dim for planned in plan.variables if planned.places_cells for dim in planned.dims},
+            any(array.conventions for array in plan.reading.arrays),
+        )
 
 
 class _Coordinate(NamedTuple):
@@ -31,73 +89,101 @@ class _Coordinate(NamedTuple):
     identity: Hashable
     #: Type, units and calendar: xarray decodes one array otherwise in a group where it bounds times.
     decoding: tuple[Any, ...]
+    axis: str | None
+    #: The CRSs of the grids along it.
+    systems: Collection[Crs]
 
 
 def align_with_parents(
     datasets: Mapping[str, xr.Dataset],
-    identities: Mapping[str, Mapping[str, Hashable]],
+    described: Mapping[str, GroupCoordinates],
     root: str = "",
 ) -> tuple[dict[str, xr.Dataset], list[Finding]]:
-    """Return Datasets that form a DataTree, with dimensions and coordinates renamed as it needs, and findings.
+    """Return Datasets that form a DataTree, with dimensions and variables renamed as it needs, and findings.
 
-    `datasets` are by absolute path in the tree, parents before their children; `root` is the path of
-    its root in the store. `identities` of coordinates are by path and name: coordinates of one identity
-    need not be compared. Others are compared only where both have an index: no values are read.
+    `datasets` and their `described` coordinates are by absolute path in the tree, parents before their children;
+    `root` is the path of its root in the store. Coordinates without a common identity are compared only where both
+    have an index: no values are read.
     """
     aligned: dict[str, xr.Dataset] = {}
     findings = []
     hidden: dict[str, list[str]] = {}
     # The sizes and coordinates of each group and the groups above it; of coordinates of one name the outermost,
-    # with which all below are compared.
+    # with which all below are compared. For dimensions that were renamed above, their new names.
     sizes: dict[str, dict[Hashable, int]] = {"": {}}
     coordinates: dict[str, dict[str, _Coordinate]] = {"": {}}
+    new_names: dict[str, dict[str, str]] = {"": {}}
     groups: defaultdict[str, list[str]] = defaultdict(list)  # by the last segment
     for path in sorted(datasets):
         groups[_name(path)].append(path)
     for path, dataset in datasets.items():
-        node, parent, known = _path_in_store(root, path), _parent(path), identities.get(path, {})
+        node, parent = _path_in_store(root, path), _parent(path)
+        group = described.get(path, GroupCoordinates())
         above, below = coordinates[parent], partial(_group_below, groups, path)
 
-        # 1. Dimensions with another size or other coordinate values in the groups above.
-        reasons = _reasons_to_rename(
-            dataset, _dimension_coordinates(path, dataset, known), sizes[parent], above
-        )
-        if reasons:
-            names: dict[str, str] = {}
-            for dim in reasons:
+        # 1. Dimensions that cannot be those of the groups above. They take the name that a parent gave to the
+        #    dimension if they align with it there.
+        own = _dimension_coordinates(node, dataset, group)
+        objection = partial(_objection, dataset, group, own, sizes[parent], above)
+        names: dict[str, str] = {}
+        reasons: dict[str, str] = {}
+        for dim in map(str, dataset.sizes):
+            reason, new = objection(dim, dim), new_names[parent].get(dim)
+            if new is not None and (reason or dim not in own or dim not in above):
+                is_free = new not in dataset.sizes and new not in dataset.variables
+                if is_free and objection(dim, new) is None:
+                    names[dim], reasons[dim] = new, _("as in its parents")
+                    continue
+            if reason is not None:
                 taken = {*dataset.sizes, *dataset.variables, *sizes[parent], *names.values()}
                 new = f"{dim}_{_name(path)}"
-                names[dim] = _free_name(new, new, taken, below)
+                names[dim], reasons[dim] = _free_name(new, new, taken, below), reason
+        if names:
             dataset = rename_dimensions(dataset, names)
-            told = (f"{old!r} -> {new!r} ({reasons[old]})" for old, new in names.items())
+            own = _dimension_coordinates(node, dataset, group, names)
+        kept = {dim: new for dim, new in new_names[parent].items() if dim not in dataset.sizes}
+        new_names[path] = {**kept, **names}
+
+        # 2. Variables that have the name of an index above, but other dimensions.
+        other: dict[str, str] = {}
+        for name, theirs in above.items():
+            variable = dataset.variables.get(name)
+            is_other = variable is not None and variable.dims != (name,)
+            if is_other and _is_by_convention(group, theirs):
+                taken = {*dataset.sizes, *dataset.variables, *sizes[parent], *other.values()}
+                new = f"{_name(path)}_{name}"
+                other[name] = _free_name(new, new, taken, below)
+                reasons[name] = _("other dimensions than {owner}").format(owner=theirs.group)
+        if other:
+            dataset = _rename_references(dataset.rename_vars(other), other)
+        if reasons:
+            renamed = chain(names.items(), other.items())
+            told = (f"{old!r} -> {new!r} ({reasons[old]})" for old, new in renamed)
             message = _(
                 "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
                 "unrenamed use xarray.open_dataset or xarray.open_groups"
             ).format(renamed=", ".join(told))
-            findings.append(report(Topic.DIMENSION, Place(node), message))
+            topic = Topic.DIMENSION if names else Topic.NAME
+            findings.append(report(topic, Place(node), message))
 
-        # 2. Coordinates that a group below would inherit beside a child of the same name, which xarray refuses.
+        # 3. Coordinates that a group below would inherit beside a child of the same name, which xarray refuses.
         #    Coordinates without an index are not inherited.
         for name in map(str, list(dataset.xindexes)):
-            group = below(name)
-            if not group:
+            child = below(name)
+            if not child:
                 continue
             new = _free_name(f"{name}_1", name, {*dataset.variables, *dataset.sizes}, below)
             dataset = _rename_references(
                 dataset.drop_indexes(name).rename_vars({name: new}), {name: new}
             )
+            own.pop(name)
             message = _(
                 "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
                 "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
-            ).format(name=name, new=new, group=_path_in_store(root, group))
+            ).format(name=name, new=new, group=_path_in_store(root, child))
             findings.append(report(Topic.NAME, Place(node), message))
 
-        # 3. In a node of a DataTree, what it inherits comes before its own data variables, but after its
-        #    own coordinates. Beside an array of the parents' group they stay what engine zarr makes of them.
-        own = _dimension_coordinates(path, dataset, known)
         hidden[path] = [name for name in above if name in dataset.variables and name not in own]
-        if attached := [name for name in hidden[path] if above[name].identity is not None]:
-            dataset = dataset.set_coords(attached)
         aligned[path] = dataset
         sizes[path], coordinates[path] = {**sizes[parent], **dataset.sizes}, {**own, **above}
 
@@ -122,26 +208,28 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
 
 
 def _rename_references(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
-    """Replace names in the attributes and encodings of a Dataset's variables, in place, and return the Dataset."""
-    for variable in dataset.variables.values():
-        for attributes in (variable.attrs, variable.encoding):
-            for key in REFERRING:
-                if not names.keys().isdisjoint(names_in(attributes, key)):
-                    attributes[key] = with_names(key, attributes[key], names)
+    """Replace names in the attributes and encodings of a Dataset and its variables, in place, and return the Dataset."""
+    for holder in (dataset, *dataset.variables.values()):
+        for attributes in (holder.attrs, holder.encoding):
+            for key in {key for key, name in names_by_key(attributes) if name in names}:
+                attributes[key] = with_names(key, attributes[key], names)
     return dataset
 
 
 def _dimension_coordinates(
-    path: str, dataset: xr.Dataset, identities: Mapping[str, Hashable]
+    node: str, dataset: xr.Dataset, group: GroupCoordinates, new_names: Mapping[str, str] = {}
 ) -> dict[str, _Coordinate]:
-    """Return the dimension coordinates of a group, by name."""
+    """Return the dimension coordinates of a group, by name; the group describes them by the names before `new_names`."""
     indexes, found = dataset.xindexes, {}
+    old_names = {new: old for old, new in new_names.items()}
     for name in map(str, dataset.sizes):
         if _has_coordinate(dataset, name):
-            variable = dataset.variables[name]
+            variable, old = dataset.variables[name], old_names.get(name, name)
             times = (variable.encoding.get(key) for key in ("units", "calendar"))
-            decoding = variable.dtype, *times
-            found[name] = _Coordinate(path, indexes.get(name), identities.get(name), decoding)
+            found[name] = _Coordinate(
+                *(node, indexes.get(name), group.identities.get(old), (variable.dtype, *times)),
+                *(group.axes.get(old), group.systems.get(old, ())),
+            )
     return found
 
 
@@ -150,27 +238,63 @@ def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
     return dimension in dataset.coords and dataset.variables[dimension].dims == (dimension,)
 
 
-def _reasons_to_rename(
+def _objection(
     dataset: xr.Dataset,
+    group: GroupCoordinates,
     own: Mapping[str, _Coordinate],
     sizes: Mapping[Hashable, int],
     above: Mapping[str, _Coordinate],
-) -> dict[str, str]:
-    """Return why dimensions cannot be those of the groups above, by name: another size, or other coordinate values."""
-    message = _("size {size}, its parents' {other}")
-    reasons = {
-        str(dim): message.format(size=size, other=sizes[dim])
-        for dim, size in dataset.sizes.items()
-        if sizes.get(dim, size) != size
-    }
-    for name, theirs in above.items():
-        mine = own.get(name)
-        if mine is None or mine.indexed is None or theirs.indexed is None or name in reasons:
-            continue
-        is_same = mine.identity is not None and mine[2:] == theirs[2:]
+    dim: str,
+    name: str,
+) -> str | None:
+    """Return why a dimension of a group cannot be the dimension `name` of the groups above, None if it can be."""
+    size = dataset.sizes[dim]
+    if sizes.get(name, size) != size:
+        return _("size {size}, its parents' {other}").format(size=size, other=sizes[name])
+    mine, theirs = own.get(dim), above.get(name)
+    if theirs is None or theirs.indexed is None:
+        return None
+    if mine is not None and mine.indexed is not None:
+        is_known = mine.identity is not None and mine.decoding == theirs.decoding
+        is_same = is_known and mine.identity == theirs.identity
         if not is_same and not mine.indexed.equals(theirs.indexed):
-            reasons[name] = _("other coordinate values than {owner}").format(owner=theirs.group)
-    return reasons
+            return _("other coordinate values than {owner}").format(owner=theirs.group)
+    if not _is_by_convention(group, theirs):
+        return None
+    if mine is None and dim in group.placed and theirs.axis not in ("T", "Z"):
+        return _("2-D positions, 1-D in {owner}").format(owner=theirs.group)
+    if theirs.axis in ("X", "Y"):
+        for crs in group.systems.get(dim, ()):
+            if theirs.systems and all(crs.differs(other) for other in theirs.systems):
+                titles = (each.code or each.title for each in (crs, *theirs.systems))
+                message = _("CRS {crs}, {other} in {owner}")
+                return message.format(crs=next(titles), other=next(titles), owner=theirs.group)
+    return None
+
+
+def _is_by_convention(group: GroupCoordinates, theirs: _Coordinate) -> bool:
+    """Return whether a group inherits an index that a convention attached, or as a group that conventions apply to."""
+    is_inherited = theirs.indexed is not None
+    return is_inherited and (theirs.identity is not None or group.has_conventions)
+
+
+def _axis_of(coordinate: PlannedVariable) -> str | None:
+    """Return the axis of a dimension coordinate by its attributes, otherwise by its name; None if these do not tell."""
+    attributes = {key: coordinate.get(key) for key in ("axis", "standard_name", "units")}
+    if "since" in str(attributes["units"]):
+        return "T"
+    if attributes["axis"] in ("T", "Z"):
+        return str(attributes["axis"])
+    return axis_by_attributes(attributes) or axis_by_name(coordinate.name)
+
+
+def _crs_by_grid_mapping(
+    array: PlannedVariable, variables: Mapping[str, PlannedVariable]
+) -> Crs | None:
+    """Return the CRS of the grid mapping variable that an array names; None without one, or without WKT."""
+    mapping = variables.get(only_mapping({"grid_mapping": array.get("grid_mapping")}) or "")
+    texts = [] if mapping is None else map(mapping.get, ("crs_wkt", "spatial_ref"))
+    return next((Crs("crs_wkt", text) for text in texts if isinstance(text, str)), None)
 
 
 def _free_name(

@@ -33,6 +33,8 @@ class PlannedVariable(msgspec.Struct, eq=False):
     is_own: bool = False
     #: Whether it is to be a coordinate; xarray makes some without being told.
     is_coordinate: bool = False
+    #: Whether it gives the horizontal positions of cells along several dimensions, by a convention.
+    places_cells: bool = False
     #: Attributes added to its own, where these have none of the name.
     attributes: dict[str, Any] = {}
     #: Own attributes in which paths were replaced by names.

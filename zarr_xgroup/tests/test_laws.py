@@ -102,18 +102,45 @@ def test_a_group_alone_is_the_entry_of_all_groups_and_the_node_of_the_tree(sampl
     assert_same(tree, xr.DataTree.from_dict(groups))
 
 
-@pytest.mark.parametrize(
-    "name", [*sorted(it.stem for it in STORES.glob("*.zarr")), "demo", *PRODUCTS]
-)
+LARGE = [*sorted(it.stem for it in STORES.glob("*.zarr")), "demo", *PRODUCTS]
+
+
+def large_store(name: str, folder: Path) -> Path:
+    if name in PRODUCTS:
+        return write_product(name, folder)
+    return demo.STORE if name == "demo" else STORES / f"{name}.zarr"
+
+
+@pytest.mark.parametrize("name", LARGE)
 def test_a_group_of_a_large_store_is_the_same_alone(name: str, tmp_path: Path) -> None:
-    if is_product := name in PRODUCTS:
-        store = write_product(name, tmp_path)
-    else:
-        store = demo.STORE if name == "demo" else STORES / f"{name}.zarr"
+    store, is_product = large_store(name, tmp_path), name in PRODUCTS
     options: Any = {"engine": "xgroup", "consolidated": False}
     for path, dataset in quietly(xr.open_groups, store, **options).items():
         alone = quietly(xr.open_dataset, store, group=path, **options)
         assert_same(alone, dataset, values=not is_product)
+
+
+def assert_can_be_indexed(tree: Any) -> None:
+    """Assert that a tree can be indexed along each of its dimensions."""
+    nodes = list(tree.subtree)
+    tree.map_over_datasets(lambda it: it)
+    for dim in {dim for node in nodes for dim in node.dataset.sizes}:
+        # xarray cannot index a tree along a dimension without a coordinate that a node has only by inheritance.
+        if all(dim in node.dataset.sizes for node in nodes if dim in node.sizes):
+            tree.isel({dim: slice(0, 1)})
+        else:
+            tree.map_over_datasets(xr.Dataset.isel, {dim: slice(0, 1)}, False, "ignore")
+
+
+@each_sample
+def test_a_tree_can_be_indexed_along_each_dimension(sample: Sample) -> None:
+    assert_can_be_indexed(opened(xr.open_datatree, store_of(sample), **sample.assuming))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_tree_can_be_indexed_along_each_dimension(name: str, tmp_path: Path) -> None:
+    options: Any = {"engine": "xgroup", "consolidated": False}
+    assert_can_be_indexed(quietly(xr.open_datatree, large_store(name, tmp_path), **options))
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)

@@ -3,15 +3,17 @@
 from typing import Any
 
 import numpy as np
+import pyproj
 import pytest
 import xarray as xr
 
-from zarr_xgroup.datasets.align import align_with_parents
+from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
     Group,
     assert_equal,
+    assert_same,
     build,
     compare,
     coordinate,
@@ -29,9 +31,9 @@ def along(dim: str, size: int, **attrs: Any) -> Array:
     return stored(np.arange(size), dim, **attrs)
 
 
-def renaming(path: str, renamed: str) -> str:
+def renaming(path: str, renamed: str, topic: str = "Dimension") -> str:
     return (
-        f"! Dimension: {path}: does not align with its parents in a DataTree; renamed in it: {renamed}. "
+        f"! {topic}: {path}: does not align with its parents in a DataTree; renamed in it: {renamed}. "
         "To have it unrenamed use xarray.open_dataset or xarray.open_groups"
     )
 
@@ -180,17 +182,198 @@ def test_an_array_called_like_a_coordinate_above_stays_in_its_group(attrs: Any) 
             assert tree[path].to_dataset(inherit=False)["x"].dims == ("y",)
 
 
-def test_an_array_called_like_a_coordinate_attached_above_and_compared_below() -> None:
-    attributes = declaring("ref", x={"node": "/g/deep/lat"})
-    deep = Group({"lat": coordinate("lat", [0, 1])})
-    group = Group({"lat": stored(7), "deep": deep})
-    tree = opened(
-        xr.open_datatree, store_of(Group({"v": along("lat", 2, **attributes), "g": group}))
+# Grids that would get the positions of a different grid, and variables that have the name of an inherited index.
+
+
+def grid(code: str = "EPSG:32632", dims: str = "y x", turned: float = 0, **attrs: Any) -> Array:
+    """Return an array whose coordinates are computed from an affine transform."""
+    spatial = {
+        "spatial:dimensions": dims.split()[-2:],
+        "spatial:transform": [1, turned, 0, turned, -1, 2],
+    }
+    attributes = declaring("spatial", "proj", **spatial, **{"proj:code": code}, **attrs)
+    return stored(np.zeros([{"time": 4}.get(dim, 2) for dim in dims.split()]), dims, **attributes)
+
+
+def in_crs(code: str, dims: str = "y x") -> Array:
+    return stored(np.zeros((2, 2)), dims, **declaring("proj", **{"proj:code": code}))
+
+
+def swath(kind: str = "geodetic", dims: str = "y x", **more: Any) -> dict[str, Any]:
+    """Return the members of a group: an array and its geolocation arrays `lon2` and `lat2`."""
+    pair = {"x": {"node": "lon2"}, "y": {"node": "lat2"}, **more}
+    position = stored(np.zeros((2, 2)), dims)
+    field = stored(np.zeros((2, 2)), dims, **declaring("geolocation", geolocation={kind: pair}))
+    return {"v": field, "lon2": position, "lat2": position}
+
+
+def below(path: str, members: dict[str, Any]) -> dict[str, Any]:
+    return {f"{path}/{name}": it for name, it in members.items()}
+
+
+def by_cs(**axes: tuple[str, list[float]]) -> Array:
+    """Return an array with a 1-D coordinate along each of its dimensions."""
+    written = {
+        name: {"abbreviation": letter, "coordinates": [{"values": {"explicit": values}}]}
+        for name, (letter, values) in axes.items()
+    }
+    shape = [len(values) for _letter, values in axes.values()]
+    return stored(np.zeros(shape), tuple(axes), **declaring("cs", cs={"crs": [{"axes": written}]}))
+
+
+UTM33 = "EPSG:32633"
+CRS, FLAT = "(CRS EPSG:32633, EPSG:32632 in /)", "(2-D positions, 1-D in /)"
+PARENTS, OTHER = "(as in its parents)", "(other dimensions than /)"
+BOTH_CRS = f"'y' -> 'y_g' {CRS}, 'x' -> 'x_g' {CRS}"
+BOTH_FLAT = f"'y' -> 'y_g' {FLAT}, 'x' -> 'x_g' {FLAT}"
+BOTH_TAKEN = f"'y' -> 'y_g' {PARENTS}, 'x' -> 'x_g' {PARENTS}"
+WGS84 = {"crs_wkt": pyproj.CRS(4326).to_wkt(), "grid_mapping_name": "latitude_longitude"}
+PLAIN = stored(np.zeros((2, 2)), "y x")
+#: Nodes, and which dimensions of which groups are renamed because conventions place grids or attach indexes.
+GRIDS: dict[str, tuple[Any, dict[str, str]]] = {
+    "a grid in a different CRS": ({"v": grid(), "g/v": in_crs(UTM33)}, {"/g": BOTH_CRS}),
+    "a grid in a different CRS, with equal coordinates of its own": ({"v": grid(), "g/v": grid(UTM33)}, {"/g": BOTH_CRS}),
+    "a grid in the same CRS": ({"v": grid(), "g/v": in_crs("EPSG:32632")}, {}),
+    "a grid in an unknown CRS": ({"v": grid(), "g/v": PLAIN}, {}),
+    "below a grid in an unknown CRS": ({"v": by_cs(y=("Y", [1, 2]), x=("X", [1, 2])), "g/v": in_crs(UTM33)}, {}),
+    "below own coordinates that no convention attaches":
+        ({"y": coordinate("y", [1, 2]), "x": X, "v": stored(np.zeros((2, 2)), "y x", grid_mapping="c"), "c": stored(0, **WGS84), "g/v": in_crs(UTM33)},
+         {"/g": "'y' -> 'y_g' (CRS EPSG:32633, EPSG:4326 in /), 'x' -> 'x_g' (CRS EPSG:32633, EPSG:4326 in /)"}),
+    "a grid without a convention, below coordinates by one":
+        ({"v": grid(), "g/v": stored(np.zeros((2, 2)), "y x", grid_mapping="c"), "g/c": stored(0, **WGS84)},
+         {"/g": "'y' -> 'y_g' (CRS EPSG:4326, EPSG:32632 in /), 'x' -> 'x_g' (CRS EPSG:4326, EPSG:32632 in /)"}),
+    "no convention in either":
+        ({"x": X, "v": stored(np.zeros((2, 2)), "y x", grid_mapping="c"), "c": stored(0, **WGS84),
+          "g/v": stored(np.zeros((2, 2)), "y x", grid_mapping="c", coordinates="lat"), "g/lat": stored(np.zeros((2, 2)), "y x", units="degrees_north"),
+          "g/c": stored(0, crs_wkt=pyproj.CRS(UTM33).to_wkt())}, {}),
+    "below coordinates alone that name their CRS":
+        ({"x": coordinate("x", [1, 2], grid_mapping="c"), "c": stored(0, **WGS84), "g/v": in_crs(UTM33)},
+         {"/g": "'x' -> 'x_g' (CRS EPSG:32633, EPSG:4326 in /)"}),
+    "times are not positions":
+        ({"time": coordinate("time", range(4), units="days since 2000-01-01"), "v": grid(dims="time y x"), "g/v": grid(UTM33, "time y x")}, {"/g": BOTH_CRS}),
+    "a rotated grid": ({"v": grid(), "g/v": grid(turned=0.5)}, {"/g": BOTH_FLAT}),
+    "a swath": ({"v": grid(), **below("g", swath())}, {"/g": BOTH_FLAT}),
+    "a swath with planar positions": ({"v": grid(), **below("g", swath("planar"))}, {"/g": BOTH_FLAT}),
+    "a swath along times":
+        ({"v": by_cs(time=("T", [1, 2]), x=("X", [1, 2])), **below("g", swath(dims="time x"))}, {"/g": f"'x' -> 'x_g' {FLAT}"}),
+    "a swath that has the 1-D coordinates itself": ({"v": grid(), **below("g", {**swath(), "w": grid()})}, {}),
+    "bounds are not positions":
+        ({"v": by_cs(nv=("X", [1, 2]), y=("Y", [1, 2])), "g/lon": coordinate("lon", [5, 6], bounds="b", units="degrees_east"),
+          "g/b": stored(np.zeros((2, 2)), "lon nv", units="degrees_east"), "g/w": stored([1, 2], "lon", **declaring("ref", r={"node": "lon"}))}, {}),
+    "all arrays of the group, and below it":
+        ({"v": grid(), "g/v": grid(turned=0.5), "g/w": stored([1, 2], "x"), "g/h/v": stored([1, 2], "x"), "g/h/i/v": PLAIN},
+         {"/g": BOTH_FLAT, "/g/h": f"'x' -> 'x_g' {PARENTS}", "/g/h/i": BOTH_TAKEN}),
+    "below it, the CRS of the group above both": ({"v": grid(), "g/v": grid(UTM33), "g/h/v": in_crs("EPSG:32632")}, {"/g": BOTH_CRS}),
+    "below it, the coordinates of the group above both": ({"v": grid(), "g/v": grid(turned=0.5), "g/h/v": grid()}, {"/g": BOTH_FLAT}),
+    "below it, a third CRS":
+        ({"v": grid(), "g/v": grid(UTM33), "g/h/v": in_crs("EPSG:3035")},
+         {"/g": BOTH_CRS, "/g/h": "'y' -> 'y_h' (CRS EPSG:3035, EPSG:32632 in /), 'x' -> 'x_h' (CRS EPSG:3035, EPSG:32632 in /)"}),
+    "new names that are taken":
+        ({"v": grid(), "g/v": in_crs(UTM33), "g/x_g": stored(1), "g/w": stored([1, 2, 3], "y_g")},
+         {"/g": f"'y' -> 'y_g_2' {CRS}, 'x' -> 'x_g_2' {CRS}"}),
+    "several causes":
+        ({"v": grid(dims="time y x"), "w": by_cs(obs=("X", [1, 2])), "g/v": grid(UTM33), "g/t": along("time", 3), "g/obs": along("x", 2)},
+         {"/g": f"'x' -> 'x_g' {CRS}, 'time' -> 'time_g' (size 3, its parents' 4), 'y' -> 'y_g' {CRS}, 'obs' -> 'g_obs' {OTHER}"}),
+}  # fmt: skip
+
+#: Nodes, and which variables of which groups are renamed because a convention attached an index of their name.
+VARIABLES: dict[str, tuple[Any, dict[str, str]]] = {
+    "variables with other dimensions":
+        ({"v": by_cs(x=("X", [1, 2]), lon=("X", [3, 4]), s=("Z", [5, 6])),
+          "g/x": along("obs", 3), "g/lon": PLAIN, "g/s": stored(1), "g/w": along("obs", 3)},
+         {"/g": f"'x' -> 'g_x' {OTHER}, 'lon' -> 'g_lon' {OTHER}, 's' -> 'g_s' {OTHER}"}),
+    "variables of a group that declares a convention":
+        ({"x": X, "g/x": along("obs", 3), "g/v": by_cs(a=("X", [1, 2]))}, {"/g": f"'x' -> 'g_x' {OTHER}"}),
+    "variables further below":
+        ({"v": by_cs(x=("X", [1, 2])), "g/x": along("obs", 3), "g/h/x": stored(1)}, {"/g": f"'x' -> 'g_x' {OTHER}", "/g/h": f"'x' -> 'h_x' {OTHER}"}),
+    "variables whose new names are taken":
+        ({"v": by_cs(x=("X", [1, 2])), "g/x": along("obs", 3), "g/g_x": stored(1), "g/v": along("g_x_2", 3), "g/h/g_x_3": Group()},
+         {"/g": f"'x' -> 'g_x_4' {OTHER}"}),
+}  # fmt: skip
+
+
+def check_renamed(nodes: Any, renamed: dict[str, str], topic: str) -> None:
+    store = store_of(in_groups(nodes))
+    tree, found = outcome(store, function=xr.open_datatree)
+    lines = [line for line in found if line.startswith(("! Dimension", "! Name"))]
+    assert lines == [renaming(*it, topic) for it in renamed.items()]
+    for node in tree.subtree:
+        for name in node.xindexes:
+            assert node.dataset.variables[name].dims == (name,)
+    _groups, found = outcome(store, function=xr.open_groups)
+    assert "DataTree" not in str(found)
+    for path, dataset in opened(xr.open_groups, store).items():
+        assert_same(opened(xr.open_dataset, store, group=path), dataset)
+
+
+@rows(GRIDS, "nodes, renamed")
+def test_a_grid_does_not_get_the_positions_of_a_different_grid(
+    nodes: Any, renamed: dict[str, str]
+) -> None:
+    check_renamed(nodes, renamed, "Dimension")
+
+
+@rows(VARIABLES, "nodes, renamed")
+def test_a_variable_does_not_have_the_name_of_an_inherited_index(
+    nodes: Any, renamed: dict[str, str]
+) -> None:
+    check_renamed(nodes, renamed, "Name")
+
+
+def test_attributes_name_what_was_renamed() -> None:
+    terms = {"formula_terms": "sigma: s eta: eta", "standard_name": "ocean_sigma_coordinate"}
+    group = {
+        "crs": stored(0, grid_mapping_name="x"),
+        "s": stored([0.5, 0.6], "k", bounds="lon", **terms),
+        "eta": stored([1.0, 1.5], "y"),
+        "lon": stored(np.zeros((2, 2)), "k y"),
+        "v": stored(
+            np.zeros((2, 2)),
+            "k y",
+            coordinates="s lon",
+            grid_mapping="crs: y",
+            ancillary_variables="lon eta",
+        ),
+    }
+    axes: Any = {"s": ("Z", [0, 1]), "lon": ("X", [3, 4]), "crs": ("Y", [3, 4])}
+    tree = check(
+        in_groups({"p/w": by_cs(**axes), **below("p/g", group)}),
+        """
+        /:
+        crs (crs) 3 4 | axis=Y
+        lon (lon) 3 4 | axis=X
+        s (s) 0 1 | axis=Z
+        w (s lon crs) @ crs lon s
+        /g:
+        g_lon (k y) [[0.0 0.0] [0.0 0.0]]
+        g_s (k) 0.5 0.6 | bounds=g_lon formula_terms=sigma: g_s eta: eta standard_name=ocean_sigma_coordinate
+        eta (y)
+        g_crs () | grid_mapping_name=x
+        v (k y) @ g_lon g_s | ancillary_variables=g_lon eta grid_mapping=g_crs: y
+        ! Name: /p/g: does not align with its parents in a DataTree; renamed in it: 's' -> 'g_s' (other dimensions than /p), 'lon' -> 'g_lon' (other dimensions than /p), 'crs' -> 'g_crs' (other dimensions than /p). To have it unrenamed use xarray.open_dataset or xarray.open_groups
+        """,
+        function=xr.open_datatree,
+        group="p",
     )
-    if HAS_INDEX_OPTION:
-        assert tree["g"].to_dataset(inherit=False)["lat"].values == 7
-        assert tree["g"]["lat"].values == 7  # not what it would inherit
-    assert tree["lat"].values.tolist() == [0, 1]
+    assert tree["g/v"].encoding["coordinates"] == "g_s g_lon"
+
+
+def test_a_tree_rooted_at_a_group_inherits_nothing_from_above() -> None:
+    nodes = {"v": grid(), "g/v": in_crs(UTM33), "g/h/v": PLAIN, "g/h/x": along("obs", 3)}
+    tree = opened(xr.open_datatree, store_of(in_groups(nodes)), group="g")
+    assert tree["v"].dims == tree["h/v"].dims == ("y", "x")
+
+
+@pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray builds indexes always")
+def test_without_indexes_nothing_is_inherited_and_no_name_is_in_the_way() -> None:
+    nodes = {"v": grid(), "g/v": in_crs(UTM33), "g/h/x": along("obs", 3), **below("s", swath())}
+    tree, told = opened_with_warnings(
+        xr.open_datatree, store_of(in_groups(nodes)), create_default_indexes=False
+    )
+    assert "DataTree" not in str(told)
+    assert tree["g/v"].dims == ("y", "x")
+    assert tree["g/v"].coords.keys() == {"spatial_ref"}
+    assert tree.isel(obs=[1])["g/h/x"].values.tolist() == [1]
 
 
 # What is known of coordinates.
@@ -217,8 +400,9 @@ def test_coordinates_are_compared_that_are_not_known_to_be_the_same(
     below: tuple[str, xr.Dataset], identity: str | None, is_compared: bool
 ) -> None:
     identities = {"/": {"x": "one"}, "/g": {} if identity is None else {"x": identity}}
+    described = {path: GroupCoordinates(it) for path, it in identities.items()}
     datasets = dict([made("/", [1.0, 2.0]), below])
-    aligned, findings = align_with_parents(datasets, identities)
+    aligned, findings = align_with_parents(datasets, described)
     assert ("x_g" in aligned["/g"].dims) == is_compared
     assert len(findings) == is_compared
     datasets["/"] = datasets["/"].drop_indexes("x")
