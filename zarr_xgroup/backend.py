@@ -191,8 +191,10 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         Returns
         -------
         xarray.DataTree
-            Rooted at `group`. Where a group does not align with its parents, its conflicting
-            dimensions are called ``<dimension>_<group>``, and a warning says so.
+            Rooted at `group`. If a group does not align with its parents, or would inherit the positions of a
+            different grid, its conflicting dimensions are named ``<dimension>_<group>``. A variable that has
+            the name of an inherited index, but other dimensions, is named ``<group>_<name>``. A warning reports
+            both.
         """
         with _opening(filename_or_obj, options, OpenTreeOptions) as opening:
             tree = opening.tree()

@@ -394,12 +394,12 @@ def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[str]:
 def _lost_in_tree(node: xr.DataTree, alone: xr.Dataset) -> Iterator[str]:
     """Yield the variables that only the group alone has, and those under another name.
 
-    A coordinate that a group above has as well is left there by xarray; what does not align
-    with the groups above is called otherwise.
+    xarray leaves a coordinate that a group above has as well there. Dimensions that do not align with the groups
+    above are renamed with their coordinates, and so are variables that have the name of an index above.
     """
     there = [*node.to_dataset(inherit=False).variables.items(), *node.coords.variables.items()]
     for name, variable in alone.variables.items():
-        shapes = [it.shape for other, it in there if f"{other}_".startswith(f"{name}_")]
+        shapes = [it.shape for other, it in there if f"_{name}_" in f"_{other}_"]
         if variable.shape not in shapes:
             yield f"loses a variable in a tree: {name!r}"
 

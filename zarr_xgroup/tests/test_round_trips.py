@@ -24,10 +24,11 @@ from zarr_xgroup.tests.builders import (
     opened,
     opened_with_warnings,
     quietly,
+    stored,
     write_local,
 )
 from zarr_xgroup.tests.sample_stores import SAMPLES
-from zarr_xgroup.tests.tables import check, store_of
+from zarr_xgroup.tests.tables import check, rows, store_of
 
 if HAS_RIOXARRAY := find_spec("rioxarray") is not None:
     import rioxarray  # noqa: F401
@@ -388,6 +389,33 @@ def test_a_tree_is_read_again_with_coordinates_of_its_parents(
     again = opened(xr.open_datatree, store)
     xr.testing.assert_identical(again["child/deep"], before["child/deep"])
     xr.testing.assert_equal(again, before)
+
+
+#: Groups whose dimensions or variables are renamed below a grid with the 1-D coordinates x and y.
+RENAMED_IN_TREES: dict[str, Mapping[str, Any]] = {
+    "a rotated grid": {"g": SAMPLES["spatial, rotated"].make()},
+    "a grid in a different CRS": {"g": SAMPLES["proj"].make()},
+    "a swath": SAMPLES["geolocation"].make().members,
+    "arrays called like coordinates":
+        {"g": Group({"x": stored([1, 2], "row"), "y": stored(3), "w": stored([1, 2], "row", coordinates="x y")})},
+}  # fmt: skip
+
+
+@needs_writing
+@rows(RENAMED_IN_TREES, "groups")
+def test_a_tree_with_renamed_dimensions_and_variables_is_read_again(
+    groups: Mapping[str, Any],
+) -> None:
+    root = SAMPLES["spatial"].make()
+    nodes = Group({**root.members, **groups}, root.attrs)
+    before, told = opened_with_warnings(xr.open_datatree, store_of(nodes))
+    assert "does not align with its parents in a DataTree" in str(told)
+    store = MemoryStore()
+    quietly(before.to_zarr, store, consolidated=False)
+    again = quietly(xr.open_datatree, store, engine="xgroup")
+    xr.testing.assert_equal(again, before)
+    for node in before.subtree:
+        assert node.dataset.coords.keys() == again[node.path].dataset.coords.keys()
 
 
 # What is stored elsewhere, and here again.

@@ -107,13 +107,13 @@ TREES: dict[str, tuple[Any, str]] = {
         Group({"shared": Group({"time": stored(DAYS, "n"), "w": stored(np.zeros(3), "n")}), "ocean": Group({"v": field("/shared/time")}), "ice": Group({"v": field("/shared/time")})}),
         f"/:; /ice:; time (time) {TIMES}; /ocean:; time (time) {TIMES}; /shared:; time (n) {TIMES}"),
     "one time as a scalar": (tree_of(at_one_time("x", 2), at_one_time("time x", 1, 2), time=stored(DAYS[:1], "time")),
-         f"/:; time (time) noleap:2000-01-16T12{SAID}; /ice:; /ocean:; time () noleap:2000-01-16T12{SAID}"),
+         f"/:; time (time) noleap:2000-01-16T12{SAID}; /ice:; /ocean:; ocean_time () noleap:2000-01-16T12{SAID}; ! Name /ocean"),
     "units that nobody knows": (tree_of(field(time={"unit": "fortnights", "epoch": "2000-01-01"})),
          f"/:; time (time) 15.5 45.0 74.5{SAID} units=fortnights since 2000-01-01 00:00:00; /ice:; /ocean:; ! Metadata /time; ! Metadata /ice/v, /ocean/v"),
     "groups with the same contents are told apart": (Group({"a": run("/b/time"), "b": run("/b/time")}),
          f"/:; /a:; time (time) 15.5 45.0 74.5; /b:; time (time) {TIMES}; /a/ocean:; {OCEAN}; /b/ocean:; ! Dimension /a/ocean"),
 }  # fmt: skip
-NAMES = "time time_ice time_ocean bnds time_bounds"
+NAMES = "time time_ice time_ocean ocean_time bnds time_bounds"
 
 
 @rows(TREES)
