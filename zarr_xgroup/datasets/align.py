@@ -30,9 +30,9 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Place, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
-    axis_by_attributes,
     axis_by_name,
     names_by_key,
+    names_in,
     only_mapping,
     with_names,
 )
@@ -60,13 +60,20 @@ class GroupCoordinates:
         readings = {array.node.name: array for array in plan.reading.arrays}
         axes: dict[str, str] = {}
         systems: defaultdict[str, dict[Crs, None]] = defaultdict(dict)
+        placed = {dim for it in plan.variables if it.places_cells for dim in it.dims}
         for name, planned in variables.items():
             if planned.dims == (name,):
                 if axis := _axis_of(planned):
                     axes[name] = axis
             elif planned.is_coordinate:
                 continue
-            crs = readings[name].interpretation.crs if planned.is_own else None
+            array = readings[name] if planned.is_own else None
+            if array is not None and array.conventions:
+                # xarray makes coordinates of the group's own arrays that an array names.
+                written = {"coordinates": planned.get("coordinates")}
+                named = (variables.get(each) for each in names_in(written, "coordinates"))
+                placed.update(*(it.dims for it in named if it and _is_2d_position(it)))
+            crs = None if array is None else array.interpretation.crs
             if crs := crs or _crs_by_grid_mapping(planned, variables):
                 for dim in planned.dims:
                     systems[dim][crs] = None
@@ -74,7 +81,7 @@ class GroupCoordinates:
             {name: planned.identity for name, planned in variables.items() if planned.identity},
             axes,
             systems,
-            {dim for planned in plan.variables if planned.places_cells for dim in planned.dims},
+            placed,
             any(array.conventions for array in plan.reading.arrays),
         )
 
@@ -126,18 +133,22 @@ def align_with_parents(
         own = _dimension_coordinates(node, dataset, group)
         objection = partial(_objection, dataset, group, own, sizes[parent], above)
         names: dict[str, str] = {}
-        reasons: dict[str, str] = {}
+        taken = {*dataset.sizes, *dataset.variables, *sizes[parent]}
+        renamed: list[str] = []
         for dim in map(str, dataset.sizes):
-            reason, new = objection(dim, dim), new_names[parent].get(dim)
-            if new is not None and (reason or dim not in own or dim not in above):
-                is_free = new not in dataset.sizes and new not in dataset.variables
-                if is_free and objection(dim, new) is None:
-                    names[dim], reasons[dim] = new, _("as in its parents")
-                    continue
-            if reason is not None:
-                taken = {*dataset.sizes, *dataset.variables, *sizes[parent], *names.values()}
+            reason, new = objection(dim, dim), new_names[parent].get(dim, dim)
+            is_taken = new in dataset.sizes or new in dataset.variables
+            is_free_to_stay = reason is None and dim in own and dim in above
+            if not is_taken and not is_free_to_stay and objection(dim, new) is None:
+                reason = _("as in its parents")
+            elif reason is None:
+                continue
+            else:
                 new = f"{dim}_{_name(path)}"
-                names[dim], reasons[dim] = _free_name(new, new, taken, below), reason
+                new = _free_name(new, new, taken, below)
+                taken.add(new)
+            names[dim] = new
+            renamed.append(f"{dim!r} -> {new!r} ({reason})")
         if names:
             dataset = rename_dimensions(dataset, names)
             own = _dimension_coordinates(node, dataset, group, names)
@@ -150,19 +161,18 @@ def align_with_parents(
             variable = dataset.variables.get(name)
             is_other = variable is not None and variable.dims != (name,)
             if is_other and _is_by_convention(group, theirs):
-                taken = {*dataset.sizes, *dataset.variables, *sizes[parent], *other.values()}
                 new = f"{_name(path)}_{name}"
-                other[name] = _free_name(new, new, taken, below)
-                reasons[name] = _("other dimensions than {owner}").format(owner=theirs.group)
+                other[name] = new = _free_name(new, new, taken, below)
+                taken.add(new)
+                reason = _("other dimensions than {owner}").format(owner=theirs.group)
+                renamed.append(f"{name!r} -> {new!r} ({reason})")
         if other:
             dataset = _rename_references(dataset.rename_vars(other), other)
-        if reasons:
-            renamed = chain(names.items(), other.items())
-            told = (f"{old!r} -> {new!r} ({reasons[old]})" for old, new in renamed)
+        if renamed:
             message = _(
                 "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
                 "unrenamed use xarray.open_dataset or xarray.open_groups"
-            ).format(renamed=", ".join(told))
+            ).format(renamed=", ".join(renamed))
             topic = Topic.DIMENSION if names else Topic.NAME
             findings.append(report(topic, Place(node), message))
 
@@ -209,7 +219,8 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
 
 def _rename_references(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
     """Replace names in the attributes and encodings of a Dataset and its variables, in place, and return the Dataset."""
-    for holder in (dataset, *dataset.variables.values()):
+    holders: list[Any] = [dataset, *dataset.variables.values()]
+    for holder in holders:
         for attributes in (holder.attrs, holder.encoding):
             for key in {key for key, name in names_by_key(attributes) if name in names}:
                 attributes[key] = with_names(key, attributes[key], names)
@@ -273,19 +284,24 @@ def _objection(
 
 
 def _is_by_convention(group: GroupCoordinates, theirs: _Coordinate) -> bool:
-    """Return whether a group inherits an index that a convention attached, or as a group that conventions apply to."""
-    is_inherited = theirs.indexed is not None
-    return is_inherited and (theirs.identity is not None or group.has_conventions)
+    """Return whether a group inherits an index, and a convention attached its coordinate or applies to the group."""
+    is_by_convention = theirs.identity is not None or group.has_conventions
+    return theirs.indexed is not None and is_by_convention
+
+
+def _is_2d_position(coordinate: PlannedVariable) -> bool:
+    """Return whether a coordinate lies along several dimensions, and is horizontal by its attributes."""
+    return len(coordinate.dims) > 1 and coordinate.horizontal_axis is not None
 
 
 def _axis_of(coordinate: PlannedVariable) -> str | None:
     """Return the axis of a dimension coordinate by its attributes, otherwise by its name; None if these do not tell."""
-    attributes = {key: coordinate.get(key) for key in ("axis", "standard_name", "units")}
-    if "since" in str(attributes["units"]):
+    if "since" in str(coordinate.get("units")):
         return "T"
-    if attributes["axis"] in ("T", "Z"):
-        return str(attributes["axis"])
-    return axis_by_attributes(attributes) or axis_by_name(coordinate.name)
+    axis = coordinate.get("axis")
+    if axis in ("T", "Z"):
+        return str(axis)
+    return coordinate.horizontal_axis or axis_by_name(coordinate.name)
 
 
 def _crs_by_grid_mapping(

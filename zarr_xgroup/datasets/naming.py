@@ -29,7 +29,6 @@ from zarr_xgroup.metadata.cf import (
     DECODED_BY,
     LATITUDES,
     LONGITUDES,
-    axis_by_attributes,
     names_in,
     with_names,
 )
@@ -322,9 +321,8 @@ class GroupPlanner:
             attributes["formula_terms"] = " ".join(terms)
         variable.add(attributes)
         if role == "coordinate" and len(variable.dims) > 1:
-            described = {key: variable.get(key) for key in ("axis", "standard_name", "units")}
-            is_placing = coordinate.places_cells or axis_by_attributes(described) is not None
-            variable.places_cells = variable.places_cells or is_placing
+            is_horizontal = variable.horizontal_axis is not None
+            variable.places_cells |= coordinate.places_cells or is_horizontal
         if not variable.is_own and coordinate.links:
             linked = self._attach_links(coordinate.links, referrer)
             self._name_links(variable, linked, referrer)

@@ -14,6 +14,7 @@ import msgspec
 
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.findings import Finding
+from zarr_xgroup.metadata.cf import axis_by_attributes
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Source, Stored
 
@@ -69,6 +70,12 @@ class PlannedVariable(msgspec.Struct, eq=False):
     def has(self, key: str) -> bool:
         """Tell whether the variable will have an attribute."""
         return key in self.own_attributes or key in self.attributes
+
+    @property
+    def horizontal_axis(self) -> str | None:
+        """The axis, X or Y, that the attributes of a coordinate give; None if they give neither."""
+        keys = ("axis", "standard_name", "units")
+        return axis_by_attributes({key: self.get(key) for key in keys})
 
     def add(self, attributes: Mapping[str, Any]) -> None:
         """Add attributes that the variable does not have yet: of several values of one the first counts."""

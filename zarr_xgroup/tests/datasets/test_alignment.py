@@ -254,6 +254,12 @@ GRIDS: dict[str, tuple[Any, dict[str, str]]] = {
     "a rotated grid": ({"v": grid(), "g/v": grid(turned=0.5)}, {"/g": BOTH_FLAT}),
     "a swath": ({"v": grid(), **below("g", swath())}, {"/g": BOTH_FLAT}),
     "a swath with planar positions": ({"v": grid(), **below("g", swath("planar"))}, {"/g": BOTH_FLAT}),
+    "a swath that declares CF":
+        ({"v": grid(), "g/v": stored(np.zeros((2, 2)), "y x", **declaring("CF", coordinates="lat lon")),
+          "g/lat": stored(np.zeros((2, 2)), "y x", units="degrees_north"), "g/lon": stored(np.zeros((2, 2)), "y x", units="degrees_east")},
+         {"/g": BOTH_FLAT}),
+    "2-D coordinates that are not positions":
+        ({"v": grid(), "g/v": stored(np.zeros((2, 2)), "y x", **declaring("ref", r={"node": "mask"})), "g/mask": PLAIN}, {}),
     "a swath along times":
         ({"v": by_cs(time=("T", [1, 2]), x=("X", [1, 2])), **below("g", swath(dims="time x"))}, {"/g": f"'x' -> 'x_g' {FLAT}"}),
     "a swath that has the 1-D coordinates itself": ({"v": grid(), **below("g", {**swath(), "w": grid()})}, {}),
@@ -263,6 +269,8 @@ GRIDS: dict[str, tuple[Any, dict[str, str]]] = {
     "all arrays of the group, and below it":
         ({"v": grid(), "g/v": grid(turned=0.5), "g/w": stored([1, 2], "x"), "g/h/v": stored([1, 2], "x"), "g/h/i/v": PLAIN},
          {"/g": BOTH_FLAT, "/g/h": f"'x' -> 'x_g' {PARENTS}", "/g/h/i": BOTH_TAKEN}),
+    "a dimension and a variable of one name":
+        ({"v": grid(), "g/x": stored(np.zeros((2, 3)), "y x")}, {"/g": f"'x' -> 'x_g' {SIZE}, 'x' -> 'g_x' {OTHER}"}),
     "below it, the CRS of the group above both": ({"v": grid(), "g/v": grid(UTM33), "g/h/v": in_crs("EPSG:32632")}, {"/g": BOTH_CRS}),
     "below it, the coordinates of the group above both": ({"v": grid(), "g/v": grid(turned=0.5), "g/h/v": grid()}, {"/g": BOTH_FLAT}),
     "below it, a third CRS":
@@ -278,6 +286,8 @@ GRIDS: dict[str, tuple[Any, dict[str, str]]] = {
 
 #: Nodes, and which variables of which groups are renamed because a convention attached an index of their name.
 VARIABLES: dict[str, tuple[Any, dict[str, str]]] = {
+    "a variable that has a dimension of its name":
+        ({"v": by_cs(x=("X", [1, 2])), "g/x": PLAIN}, {"/g": f"'x' -> 'g_x' {OTHER}"}),
     "variables with other dimensions":
         ({"v": by_cs(x=("X", [1, 2]), lon=("X", [3, 4]), s=("Z", [5, 6])),
           "g/x": along("obs", 3), "g/lon": PLAIN, "g/s": stored(1), "g/w": along("obs", 3)},
