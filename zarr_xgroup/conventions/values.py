@@ -59,6 +59,8 @@ def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
 def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
     """Return the values of a list as a read-only array, of objects if the list is empty.
 
+    Integers become ``int64``, or ``uint64`` if some are beyond ``int64`` and none is negative.
+
     Raises
     ------
     XGroupMetadataError
@@ -72,6 +74,9 @@ def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
         raise fragment.error(_("must be all numbers or all strings"))
     else:
         array = np.array(values)
+        if array.dtype.kind == "f" and all(isinstance(value, int) for value in values):
+            # NumPy made floats of integers that int64 does not hold, though uint64 may.
+            array = np.array(values, np.uint64) if min(values) >= 0 else array
         # Python compares an integer with a float exactly, so a large integer that NumPy rounded to a float differs.
         pairs = zip(values, array.tolist(), strict=True)
         if array.dtype.kind not in "iuf" or not all(

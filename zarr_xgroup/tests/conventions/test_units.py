@@ -263,6 +263,8 @@ VALUES: dict[str, tuple[Json | list[Any], str]] = {
     "not finite": ([NAN, -INF, 1], "float64"),
     "an integer that a float holds": ([2**53, 0.5], "float64"),
     "great integers": ([2**63, 2**63 + 1], "uint64"),
+    "a small integer and a great one": ([1, 2**64 - 1], "uint64"),
+    "an integer beyond 64 bits": ([1, 2**64], NO_TYPE),
     "strings": (["a", "bcd"], "<U3"),
     "nothing: strings or numbers, nobody knows": ([], "object"),
     "an integer that no float holds": ([2**53 + 1, 0.5], NO_TYPE),
