@@ -773,12 +773,16 @@ def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
     abbreviation = axis.axis.abbreviation.upper()
     direction = (item.direction or axis.axis.direction).lower()
     along = abbreviation or ALONG.get(direction, "")
-    name = _STANDARD_NAMES.get(along) if axis.is_geographic else None
+    # Longitudes are positive to the east, and latitudes to the north.
+    is_reversed = direction in ("west", "south")
+    name = _STANDARD_NAMES.get(along) if axis.is_geographic and not is_reversed else None
     if item.time is not None:
         units = item.time.units
     else:
         found = cf_units_of_measure(item.unit, name)
         units = {key: cf_length(unit) for key, unit in found.items()}
+        if is_reversed and str(units.get("units")).lower() in _UNITS_OF_DEGREES:
+            units = {"units": "degree"}
     written = {**units, **axis.axis.attributes, **item.attributes}
     derived = {}
     if abbreviation in ABBREVIATIONS:
