@@ -303,6 +303,13 @@ def is_declared_for(convention: type[Convention], array: ArrayView) -> bool:
     return is_declared_by_array(convention, array) or _is_declared_in_group(convention, array)
 
 
+def is_declared_by_itself(convention: type[Convention], array: ArrayView) -> bool:
+    """Return whether an array follows a convention by its own attributes, not only because a group declares it or the user assumes it."""
+    return is_declared_by_array(convention, array) or not is_declared_by_group_or_assumed(
+        convention, array
+    )
+
+
 def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> bool:
     """Tell whether the group of an array declares a convention for it, or the root for the store.
 

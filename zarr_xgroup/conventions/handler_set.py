@@ -14,6 +14,7 @@ from zarr_xgroup.conventions.cf import links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     is_declared_around,
+    is_declared_by_itself,
     is_declared_for,
     is_only_assumed,
 )
@@ -38,8 +39,8 @@ class Answer:
     interpretation: Interpretation
     #: The conventions that apply to the array, the principal one first.
     conventions: Handlers
-    #: Whether the principal convention is declared by the store, and not only assumed by the user.
-    has_declared_principal: bool
+    #: Whether the array declares a principal convention itself: not its groups or the root, and not the user.
+    declares_principal: bool
     #: The nodes that references led to, and the arrays that coordinates are read from. For these arrays
     #: themselves the answer may differ, since a reference would lead back to the array that has it.
     led_to: frozenset[Node]
@@ -139,7 +140,10 @@ class HandlerSet:
         return Answer(
             whole,
             conventions,
-            has_declared_principal=principal is not None and not is_only_assumed(principal, view),
+            declares_principal=any(
+                handler.tier == "principal" and is_declared_by_itself(handler, view)
+                for handler in active
+            ),
             led_to=frozenset(view.resolver.reached).union(stored_arrays_of(whole)),
             is_for_one_array=None in read,
             assumed=frozenset(view.assumed),

@@ -73,8 +73,8 @@ class ArrayReading:
     interpretation: Interpretation
     #: The handlers of conventions that apply to the array and were asked, the principal one first.
     conventions: Handlers
-    #: Whether the array declares a principal convention: one that is only assumed does not count.
-    has_declared_principal: bool
+    #: Whether the array declares a principal convention itself: not its groups or the root, and not the user.
+    declares_principal: bool
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
     inherited: Inherited
@@ -274,7 +274,7 @@ class _Group:
                 *(self.node.child(name), self.documents[name], array.dims, array.template),
                 array.interpretation,
                 array.conventions,
-                array.has_declared_principal,
+                array.declares_principal,
                 array.assumed,
                 array.inherited,
             )
@@ -347,7 +347,7 @@ class _Group:
                     *(node, document, dims, template),
                     answer.interpretation,
                     answer.conventions,
-                    answer.has_declared_principal,
+                    answer.declares_principal,
                     answer.assumed,
                     inherited,
                 )

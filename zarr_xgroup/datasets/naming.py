@@ -66,7 +66,7 @@ def plan_groups(
             *(
                 (
                     *(array.node.name, array.document.written(), array.dims, array.template),
-                    *(array.interpretation, array.conventions, array.has_declared_principal),
+                    *(array.interpretation, array.conventions, array.declares_principal),
                     id(array.inherited),
                 )
                 for array in reading.arrays
@@ -154,15 +154,20 @@ class GroupPlanner:
             )
             for array in self.arrays
         }
-        # An array that follows a principal convention stays data though others refer to it. One that is
-        # only assumed makes no data of what is declared to be a coordinate.
-        said = dict.fromkeys(array.interpretation for array in self.arrays)
-        sources = [coordinate.source for it in said for coordinate in it.coordinates]
-        declared = {source.node for source in sources if isinstance(source, Stored)}
+        # An array that declares a principal convention itself stays data even if others refer to it. If its groups
+        # declare the convention, or the user assumes it, coordinates, bounds and terms of conventions are not data.
+        interpretations = dict.fromkeys(array.interpretation for array in self.arrays)
+        declared = {
+            part.source.node
+            for interpretation in interpretations
+            for coordinate in interpretation.coordinates
+            for part in coordinate.parts()
+            if isinstance(part.source, Stored)
+        }
         self.data = frozenset(
             array.node.name
             for array in self.arrays
-            if array.has_declared_principal or (array.has_principal and array.node not in declared)
+            if array.declares_principal or (array.has_principal and array.node not in declared)
         )
         #: Coordinates in another CRS than that of the grid: by name, with the arrays that declare it.
         self.in_other_crs: dict[str, tuple[Crs, Node]] = {}
@@ -356,9 +361,8 @@ class GroupPlanner:
             return sizes == declared or not isinstance(source, Stored | HandlerVariable)
         # 2. An array that declares a principal convention itself is data and no coordinate; and variables that
         #    a plug-in's handler made are not declared by the store.
-        array = self._readings[own.name]
-        is_data = array.has_declared_principal and CONVENTIONS_KEY in array.document.attributes
-        if is_data or isinstance(source, HandlerVariable):
+        declares_principal = self._readings[own.name].declares_principal
+        if declares_principal or isinstance(source, HandlerVariable):
             return False
         # 3. Other coordinates win if they lie along the same dimensions of the same sizes; bounds, whatever the
         #    name of their last dimension, which counts the vertices.
