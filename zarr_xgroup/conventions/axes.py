@@ -114,6 +114,11 @@ def own_or_referred(array: ArrayView, node: Node) -> Node:
     return own if own is not None and fits_as_coordinate(array, own) else node
 
 
+def name_of_target(reference: Fragment) -> str:
+    """Return the name of the array that a reference names, whether it exists or not."""
+    return Reference.parse(reference).node.rpartition("/")[2]
+
+
 def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
     """Return the array that a reference leads to, or raise XGroupReferenceError.
 
@@ -123,7 +128,7 @@ def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
     try:
         return array.resolver.array(reference)
     except XGroupReferenceError:
-        own = own_coordinate_of_group(array, Reference.parse(reference).node.rpartition("/")[2])
+        own = own_coordinate_of_group(array, name_of_target(reference))
         if own is None:
             raise
         return fall_back_to_own_array(array, reference, own.name)

@@ -33,6 +33,7 @@ from zarr_xgroup.conventions.axes import (
     fits_as_coordinate,
     fitting_dims,
     geolocation_coordinates,
+    name_of_target,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
@@ -829,13 +830,20 @@ def _source_of_set(axis: AxisOfArray, written: CoordinateSet, node: Node, name: 
 def _with_bounds(
     axis: AxisOfArray, coordinate: Coordinate, boundaries: Boundaries | None, node: Node
 ) -> Coordinate:
-    """Return a coordinate with the boundaries of its set; without, if there are none or they cannot be used.
+    """Return a coordinate with the boundaries of its set; without boundaries if the set has none that can be used.
 
-    The bounds that the coordinate in the group has itself are kept instead.
+    If the group's own coordinate names bounds, these are used: boundaries are attached only if they are the same array.
     """
     array, own = axis.array, axis.own_coordinate(axis.name)
-    if boundaries is None or (own is not None and own.attributes.get("bounds") is not None):
+    if boundaries is None:
         return coordinate
+    if own is not None and (name := own.attributes.get("bounds")) is not None:
+        external = None if boundaries.external is None else boundaries.external.at(node)
+        if external is None or array.try_silently(name_of_target, external) != name:
+            return coordinate
+        stored = array.try_silently(_stored_bounds, axis, external)
+        if stored is None or stored.node != array.node.group.child(name):
+            return coordinate
 
     def lost() -> str:
         return _("the boundaries of {name!r}").format(name=coordinate.name)

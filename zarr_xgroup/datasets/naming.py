@@ -98,9 +98,9 @@ def _plan_like(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
     arrays = {array.node.name: array for array in reading.arrays}
     variables = []
     for variable in plan.variables:
-        if variable.is_own:
+        if variable.is_own and isinstance(variable.source, Stored):
             array = arrays[variable.name]
-            source, identity = Stored(array.node, variable.dims), variable.identity
+            source, identity = replace(variable.source, node=array.node), variable.identity
             if isinstance(
                 identity, tuple
             ):  # the source, then attributes by which xarray decodes it
@@ -311,6 +311,8 @@ class GroupPlanner:
                 self.in_other_crs.setdefault(variable.name, (coordinate.crs, referrer))
         if winner or variable.name not in self.data:
             variable.is_coordinate = True
+        if role == "bounds" and variable.is_own:
+            variable.lie_along(coordinate.source)
 
         # 3. Bounds, formula terms and links are attached with it. Links of the group's own arrays are attached
         #    for these arrays themselves.
@@ -365,10 +367,13 @@ class GroupPlanner:
         if declares_principal or isinstance(source, HandlerVariable):
             return False
         # 3. Other coordinates win if they lie along the same dimensions of the same sizes; bounds, whatever the
-        #    name of their last dimension, which counts the vertices.
+        #    name of the dimension of the vertices, which may be stored first.
         if role == "bounds":
-            is_as_long = [*sizes.values()] == [*declared.values()]
-            return is_as_long and own.dims[:-1] == source.dims[:-1]
+            lengths, expected = [*sizes.values()], [*declared.values()]
+            return any(
+                lengths[::order] == expected and own.dims[::order][:-1] == source.dims[:-1]
+                for order in ((1, -1) if len(lengths) == 2 else (1,))  # the vertices last, or first
+            )
         return sizes == declared
 
     def _own_array_of(self, coordinate: Coordinate, identity: Hashable, role: Role) -> str:
@@ -394,12 +399,14 @@ class GroupPlanner:
             is_dimension_coordinate = source.dims == (coordinate.name,)
             if is_dimension_coordinate and own.name != coordinate.name:
                 return ""
-        # 4. It serves only with its dimensions in their order; bounds, whatever the name of their last dimension.
-        own_dims, dims = own.dims, source.dims
+        # 4. It serves only with its dimensions in their order; bounds, whatever the name of the dimension of the
+        #    vertices, which is stored first if the bounds are transposed.
+        own_dims, dims = own.dims_as_stored, source.along
         if role == "bounds" and len(own_dims) == len(dims):
-            own_dims, dims = own_dims[:-1], dims[:-1]
+            others = slice(1, None) if source.transposed else slice(-1)
+            own_dims, dims = own_dims[others], dims[others]
         is_as_it_lies = own_dims == dims or len(set(own_dims)) < len(own_dims)  # a dimension twice
-        return own.name if source.is_whole and is_as_it_lies else ""
+        return own.name if not source.first and is_as_it_lies else ""
 
     def _new_variable(self, coordinate: Coordinate, referrer: Node) -> str:
         """Add a variable for a coordinate that is no array of the group, and return its name: the best that is free."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -59,6 +59,24 @@ class PlannedVariable(msgspec.Struct, eq=False):
     def stored(self) -> Node | None:
         """The array that it is read from, None if it is computed, given by a handler, or written out."""
         return self.source.node if isinstance(self.source, Stored) else None
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether its dimensions are in the reverse order of those of its array."""
+        return isinstance(self.source, Stored) and self.source.transposed
+
+    @property
+    def dims_as_stored(self) -> tuple[str, ...]:
+        """Its dimensions in the order in which its array is stored."""
+        return self.dims[::-1] if self.is_transposed else self.dims
+
+    def lie_along(self, bounds: Source) -> None:
+        """Transpose the group's own array if declared bounds have its dimensions the other way round."""
+        if not isinstance(self.source, Stored) or self.source.transposed:
+            return
+        is_declared_as_stored = isinstance(bounds, Stored) and not bounds.transposed
+        if not is_declared_as_stored and self.dims[:-1] != bounds.dims[:-1]:
+            self.source, self.dims = replace(self.source, transposed=True), self.dims[::-1]
 
     def get(self, key: str) -> Any:
         """Return the value of an attribute that the variable will have, None without one."""

@@ -255,7 +255,7 @@ class _Explaining:
             yield FoundArray(
                 str(reading.node),
                 variable.dims,
-                reading.shape,
+                reading.shape[::-1] if variable.is_transposed else reading.shape,
                 str(reading.template.dtype),
                 is_coordinate=is_coordinate,
                 conventions=tuple(self._conventions(reading)),
