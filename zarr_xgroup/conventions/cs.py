@@ -72,11 +72,13 @@ from zarr_xgroup.conventions.units import (
     UNIT_OF_TIME,
     UnitOfMeasure,
     Uom,
+    cf_unit_of_time,
     cf_units_in_one_text,
     cf_units_of_measure,
     cf_units_of_time,
     is_epoch,
     problems_of_time_units,
+    with_completed_units,
 )
 from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, pair_of_numbers
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
@@ -319,7 +321,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
         if units is not None:
             keys = dict.fromkeys(keys, "reference")
         else:
-            units = f"{found.get('unit', '')} since {found.get('epoch', '')}"
+            units = f"{cf_unit_of_time(found.get('unit', ''))} since {found.get('epoch', '')}"
         for rule, text in problems_of_time_units(units, found.get("calendar", "")):
             # Reading ``calendar`` as one of `CALENDARS` has reported what is wrong with it.
             if keys.get(rule) in found:
@@ -959,7 +961,9 @@ def _bounds_coordinate(
     known = dict(coordinate.attributes)
     if isinstance(coordinate.source, Stored):
         document = axis.array.document_of(coordinate.source.node)
-        known |= {} if document is None else document.attributes
+        own = {} if document is None else document.attributes
+        completed = with_completed_units(known, own)
+        known = {**known, **own} | ({"units": completed["units"]} if completed is not known else {})
     is_time = "since" in str(known.get("units", ""))
     attributes = {key: known[key] for key in known if is_time and key in ("units", "calendar")}
     attributes.update(written.attributes)

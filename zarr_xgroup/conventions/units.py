@@ -219,8 +219,9 @@ _ABBREVIATED_UNITS_OF_TIME = {
     "d": "days",
     "y": "years",
     "ns": "nanoseconds",
-    **dict.fromkeys(("ms", "msec", "msecs"), "milliseconds"),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisec", "millisecs"), "milliseconds"),
     **dict.fromkeys(("us", "\u00b5s", "\u03bcs"), "microseconds"),  # micro sign, Greek mu
+    **dict.fromkeys(("microsec", "microsecs"), "microseconds"),
 }
 #: Abbreviations of multiples of a year; upper and lower case differ, because ``m`` is the prefix of a thousandth.
 _ABBREVIATED_MULTIPLES_OF_A_YEAR = {
@@ -228,10 +229,22 @@ _ABBREVIATED_MULTIPLES_OF_A_YEAR = {
     for prefix, name in (("k", "kilo"), ("M", "mega"), ("G", "giga"))
     for year in ("y", "yr", "yrs")
 }
+#: Spellings that xarray and cftime do not decode; the same units under their full names are decoded.
+_UNDECODED_SPELLINGS = {"m", "ns", "us", "\u00b5s", "\u03bcs"}
+#: The units that the units of a stored array may be without an epoch, and the abbreviations of one letter for them.
+_BARE_UNITS_OF_TIME, _BARE_LETTERS = {"seconds", "minutes", "hours", "days"}, {"s", "h", "d"}
 _UNITS_OF_TIME = {
     *("second", "minute", "hour", "day", "week", "month", "year"),
     *("millisecond", "microsecond", "nanosecond"),
     *("kiloyear", "megayear", "gigayear"),
+}
+#: The calendars in which times are decoded by a unit; by the other units they are decoded in all calendars.
+_CALENDARS_OF_UNITS: Mapping[str, tuple[str, ...]] = {
+    "week": (),
+    **dict.fromkeys(("year", "kiloyear", "megayear", "gigayear"), ()),
+    "month": ("360_day",),
+    "common_year": ("noleap", "365_day"),
+    "nanosecond": ("standard", "gregorian", "proleptic_gregorian"),
 }
 _EPOCH = re.compile(
     r"(?P<sign>[+-]?)(?P<year>\d{1,6})-(?P<month>0?[1-9]|1[0-2])-"
@@ -278,6 +291,41 @@ def cf_units_in_one_text(reference: str) -> str:
     """
     unit, since, epoch = re.sub(r"\s+", " ", reference.strip()).partition(" since ")
     return cf_units_of_time(unit, epoch) if since else reference
+
+
+def is_bare_unit_of_time(units: object) -> bool:
+    """Return whether the attribute ``units`` is a unit of time without an epoch: seconds, minutes, hours or days.
+
+    ``m`` is a metre.
+    """
+    if not isinstance(units, str):
+        return False
+    unit = units.strip()
+    is_spelled_out = len(unit) > 1 or unit in _BARE_LETTERS
+    return is_spelled_out and cf_unit_of_time(unit) in _BARE_UNITS_OF_TIME
+
+
+def with_completed_units(declared: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return declared attributes with the unit of the array's own units, if those are a unit of time without an epoch.
+
+    The declared epoch completes the array's unit: ``hours since 1970-01-01 00:00:00`` and the array's ``days``
+    give ``days since 1970-01-01 00:00:00``.
+    """
+    _unit, since, epoch = str(declared.get("units")).partition(" since ")
+    if not since or not is_bare_unit_of_time(own.get("units")):
+        return declared
+    return {**declared, "units": f"{cf_unit_of_time(own['units'])} since {epoch}"}
+
+
+def is_same_unit_of_time(units: str, other: str) -> bool:
+    """Return whether two CF units of time have the same unit, whatever their epochs and spellings."""
+    first, second = (cf_unit_of_time(text.partition(" since ")[0]) for text in (units, other))
+    return first == second
+
+
+def is_regular_epoch(epoch: str) -> bool:
+    """Return whether an epoch has the form ``year-month-day``, with or without a time and a zone."""
+    return _EPOCH.fullmatch(epoch.strip()) is not None
 
 
 def cf_epoch(epoch: str) -> str:
@@ -343,13 +391,11 @@ def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, st
     """
     unit, _since, epoch = units.partition(" since ")
     name, calendar = cf_unit_of_time(unit), calendar or "standard"
-    if name.removesuffix("s") not in _UNITS_OF_TIME:
+    calendars = _CALENDARS_OF_UNITS.get(name.removesuffix("s"))
+    is_decoded = calendars is None or calendar.lower() in calendars
+    if calendars is None and name.removesuffix("s") not in _UNITS_OF_TIME:
         yield UNIT_OF_TIME, _("{unit} is no unit of time").format(unit=json.dumps(unit))
-    elif (
-        name == "weeks"
-        or name.endswith("years")
-        or (name == "months" and calendar.lower() != "360_day")
-    ):
+    elif not is_decoded or unit.strip() in _UNDECODED_SPELLINGS:
         text = _("{unit} is no unit by which times are decoded")
         yield UNIT_OF_TIME, text.format(unit=json.dumps(unit))
     if calendar.lower() not in CALENDARS or calendar.lower() in ("utc", "tai", "none"):

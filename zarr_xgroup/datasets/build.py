@@ -79,7 +79,8 @@ class Builder:
         named = {
             name
             for planned in plan.variables
-            for text in planned.rewritten.values()
+            for key, text in planned.rewritten.items()
+            if key in REFERRING
             for name in text.split()
         }
         decoded: dict[str, Decoded] = {}
@@ -300,5 +301,5 @@ def _decoding_key(planned: PlannedVariable) -> Hashable:
     if isinstance(planned.source, HandlerVariable):
         return None  # variables of a plug-in may be equal and differ in attributes
     # The identity of a computed coordinate may be equal for another size: the source tells.
-    attributes = repr(planned.attributes)
+    attributes = repr((planned.attributes, planned.declared_decoding))
     return planned.name, planned.source, planned.dims, attributes, planned.is_time

@@ -6,9 +6,11 @@ is left undecoded, as far as needed, and a finding says so.
 
 from __future__ import annotations
 
+import json
 import typing
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +18,7 @@ import xarray as xr
 from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
 
-from zarr_xgroup.conventions.units import problems_of_time_units
+from zarr_xgroup.conventions.units import is_regular_epoch, problems_of_time_units
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
 from zarr_xgroup.findings import Finding, Topic, report
@@ -298,7 +300,27 @@ def why_not_times(attributes: Mapping[str, Any]) -> str:
     units, calendar = (attributes.get(key, "") for key in ("units", "calendar"))
     if not (isinstance(units, str) and isinstance(calendar, str) and " since " in units):
         return ""
-    return next((text for _rule, text in problems_of_time_units(units, calendar)), "")
+    reason = next((text for _rule, text in problems_of_time_units(units, calendar)), "")
+    return reason or _why_not_epoch(units, calendar)
+
+
+@lru_cache
+def _why_not_epoch(units: str, calendar: str) -> str:
+    """Return why the epoch of units of a known unit and calendar cannot be decoded, "" if it can.
+
+    Only forms of epochs that depend on the calendar, or that pandas alone knows, are tried.
+    """
+    epoch = units.partition(" since ")[2]
+    if is_regular_epoch(epoch):
+        return ""
+    attributes = {"units": units} | ({"calendar": calendar} if calendar else {})
+    try:
+        with containing():
+            decode_cf_variables({"times": xr.Variable((), 0.0, attributes)}, {})
+    except XGroupError:
+        text = _("{epoch} is not a date and time that can be decoded in the calendar {calendar!r}")
+        return text.format(epoch=json.dumps(epoch), calendar=calendar or "standard")
+    return ""
 
 
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:

@@ -7,6 +7,7 @@ variables: the first array that declares an attribute counts. CRSs come last (`g
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -18,6 +19,12 @@ from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.handler_set import stored_arrays_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
+from zarr_xgroup.conventions.units import (
+    is_bare_unit_of_time,
+    is_same_unit_of_time,
+    with_completed_units,
+)
+from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UsedNames
@@ -26,7 +33,6 @@ from zarr_xgroup.findings import Finding, Topic, coordinate_named, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     BOUNDARIES,
-    DECODED_BY,
     LATITUDES,
     LONGITUDES,
     names_in,
@@ -225,7 +231,8 @@ class GroupPlanner:
     def declare_times(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Add the units and calendar of times that all arrays of a tree declare of an array of the group."""
         variable = self.variables[name]
-        if variable.get("units") is None:
+        units = variable.get("units")
+        if units is None or is_bare_unit_of_time(units):
             self._attach(Coordinate(name, variable.source, attributes), self.reading.node)
             self._add_standard_name(name, None)
 
@@ -237,13 +244,14 @@ class GroupPlanner:
             if bounds is not None and bounds.is_own:
                 bounds.dropped_times = attributes
         for name, variable in self.variables.items():
-            added = sorted(DECODED_BY & variable.attributes.keys())
+            declared = variable.declared_decoding
             variable.is_time = name in times
-            variable.has_declared_decoding = times.get(name, False) or bool(added)
+            variable.has_declared_decoding = times.get(name, False) or bool(declared)
             # Other groups may declare another unit of the same numbers: then it is another coordinate there.
             if variable.identity is not None:
-                pairs = ((key, variable.attributes[key]) for key in added)
-                plain = (pair for pair in pairs if isinstance(pair[1], str | int | float))
+                plain = (
+                    pair for pair in declared.items() if isinstance(pair[1], str | int | float)
+                )
                 variable.identity = (variable.identity, *plain)
 
     def _times(self) -> dict[str, bool]:
@@ -261,7 +269,7 @@ class GroupPlanner:
         # 2. Times by their units, and the bounds that they name.
         for name, variable in self.variables.items():
             if "since" in str(variable.get("units")):
-                is_declared = "units" not in variable.own_attributes
+                is_declared = "units" in variable.declared_decoding
                 times.setdefault(name, is_declared)
                 bounds = self.variables.get(str(variable.get("bounds")))
                 if bounds is not None and bounds.get("units") is None:
@@ -316,7 +324,7 @@ class GroupPlanner:
 
         # 3. Bounds, formula terms and links are attached with it. Links of the group's own arrays are attached
         #    for these arrays themselves.
-        attributes = dict(coordinate.attributes)
+        attributes = self._settled_attributes(coordinate, variable, referrer, role)
         if bounds and (name := self._try_to_attach(bounds, referrer, "bounds")):
             attributes["bounds"] = name
         terms = [
@@ -334,6 +342,36 @@ class GroupPlanner:
             linked = self._attach_links(coordinate.links, referrer)
             self._name_links(variable, linked, referrer)
         return variable.name
+
+    def _settled_attributes(
+        self, coordinate: Coordinate, variable: PlannedVariable, referrer: Node, role: Role
+    ) -> dict[str, Any]:
+        """Return the declared attributes of a coordinate, with units of time that complete its own unit and can be decoded.
+
+        Units that cannot be decoded are left out: engine zarr could not open a store to which they are written.
+        Units of bounds repeat those of the coordinate, for which they are reported.
+        """
+        declared, own = coordinate.attributes, variable.own_attributes
+        attributes = dict(with_completed_units(declared, own))
+        units, text = attributes.get("units"), ""
+        used = {**attributes, **own, **({"units": units} if units != declared.get("units") else {})}
+        if (reason := why_not_times(used)) and not why_not_times(own):
+            attributes = _without_units_of_time(coordinate, attributes)
+            text = _(
+                "the units and calendar of its coordinate {name!r} were not added ({units}): {reason}"
+            ).format(name=coordinate.name, units=json.dumps(used["units"]), reason=reason)
+        elif " since " in str(units) and not is_same_unit_of_time(str(units), declared["units"]):
+            text = _(
+                "its coordinate {name!r} has units {own}, but {declared} are declared; it was opened with {units}"
+            ).format(
+                name=coordinate.name,
+                own=json.dumps(own["units"]),
+                declared=json.dumps(declared["units"]),
+                units=json.dumps(units),
+            )
+        if text and role != "bounds":
+            self.findings.append(report(Topic.METADATA, referrer, text))
+        return attributes
 
     def _own_array_in_place_of(self, coordinate: Coordinate, role: Role) -> str:
         """Return the name of the group's own array that stands in place of a declared coordinate, "" if none does."""
@@ -361,7 +399,7 @@ class GroupPlanner:
         # 1. The own coordinate of a dimension wins over every declared one, but for an array of another length.
         if own.dims == source.dims == (own.name,):
             return sizes == declared or not isinstance(source, Stored | HandlerVariable)
-        # 2. An array that declares a principal convention itself is data and no coordinate; and variables that
+        # 2. An array that declares a principal convention itself is data, not a coordinate; and variables that
         #    a plug-in's handler made are not declared by the store.
         declares_principal = self._readings[own.name].declares_principal
         if declares_principal or isinstance(source, HandlerVariable):
@@ -388,8 +426,9 @@ class GroupPlanner:
         if own is None or not own.is_own or own.stored != source.node:
             return ""
         # 1. One array of numbers that two arrays declare to be different times is two variables.
-        if "units" in own.attributes:
-            before = self._identity_of(replace(coordinate, attributes=own.attributes))
+        declared = own.declared_decoding
+        if "units" in declared:
+            before = self._identity_of(replace(coordinate, attributes=declared))
             if identity not in (coordinate.identity, before):
                 return ""
         if own.name not in self.data:
@@ -524,8 +563,7 @@ class GroupPlanner:
         variable = self.variables[name]
         units, is_axis = str(variable.get("units")), variable.dims in ((), (name,))
         if " since " in units:
-            axis = variable.get("axis")
-            if axis == "T" or (axis is None and is_axis):
+            if _is_time_axis(variable.get("axis"), variable.dims, name):
                 variable.add({"standard_name": "time"})
         elif crs is None or crs.is_geographic or not (is_axis or is_own_crs):
             variable.add(_ATTRIBUTES_BY_UNITS.get(units, {}))
@@ -533,14 +571,17 @@ class GroupPlanner:
     def _identity_of(self, coordinate: Coordinate) -> Hashable:
         """Return the identity of a coordinate: for times that with the units and calendar that are declared.
 
-        Units that the array has itself count, not declared ones: then units are no part of the identity.
+        If the array's own units are used, or the declared ones cannot be decoded, units are no part of the identity.
         """
-        source, units = coordinate.source, str(coordinate.attributes.get("units"))
-        if not isinstance(source, Stored) or "since" not in units:
+        source = coordinate.source
+        if not isinstance(source, Stored) or "since" not in str(coordinate.attributes.get("units")):
             return coordinate.identity
-        if "units" in self._factory.attributes(source.node):
+        own = self._factory.attributes(source.node)
+        times = with_completed_units(coordinate.attributes, own)
+        is_own = "units" in own and not is_bare_unit_of_time(own["units"])
+        if is_own or why_not_times(times):
             return coordinate.identity
-        return source, units, str(coordinate.attributes.get("calendar"))
+        return source, str(times["units"]), str(times.get("calendar"))
 
     def _is_too_long(self, source: Source) -> bool:
         """Tell whether xarray would have to read too much of a source to build an index."""
@@ -674,6 +715,19 @@ def _without_grids_of_subsets(
         crs = said.crs if "grid_mapping" in array.document.attributes else None
         said = replace(said, coordinates=kept, crs=crs, geotransform=None, findings=findings)
         yield replace(array, interpretation=said)
+
+
+def _without_units_of_time(coordinate: Coordinate, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes of a coordinate without units and calendar; its standard name still shows that it holds times."""
+    kept = {key: value for key, value in attributes.items() if key not in ("units", "calendar")}
+    if _is_time_axis(attributes.get("axis"), coordinate.source.dims, coordinate.name):
+        kept.setdefault("standard_name", "time")
+    return kept
+
+
+def _is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
+    """Return whether times with an attribute ``axis``, or None, lie along a temporal axis."""
+    return axis == "T" or (axis is None and dims in ((), (name,)))
 
 
 def _sizes_of(array: ArrayReading) -> dict[str, int]:

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
+from zarr_xgroup.conventions.units import is_bare_unit_of_time
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.findings import Finding
-from zarr_xgroup.metadata.cf import axis_by_attributes
+from zarr_xgroup.metadata.cf import DECODED_BY, axis_by_attributes
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Source, Stored
 
@@ -38,7 +39,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
     places_cells: bool = False
     #: Attributes added to its own, where these have none of the name.
     attributes: dict[str, Any] = {}
-    #: Own attributes in which paths were replaced by names.
+    #: Own attributes with other values: names in place of paths, and units of time completed with an epoch.
     rewritten: dict[str, str] = {}
     #: The coordinates that ``coordinates`` of its encoding will name.
     coordinates: tuple[str, ...] = ()
@@ -96,10 +97,25 @@ class PlannedVariable(msgspec.Struct, eq=False):
         return axis_by_attributes({key: self.get(key) for key in keys})
 
     def add(self, attributes: Mapping[str, Any]) -> None:
-        """Add attributes that the variable does not have yet: of several values of one the first counts."""
+        """Add attributes that the variable does not have yet; of several values of an attribute the first is used.
+
+        Units with an epoch replace the variable's own unit of time without one.
+        """
         for key, value in attributes.items():
             if key not in self.own_attributes:
                 self.attributes.setdefault(key, value)
+            elif (
+                key == "units"
+                and " since " in str(value)
+                and is_bare_unit_of_time(self.own_attributes[key])
+            ):
+                self.rewritten.setdefault(key, value)
+
+    @property
+    def declared_decoding(self) -> dict[str, Any]:
+        """The attributes that decide how xarray decodes it and that are not its own, sorted by name."""
+        declared = {**self.attributes, **self.rewritten}
+        return {key: declared[key] for key in sorted(DECODED_BY & declared.keys())}
 
 
 @dataclass(frozen=True, eq=False)

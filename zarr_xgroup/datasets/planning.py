@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.multiscales import Layout
 from zarr_xgroup.conventions.registry import AUTO, named_conventions
+from zarr_xgroup.conventions.units import is_bare_unit_of_time
+from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
 from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
@@ -192,7 +194,7 @@ class Planning:
 def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     """Return the readings of a tree's groups with `times` set: the arrays that are times by references alone.
 
-    An array without units of its own is a time if all arrays that refer to it, at least one of them in another
+    An array without units, or whose own units are a unit of time without an epoch, is a time if all arrays that refer to it, at least one of them in another
     group, declare the same units of time and calendar for it. It is then decoded in its own group, too.
     """
     # For each array: the attributes of times that each referring array declares of it.
@@ -200,7 +202,8 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     for referrer in (array for reading in readings for array in reading.arrays):
         for node, attributes in referrer.said_of_arrays():
             times = declared[node].setdefault(referrer.node, [])
-            if isinstance(units := attributes.get("units"), str) and "since" in units:
+            units = attributes.get("units")
+            if isinstance(units, str) and "since" in units and not why_not_times(attributes):
                 times.append(attributes)
 
     def agreed(node: Node) -> dict[str, Any]:
@@ -220,7 +223,10 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     found = []
     for reading in readings:
         unitless = (
-            array.node for array in reading.arrays if "units" not in array.document.attributes
+            array.node
+            for array in reading.arrays
+            for units in (array.document.attributes.get("units"),)
+            if units is None or is_bare_unit_of_time(units)
         )
         times_by_name = {node.name: attributes for node in unitless if (attributes := agreed(node))}
         found.append(replace(reading, times=times_by_name) if times_by_name else reading)

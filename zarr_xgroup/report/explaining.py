@@ -364,7 +364,7 @@ def _written_crs(mapping: PlannedVariable) -> Crs | None:
 
 def _declared_times(variable: PlannedVariable) -> str:
     """Return in words which times an array of the group is, if others declare it; "" if not."""
-    units, calendar = (variable.attributes.get(key) for key in ("units", "calendar"))
+    units, calendar = map(variable.declared_decoding.get, ("units", "calendar"))
     if not (variable.is_own and variable.is_time and units):
         return ""
     told = [_shortened(str(value)) for value in (units, calendar) if value is not None]

@@ -23,6 +23,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 import fsspec
 import numpy as np
 import numpy.typing as npt
+import pytest
 import xarray as xr
 import zarr
 from packaging.version import Version
@@ -56,6 +57,11 @@ HAS_INDEX_OPTION = Version("2025.11") <= XARRAY
 #: Whether zarr takes consolidated metadata for complete, and reads their nodes in any order. Versions before 3.3 read
 #: the members of a group for which the consolidated metadata list none; before 3.4 the order mattered.
 TRUSTS_CONSOLIDATED = Version("3.4") <= ZARR
+
+#: Marks tests for which xarray has to write by the installed zarr.
+needs_writing = pytest.mark.skipif(
+    Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr"
+)
 
 #: Whether zarr opens URLs of fsspec filesystems without asyncio (memory, zip).
 HAS_SYNC_FSSPEC = Version("3.0.1") <= ZARR

@@ -1,12 +1,15 @@
 """Arrays that declare their coordinates by `cs`: what is written, and the coordinates that come out."""
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
+import cftime
 import numpy as np
 import pytest
 import xarray as xr
+from zarr.storage import MemoryStore
 
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
@@ -18,7 +21,9 @@ from zarr_xgroup.tests.builders import (
     declaring,
     edit,
     memory_store,
+    needs_writing,
     opened,
+    opened_with_warnings,
     update,
     write_store,
 )
@@ -269,7 +274,169 @@ CS: dict[str, tuple[Nodes, str]] = {
 }
 
 
-@rows(CS)
+EAST_AND_NORTH = {"id": {"proj:code": "EPSG:4326"}}
+DAYS: Json = {"unit": "days", "epoch": "1970-01-01"}
+HOURS, YEARS = {**DAYS, "unit": "hours"}, {**DAYS, "unit": "years"}
+WITHOUT_EPOCH = Array([0, 2], ("t",), {"units": "days"})
+CELLS = Array([[0, 1], [2, 3]], ("v", "t"))
+#: An array of everything that `cs` may take from the group, and these arrays.
+LOCATIONS = {"geolocation": {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}}}}
+TERMS = {"values": at("z"), "parametric": {"formula": "f", "terms": {"a": at("term")}}}
+OF_GROUP = {
+    "t": {"coordinates": [{"values": at("t"), "boundaries": at("cells")}, {"values": at("t2")}]},
+    "h": of(at("h")),
+    "z": {"coordinates": [TERMS]},
+}
+TIMES = Array([0, 2], ("t",))
+PLACES = Array([[0, 1], [2, 3]], ("t", "z"))
+TAKEN: dict[str, Array | Group] = {
+    "t": TIMES, "t2": TIMES, "cells": Array([[0, 1], [2, 3]], ("t", "v")), "h": Array(7), "z": Array([5, 6], ("z",)),
+    "term": Array([8, 9], ("z",)), "lon": PLACES, "lat": PLACES, "extra": Array(1, (), {"units": "m"}),
+}  # fmt: skip
+
+
+def with_root(attributes: Json, **more: Any) -> Nodes:
+    """Return a store whose root has these attributes, with an array that takes all of `TAKEN` from its group."""
+    attrs = declaring(
+        "cs", "ref", cs={"crs": [{**axes(**OF_GROUP), **LOCATIONS}]}, ref={"node": "extra"}
+    )
+    data = Array(np.zeros((2, 2)), ("t", "z"), attrs)
+    return {"": attributes, "data": data, **TAKEN, **more}
+
+
+ALL_TAKEN = """cells (t v) [[0 1] [2 3]]
+    extra () 1 | units=m
+    h () 7
+    lat (t z) [[0 1] [2 3]] | standard_name=latitude
+    lon (t z) [[0 1] [2 3]] | standard_name=longitude
+    t (t) 0 2 | bounds=cells
+    t2 (t) 0 2
+    term (z) 8 9
+    z (z) 5 6 | formula_terms=a: term standard_name=f"""
+#: Stores whose coordinates are the same after writing them, whichever engine reads them.
+LASTING: dict[str, tuple[Nodes, str]] = {
+    "cf is declared by the root": (with_root({"Conventions": "CF-1.12 NZ-1.0"}), ALL_TAKEN),
+    "cf is declared by the group": (with_root(declaring("CF")), ALL_TAKEN),
+    "a longitude counts to the west": (
+        field("x y", {**EAST_AND_NORTH, **axes(
+            x=of(UP, unit="degrees_east", direction="west") | {"abbreviation": "X"},
+            y=of(UP, unit={"ucum": {"unit": "deg"}}) | {"abbreviation": "Y", "direction": "South"})}),
+        """spatial_ref () EPSG:4326
+        x (x) 0 1 | axis=X units=degree
+        y (y) 0 1 | axis=Y units=degree""",
+    ),
+    "integers that only uint64 holds": (
+        along("x", of({"explicit": [1, 2**64 - 1]})),
+        f"x (x) uint64 1 {2**64 - 1}",
+    ),
+    "boundaries with the sides first": (
+        field("t", axes(t=of(at("t"), boundaries=at("cells"))), t=TIMES, cells=CELLS),
+        """cells (t v) [[0 2] [1 3]]
+        t (t) 0 2 | bounds=cells""",
+    ),
+    "the bounds of the group's own coordinate, with the sides first": (
+        field("t", axes(t=of(at("t"), boundaries=at("cells"))), t=Array([0, 2], ("t",), {"bounds": "cells"}), cells=CELLS),
+        """cells (t v) [[0 2] [1 3]]
+        t (t) 0 2 | bounds=cells""",
+    ),
+    "the group's own boundaries with the sides first stand for computed ones": (
+        field("t", axes(t=of(UP, boundaries=UP)), t_bounds=CELLS),
+        """t (t) 0 1 | bounds=t_bounds
+        t_bounds (t v) [[0 2] [1 3]]""",
+    ),
+    "boundaries of another group with the sides first": (
+        field("t", axes(t=of(UP, boundaries=at("/g/cells"))), g=Group({"cells": CELLS})),
+        """t (t) 0 1 | bounds=t_bounds
+        t_bounds (t bounds) [[0 2] [1 3]]""",
+    ),
+    "a unit of time without an epoch": (
+        field("t", axes(t=of(at("t"), time=DAYS)), t=WITHOUT_EPOCH),
+        "t (t) 1970-01-01 1970-01-03 | standard_name=time",
+    ),
+    "a unit of time without an epoch, and its boundaries": (
+        field("t", axes(t=of(at("t"), time=DAYS, boundaries=at("cells"))), t=WITHOUT_EPOCH, cells=Array([[0, 1], [2, 3]], ("t", "v"), {"units": "days"})),
+        """cells (t v) [[1970-01-01 1970-01-02] [1970-01-03 1970-01-04]]
+        t (t) 1970-01-01 1970-01-03 | bounds=cells standard_name=time""",
+    ),
+    "a unit without an epoch of the array in place of declared values": (
+        field("t", axes(t=of(UP, time=DAYS)), t=Array([0, 2], ("t",), {"units": "d"})),
+        "t (t) 1970-01-01 1970-01-03 | standard_name=time",
+    ),
+    "a unit without an epoch, and a different declared one": (
+        field("t", axes(t=of(at("t"), time=HOURS)), t=WITHOUT_EPOCH),
+        """t (t) 1970-01-01 1970-01-03 | standard_name=time
+        ! Metadata: /data: its coordinate 't' has units "days", but "hours since 1970-01-01 00:00:00" are declared; it was opened with "days since 1970-01-01 00:00:00"
+        """,
+    ),
+    "metres are not minutes": (
+        field("t", axes(t=of(at("t"), time=DAYS)), t=Array([0, 2], ("t",), {"units": "m"})),
+        "t (t) 0 2 | units=m",
+    ),
+    "years since an epoch": (
+        field("t", axes(t=of(UP, time=YEARS, boundaries=UP) | {"abbreviation": "T"})),
+        """t (t) 0 1 | axis=T bounds=t_bounds standard_name=time
+        t_bounds (t bounds) [[0 1] [1 2]]
+        ! Metadata: /data: the units and calendar of its coordinate 't' were not added ("years since 1970-01-01 00:00:00"): "years" is no unit by which times are decoded""",
+    ),
+    "years since an epoch, of a stored array": (
+        field("t", axes(t=of(at("t"), time={**YEARS, "calendar": "noleap"})), t=TIMES),
+        """t (t) 0 2 | standard_name=time
+        ! Metadata: /data: the units and calendar of its coordinate 't' were not added ("years since 1970-01-01 00:00:00"): "years" is no unit by which times are decoded""",
+    ),
+}  # fmt: skip
+
+
+STAYING_DATA = {
+    "cf is declared by the root, and a coordinate declares it itself": (
+        with_root({"Conventions": "CF-1.12 NZ-1.0"}, t2=Array([0, 2], ("t",), declaring("CF"))),
+        ALL_TAKEN.replace("    t2 (t) 0 2\n", "") + "\nt2 (t) @ extra h t",
+    ),
+}
+
+
+@needs_writing
+@rows({about: nodes for about, (nodes, _expected) in LASTING.items()}, "nodes")
+def test_coordinates_stay_after_writing_and_reading(nodes: Nodes) -> None:
+    dataset, _lines = outcome(nodes)
+    tree, _warnings = opened_with_warnings(xr.open_datatree, memory_store(build(nodes)))
+    xr.testing.assert_identical(tree.to_dataset(), dataset)
+    for original in (dataset, dataset.chunk()):
+        store: Any = MemoryStore()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of zarr, about data types and consolidated metadata
+            original.to_zarr(store)
+            by_engine = [xr.open_dataset(store, engine=engine) for engine in ("zarr", "xgroup")]
+        for written in by_engine:
+            xr.testing.assert_equal(written, dataset)
+            assert written.coords.keys() == dataset.coords.keys()
+
+
+@pytest.mark.parametrize("dims", ["time bnds", "bnds time"])
+def test_cmip6_monthly_times_have_one_variable_of_bounds(dims: str) -> None:
+    document = sample("cs_cmip6_monthly_axes_keyed")
+    edges = np.arange(13) * 30.0
+    cells = np.stack([edges[:-1], edges[1:]], axis=dims.split().index("bnds"))
+    chunks = tuple(5 if size == 12 else size for size in cells.shape)
+    nodes = {
+        "": {},
+        "data": Array(np.zeros((12, 2, 3)), document["dimension_names"], document["attributes"]),
+        "time": Array(edges[:-1] + 15, ("time",)),
+        "time_bnds": Array(cells, tuple(dims.split()), chunks=chunks),
+    }
+    dataset, lines = outcome(nodes, only="")
+    assert lines == []
+    assert dataset["time"].attrs["bounds"] == "time_bnds"
+    bounds = dataset["time_bnds"]
+    assert (bounds.dims, bounds.shape) == (("time", "bnds"), (12, 2))
+    assert bounds.encoding["chunks"] == (5, 2)
+    assert bounds.encoding["preferred_chunks"] == {"time": 5, "bnds": 2}
+    assert bounds.values[[0, -1]].tolist() == [
+        [cftime.DatetimeNoLeap(1850, 1, 1), cftime.DatetimeNoLeap(1850, 1, 31)],
+        [cftime.DatetimeNoLeap(1850, 11, 27), cftime.DatetimeNoLeap(1850, 12, 27)],
+    ]
+
+
+@rows(CS | STAYING_DATA | LASTING)
 def test_coordinates(nodes: Nodes, expected: str) -> None:
     lines = [line for line in outcome(nodes)[1] if not line.startswith("data (")]
     text = "\n".join(lines).replace("! Resolution: /data was opened without", "!")

@@ -21,6 +21,7 @@ from zarr_xgroup.tests.builders import (
     ZarrFormat,
     build,
     declaring,
+    needs_writing,
     opened,
     opened_with_warnings,
     quietly,
@@ -35,9 +36,6 @@ if HAS_RIOXARRAY := find_spec("rioxarray") is not None:
 
 FORMATS: tuple[ZarrFormat, ...] = (2, 3)
 each_format = pytest.mark.parametrize("zarr_format", FORMATS, ids=["v2", "v3"])
-needs_writing = pytest.mark.skipif(
-    Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr"
-)
 
 # What users do with what they open.
 

@@ -122,11 +122,14 @@ UNDECODED: dict[str, tuple[Json, str, str]] = {
 @rows(UNDECODED, "time, key, reason")
 def test_times_that_cannot_be_decoded(time: Json, key: str, reason: str) -> None:
     store = store_of(with_cs(timed(**time)))
-    dataset, told = outcome(store, only="")
-    text = f"its coordinate 'lat': opened with its times undecoded: {reason}"
-    assert told == [f"! Metadata: /a: {text}"]
-    assert dataset["lat"].values.tolist() == [0, 1, 2]
-    assert " since " in dataset["lat"].attrs["units"]  # for who knows more of them
+    for decode_times in (True, False):
+        dataset, (told,) = outcome(store, only="", decode_times=decode_times)
+        before, _brackets, text = told.partition("'lat' were not added (")
+        assert before == "! Metadata: /a: the units and calendar of its coordinate "
+        assert text.endswith(f"): {reason}")
+        assert dataset["lat"].values.tolist() == [0, 1, 2]
+        assert dataset["lat"].attrs == {"standard_name": "time"}
+    text = told.removeprefix("! Metadata: /a: ")
     assert text in [it.text for it in zarr_xgroup.explain(store).problems]
     mistakes = {it.place.pointer: it.severity for it in zarr_xgroup.check(store).mistakes}
     assert mistakes[f"{SET.removeprefix('/a#')}/time/{key}"] == "error"
