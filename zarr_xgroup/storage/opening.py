@@ -33,13 +33,24 @@ from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.failures import raising_store_errors
-from zarr_xgroup.storage.places import ARCHIVES, CACHES, Link, has_plain_hosts, innermost, links_of
+from zarr_xgroup.storage.places import (
+    ARCHIVES,
+    CACHES,
+    Link,
+    has_plain_hosts,
+    innermost,
+    links_of,
+    parts_of_chain,
+)
 
 #: Schemes of fsspec's filesystems that take keys literally: no percent-decoding, no query.
 _LITERAL = frozenset({"file", "memory", "zip"})
 
 #: An address that goes on after a name ``*.zarr``, the last such name if there are several.
 _IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
+
+#: How a URL, or a chain of them, begins: all else is a local path, whatever it has in it.
+_URL = re.compile(r"[a-zA-Z][\w+.-]*(?:://|::)", re.ASCII)
 
 #: Held while fsspec makes the index of an archive, which all stores in the archive share.
 _archive_lock = threading.Lock()
@@ -120,9 +131,9 @@ def _file_uri(path: Path) -> str:
 def _absolute(location: str | os.PathLike[str]) -> str | Path:
     """Return a local location as an absolute path with ``~`` expanded, any other URL unchanged."""
     text = os.fspath(location)
-    if text.startswith("file://") and "::" not in text:
+    if text.startswith("file://"):
         return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
-    if "://" in text or "::" in text:
+    if _URL.match(text):
         return text
     # ``~name`` without such a user stays as it is, as in a shell.
     return Path(os.path.expanduser(text)).absolute()
@@ -158,13 +169,8 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
             return None
         link = os.path.realpath(place) if ".." in place.parts else str(place)
     else:
-        links = place.split("::")
-        schemes = [Link.parse(text).scheme for text in links]
-        # The first link that is no cache has the path; the cache before it and what follows stay.
-        at = next((n for n, scheme in enumerate(schemes) if scheme not in CACHES), 0)
-        before = "".join(f"{text}::" for text in links[:at])
-        after = "".join(f"::{text}" for text in links[at + 1 :])
-        link = links[at].rstrip("/")
+        before, link, after = parts_of_chain(place)
+        link = link.rstrip("/")
         if "://" not in link or not {"?", "#"}.isdisjoint(
             link
         ):  # a signed URL, or one of a version

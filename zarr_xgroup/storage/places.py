@@ -45,6 +45,11 @@ ARCHIVES = frozenset({"zip", "tar", "libarchive"})
 #: fsspec's filesystems that only show files of the next link, so that they are no place to read from.
 _VIEWS = CACHES | ARCHIVES | {"dir"}
 
+#: What separates a link from the next one, which is a URI, a view or, at the end, a path.
+_SEPARATOR = re.compile(
+    rf"::(?={_NAME.pattern}://|(?:{'|'.join(_VIEWS)})::|(?:(?!::).)*\Z)", re.DOTALL
+)
+
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
 _HOST = re.compile(r"(?:[^\s:\[\]]*|\[[^\s\[\]]*\])(?::[0-9]*)?")
 #: A name of a bucket or an ARN of AWS; a container with or without an account (``abfs://container@account...``).
@@ -147,6 +152,22 @@ def _split_link(text: str) -> tuple[str, str, str]:
 def links_of(uri: str) -> tuple[Link, ...]:
     """Return the links of a URI: one, or several if the URI is chained by ``::``."""
     return tuple(Link.parse(text) for text in uri.split("::"))
+
+
+def parts_of_chain(url: str) -> tuple[str, str, str]:
+    """Return the caches that a chained URL begins with, the link that has the path, and the links that it reads from.
+
+    A server, a bucket or a file reads from no further link: ``::`` in its path is part of a name. The path in
+    an archive ends before the next link, at the latest before the last ``::``.
+    """
+    caches, link = "", url
+    while (parts := link.partition("::"))[1] and Link.parse(parts[0]).scheme in CACHES:
+        caches, link = f"{caches}{parts[0]}::", parts[2]
+    if is_absolute(link) and Link.parse(link).scheme in HOSTED | _CLOUD | _LOCAL:
+        return caches, link, ""
+    separator = _SEPARATOR.search(link)
+    end = len(link) if separator is None else separator.start()
+    return caches, link[:end], link[end:]
 
 
 def place_of(uri: str) -> Link | None:

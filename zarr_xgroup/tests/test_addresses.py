@@ -84,8 +84,10 @@ PRODUCT: Nodes = {
         **{"spatial:transform": [10.0, 0.0, 0.0, 0.0, -10.0, 0.0]},
     ),
     "grid/v": stored(np.ones((2, 2)), "y x"),
+    "grid::2": {},
+    "grid::2/w": stored(np.ones(3), "time", **external("time", "/time")),
 }
-GROUPS = ("", "images", "images/r60m", "images/r60m/deep", "grid")
+GROUPS = ("", "images", "images/r60m", "images/r60m/deep", "grid", "grid::2")
 
 
 def product(zarr_format: ZarrFormat = 3, *, consolidated: bool = False) -> Contents:
@@ -164,6 +166,16 @@ def test_a_relative_path_leads_upwards(root: Path, monkeypatch: pytest.MonkeyPat
         ("simplecache::http://h/a.zarr/b", ("simplecache::http://h/a.zarr", "b")),
         ("zip://in/a.zarr/b::file:///x.zip", ("zip://in/a.zarr::file:///x.zip", "b")),
         ("zip::file:///x.zarr/b", None),
+        ("/d/a.zarr/b::c", ("/d/a.zarr", "b::c")),
+        (Path("/d/a.zarr/b::c"), ("/d/a.zarr", "b::c")),
+        ("http://h/a.zarr/b::c/d", ("http://h/a.zarr", "b::c/d")),
+        ("simplecache::http://h/a.zarr/b::c", ("simplecache::http://h/a.zarr", "b::c")),
+        ("zip://in/a.zarr/b::c::file:///x.zip", ("zip://in/a.zarr::file:///x.zip", "b::c")),
+        ("zip://in/a.zarr/b::/d/x.zip", ("zip://in/a.zarr::/d/x.zip", "b")),
+        (
+            "zip://in/a.zarr/b::simplecache::s3://bucket/x.zip",
+            ("zip://in/a.zarr::simplecache::s3://bucket/x.zip", "b"),
+        ),
         (5, None),
     ],
 )
