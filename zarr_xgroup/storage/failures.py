@@ -21,6 +21,13 @@ from zarr_xgroup.redaction import chain_of, redact
 #: How many groups a message names.
 NAMED_GROUPS = 10
 
+#: The marks of errors by which a store refuses access.
+_NO_PERMISSION = (
+    "PermissionError PermissionDeniedError UnauthenticatedError Forbidden status401 status403"
+)
+#: The marks of errors of stores without a method to list keys.
+_NO_LISTING = "NotImplementedError FileNotFoundError status405 status501"
+
 
 @contextmanager
 def raising_store_errors(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
@@ -51,10 +58,7 @@ def reason_of(error: BaseException) -> str:
         # Of botocore, which has sent no request.
         ("NoCredentialsError", _("no credentials ({detail}); what is public opens with {option}")),
         ("TimeoutError ReadTimeoutError ConnectTimeoutError", _("timeout ({detail})")),
-        (
-            "PermissionError PermissionDeniedError UnauthenticatedError Forbidden status401 status403",
-            _("no permission ({detail})"),
-        ),
+        (_NO_PERMISSION, _("no permission ({detail})")),
         (f"errno{errno.ECONNREFUSED}", _("connection refused ({detail})")),
         (
             "gaierror ClientConnectorError EndpointConnectionError TransportError",
@@ -65,6 +69,15 @@ def reason_of(error: BaseException) -> str:
         if not found.isdisjoint(marks.split()):
             return words.format(detail=detail, option="storage_options={'anon': True}")
     return detail
+
+
+def is_never_listed(error: BaseException | None) -> bool:
+    """Return whether the error of a listing (None if the listing is empty) is that of a store that lists no keys.
+
+    Only such a store needs consolidated metadata; any other error may be gone the next time.
+    """
+    marks = {mark for link in (chain_of(error) if error else ()) for mark in _marks_of(link)}
+    return not marks or not marks.isdisjoint(f"{_NO_PERMISSION} {_NO_LISTING}".split())
 
 
 def _marks_of(error: BaseException) -> Iterator[str]:

@@ -27,6 +27,7 @@ from zarr_xgroup.metadata.documents import (
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, is_below, is_node_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
+from zarr_xgroup.storage.failures import is_never_listed, reason_of
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.opening import is_served, splits_at_backslash
 from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
@@ -271,13 +272,18 @@ class OpenStore:
             if has_member or names & METADATA_KEYS:
                 self.tree.learn_listing(group, names)
                 return
-        problem = self._unlistable(group)
-        problem.__cause__ = names if isinstance(names, XGroupStoreError) else None
+        cause = names if isinstance(names, XGroupStoreError) else None
+        problem = self._unlistable(group, None if cause is None else cause.__cause__)
+        problem.__cause__ = cause
         self.tree.learn_listing(group, problem)
 
-    def _unlistable(self, group: Node) -> XGroupStoreError:
-        """Return the error of a group that cannot be listed; it says what would help."""
-        if self._ignores_consolidated:
+    def _unlistable(self, group: Node, cause: BaseException | None) -> XGroupStoreError:
+        """Return the error of a group that cannot be listed because of `cause`; its text says what would help."""
+        reason = ""
+        if cause is not None and not is_never_listed(cause):
+            message = _("The members of group {group!r} of {store} cannot be listed: {reason}")
+            reason = reason_of(cause)
+        elif self._ignores_consolidated:
             message = _(
                 "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
                 "consolidated metadata was not to be used. Leave consolidated=False out."
@@ -294,7 +300,9 @@ class OpenStore:
                 "no consolidated metadata. Who writes the store can add it by "
                 "zarr.consolidate_metadata(store)."
             )
-        return XGroupStoreError(message.format(group=str(group), store=self.known.name))
+        return XGroupStoreError(
+            message.format(group=str(group), store=self.known.name, reason=reason)
+        )
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Put the outermost consolidated metadata, at or below `user_path`, into the tree.

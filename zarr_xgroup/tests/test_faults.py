@@ -293,6 +293,29 @@ def test_consolidated_metadata_that_are_of_no_use_are_done_without(
     assert starts == ([f"{http_server.url}/a is read"] if fault.body else [])
 
 
+#: What happens to the listing of a group, and the reason that the warning names.
+LISTINGS = {
+    "it fails": (Fault(500), "ClientResponseError: 500, message='Internal Server Error'"),
+    "it breaks off": (Fault(truncate=5), "ClientPayloadError: Response payload is not completed"),
+    "it is unavailable": (Fault(503), "ClientResponseError: 503, message='Service Unavailable'"),
+}
+
+
+@pytest.mark.server
+@rows(LISTINGS, "fault, reason")
+def test_a_listing_that_fails_is_reported_with_its_cause(fault: Fault, reason: str) -> None:
+    with serve_http(below(build(SOUND), "p.zarr"), listing=True) as server:
+        server.faults["/p.zarr/sub"] = server.faults["/p.zarr/sub/"] = fault
+        text = f"The members of group '/sub' of {server.url}/p.zarr cannot be listed: {reason}"
+        tree, (warning,) = opened_in_time(f"{server.url}/p.zarr")
+        assert str(warning).startswith(f"/sub was opened without members: {text}")
+        assert {*SOUND} - {"", "sub/bad", "sub/v"} == {"sub", *tree.variables}
+        for options in ({}, {"consolidated": False}):
+            with pytest.raises(XGroupStoreError) as caught:
+                xr.open_dataset(f"{server.url}/p.zarr", engine="xgroup", group="sub", **options)  # type: ignore[arg-type]
+            assert str(caught.value).startswith(text)
+
+
 # Several stores.
 
 
