@@ -193,13 +193,13 @@ class _Explaining:
         for array in arrays:
             for name in array.coordinates:
                 users[name].append(array.path)
-        roles = _roles(plan, variables, self._tree)
+        roles, replaced = _roles(variables), _replaced(plan, variables, self._tree)
         found = []
         for coordinate in coordinates:
             name, source, dims = coordinate.name, coordinate.source, coordinate.dims
             kind: Kind = "own" if coordinate.is_own else _KINDS.get(type(source), "computed")
-            texts, origin = [*roles[name]], None
-            if dims or not roles[name] or not isinstance(source, Literal):  # else it is a CRS
+            texts, origin = [*roles[name], *replaced[name]], None
+            if dims or not texts or not isinstance(source, Literal):  # else it is a CRS
                 texts.insert(0, _described(source))
             if isinstance(source, Stored):
                 origin = _place(self._tree, source.node)
@@ -215,6 +215,7 @@ class _Explaining:
                     is_index=dims == (name,),
                     bounds=next(filter(variables.get, bounds), None),
                     arrays=tuple(users[name]),
+                    replaces=tuple(replaced[name]),
                 )
             )
         layout, pyramid = layout_at(plan.node, self._tree, assumed), None
@@ -314,10 +315,8 @@ class _Explaining:
             )
 
 
-def _roles(
-    plan: GroupPlan, variables: Mapping[str, PlannedVariable], tree: Tree
-) -> defaultdict[str, list[str]]:
-    """Return in words what variables are to others, and what they stand against, by name."""
+def _roles(variables: Mapping[str, PlannedVariable]) -> defaultdict[str, list[str]]:
+    """Return in words what variables are to others, by name."""
     roles: defaultdict[str, list[str]] = defaultdict(list)
     for name, variable in variables.items():
         for key in BOUNDARIES:
@@ -329,22 +328,27 @@ def _roles(
     for name in {name for variable in variables.values() for name in _mappings(variable)}:
         if name in variables and (crs := _written_crs(variables[name])) is not None:
             roles[name].append(f"stands for the CRS {_shortened(crs.title)}")
-    standing = []
+    return roles
+
+
+def _replaced(
+    plan: GroupPlan, variables: Mapping[str, PlannedVariable], tree: Tree
+) -> defaultdict[str, dict[str, None]]:
+    """Return in words the declarations that a group's own variables replace, by name, each text once."""
+    replaced: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for variable in variables.values():
         for source, array in variable.overruled.values():
             declared = _described(source)
             if isinstance(source, Stored):
                 declared = str(_place(tree, source.node))
             text = f"stands against what {plan.node.child(array)} declares: {declared}"
-            standing.append((variable.name, text))
+            replaced[variable.name][text] = None
     for reading in plan.reading.arrays:
         if (overruled := reading.interpretation.overruled_crs) is not None:
             text = f"stands against the declared CRS {_shortened(overruled.title)}"
-            names = _mappings(variables[reading.node.name])
-            standing.extend((name, text) for name in names)
-    for name, text in dict.fromkeys(standing):
-        roles[name].append(text)
-    return roles
+            for name in _mappings(variables[reading.node.name]):
+                replaced[name][text] = None
+    return replaced
 
 
 def _names(variable: PlannedVariable, key: str) -> list[str]:

@@ -106,13 +106,16 @@ class FoundCoordinate:
     origin : Place or None
         The array that they are stored in.
     text : str
-        In words: what it is read or computed from.
+        In words: what it is read or computed from, what it is to other variables, and what it replaces.
     is_index : bool
         Whether it is the coordinate of its dimension.
     bounds : str or None
         The variable of its cell boundaries.
     arrays : tuple of str
         The paths of the arrays that have it.
+    replaces : tuple of str
+        In words: the declarations that are not used because the group has this coordinate itself. They are
+        part of the text.
     """
 
     name: str
@@ -123,6 +126,7 @@ class FoundCoordinate:
     is_index: bool = False
     bounds: str | None = None
     arrays: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ class _StoreTree:
             known = {
                 coordinate.name: coordinate
                 for coordinate in group.coordinates
-                if coordinate.name not in systems
+                if coordinate.name not in systems or coordinate.replaces
             }
             above: set[str] = set()
             for alike in arrays:
@@ -269,7 +269,7 @@ class _StoreTree:
         for coordinate in () if array.is_coordinate else coordinates:
             if coordinate.name in above:
                 again.append(coordinate.name)
-            elif coordinate.kind == "own":
+            elif coordinate.kind == "own" and not coordinate.replaces:
                 own.append(coordinate.name)
             else:
                 details.append(_coordinate(coordinate))

@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyproj
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from zarr_xgroup import explain
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.redaction import printable
@@ -24,7 +26,7 @@ from zarr_xgroup.report.explanation import (
     FoundReference,
 )
 from zarr_xgroup.report.terminal import StreamConsole, explanation_parts, verdict_parts
-from zarr_xgroup.tests.builders import some_pairs
+from zarr_xgroup.tests.builders import Nodes, declaring, some_pairs, stored
 from zarr_xgroup.tests.explanations import (
     Stream,
     array,
@@ -34,7 +36,7 @@ from zarr_xgroup.tests.explanations import (
     of_scenes,
     sample,
 )
-from zarr_xgroup.tests.tables import rows
+from zarr_xgroup.tests.tables import rows, store_of
 
 AXIS = Place("/sea/sst", "/attributes/cs/crs/0/axes/time/coordinates/0/values/external")
 RULE = Rule("cs/axis-for-every-dimension", "cs 0.1", "Axes")
@@ -162,6 +164,30 @@ def test_what_is_folded(found: Explanation, shown: list[str], unfolded: list[str
     ]
     assert len(text.splitlines()) < 200
     assert "--all" not in repr(found) + whole
+
+
+AXES = {"lat": {"coordinates": [{"values": {"regular": [44.5, -1]}}]}}
+#: A group with coordinates and a CRS of its own, and an array that declares different ones.
+REPLACING: Nodes = {
+    "": {},
+    "sst": stored(
+        [1.0, 2.0],
+        "lat",
+        **declaring("cs", "proj", **{"cs": {"crs": [{"axes": AXES}]}, "proj:code": "EPSG:32633"}),
+    ),
+    "lat": stored([10.0, 20.0], "lat"),
+    "spatial_ref": stored(0, crs_wkt=pyproj.CRS(4326).to_wkt()),
+}
+
+
+def test_an_own_coordinate_names_the_declarations_that_it_replaces() -> None:
+    lines = [line.strip("│├└─ ") for line in repr(explain(store_of(REPLACING))).splitlines()]
+    assert lines[5:9] == [
+        "conventions cs, proj; CRS EPSG:4326 WGS 84",
+        "lat (lat) from /lat, stands against what /sst declares: regular: 44.5 - 1 * i",
+        "spatial_ref from /spatial_ref, stands for the CRS WGS 84; stands against the declared CRS",
+        "WGS 84 / UTM zone 33N",
+    ]
 
 
 @pytest.mark.parametrize("width", [40, 80])
