@@ -52,6 +52,13 @@ _IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
 #: How a URL, or a chain of them, begins: all else is a local path, whatever it has in it.
 _URL = re.compile(r"[a-zA-Z][\w+.-]*(?:://|::)", re.ASCII)
 
+#: The scheme, and the name of the bucket's option, of the stores of obstore that are buckets.
+_BUCKETS = {
+    "S3Store": ("s3", "bucket"),
+    "GCSStore": ("gs", "bucket"),
+    "AzureStore": ("abfs", "container_name"),
+}
+
 #: Held while fsspec makes the index of an archive, which all stores in the archive share.
 _archive_lock = threading.Lock()
 #: Held while a file is got from one of fsspec's caches, whose index of files all stores in it share.
@@ -61,11 +68,19 @@ _cache_lock = threading.Lock()
 _ASSET_OPTIONS = ("group", "consolidated", "zarr_format", "storage_options")
 
 
+def held_store(store_like: Any) -> Any:
+    """Return the store of an object that holds one, such as zarr.Group; any other value unchanged.
+
+    A zarr store is returned itself: that of obstore holds a store of obstore, which zarr cannot open.
+    """
+    return store_like if isinstance(store_like, Store) else getattr(store_like, "store", store_like)
+
+
 def describe_store(store_like: object) -> str:
     """Return the name of a store for messages, without credentials; the name of its type if it has no other."""
     if isinstance(store_like, str | os.PathLike):
         return redact(os.fspath(store_like)) or "."  # as zarr reads it
-    store = getattr(store_like, "store", store_like)
+    store = held_store(store_like)
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
 
 
@@ -108,7 +123,7 @@ def uri_of(store_like: object) -> str | None:
     if isinstance(store_like, str | os.PathLike):
         place = _absolute(store_like)
         return place if isinstance(place, str) else _file_uri(place)
-    store = innermost(getattr(store_like, "store", store_like))
+    store = innermost(held_store(store_like))
     if isinstance(store, LocalStore):
         return _file_uri(store.root.absolute())
     if isinstance(store, ZipStore) and store.path is not None:
@@ -116,10 +131,14 @@ def uri_of(store_like: object) -> str | None:
     if isinstance(store, FsspecStore):
         return str(store.fs.unstrip_protocol(store.path))
     held = getattr(store, "store", None)  # of obstore, which need not be installed
-    url, config = getattr(held, "url", None), getattr(held, "config", None)
-    scheme = {"S3Store": "s3", "GCSStore": "gs"}.get(type(held).__name__)
-    if scheme is not None and isinstance(config, Mapping) and config.get("bucket"):
-        return f"{scheme}://{config['bucket']}/{getattr(held, 'prefix', None) or ''}"
+    kind, prefix = type(held).__name__, getattr(held, "prefix", None) or ""
+    if kind == "LocalStore":
+        return _file_uri(Path(prefix).absolute()) if prefix else None
+    config = getattr(held, "config", None)
+    scheme, key = _BUCKETS.get(kind, ("", ""))
+    if isinstance(config, Mapping) and config.get(key):
+        return f"{scheme}://{config[key]}/{prefix}"
+    url = getattr(held, "url", None)
     return str(url) if url is not None else None
 
 
@@ -215,7 +234,7 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
                 "a bucket are given by storage_options"
             )
             raise XGroupStoreError(message.format(store=name))
-    store = getattr(place, "store", place)
+    store = held_store(place)
     archive = _local_archive(place, storage_options)
     is_cached = isinstance(place, str) and links_of(place)[0].scheme in CACHES
     try:

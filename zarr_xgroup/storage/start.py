@@ -31,6 +31,7 @@ from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.failures import NAMED_GROUPS, first_error, with_store_name
 from zarr_xgroup.storage.opening import (
     describe_store,
+    held_store,
     is_served,
     open_store,
     root_of,
@@ -80,7 +81,7 @@ class Start:
     @property
     def is_opened_here(self) -> bool:
         """Whether the package opened the store, and not the user."""
-        return self.store is not getattr(self.store_like, "store", self.store_like)
+        return self.store is not held_store(self.store_like)
 
     def give_up(self) -> None:
         """Cancel the listing, and close the store unless the user opened it."""

@@ -8,10 +8,13 @@ from typing import Any
 
 import fsspec
 import pytest
+import xarray as xr
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
+import zarr_xgroup
 from zarr_xgroup import XGroupPathError
+from zarr_xgroup.storage.opening import uri_of
 from zarr_xgroup.storage.places import (
     Link,
     Network,
@@ -31,9 +34,13 @@ from zarr_xgroup.tests.builders import (
     HAS_OBSTORE,
     HAS_SYNC_FSSPEC,
     Group,
+    Nodes,
     RecordingStore,
     build,
+    declaring,
     obstore_store,
+    stored,
+    write_local,
     write_zip,
 )
 
@@ -277,6 +284,47 @@ def by_obstore(kind: str, *arguments: Any, **options: Any) -> Store:
     if kind == "HTTPStore":
         return ObjectStore(obstore.store.HTTPStore.from_url(*arguments))
     return ObjectStore(obstore.store.S3Store("bucket", region="us-east-1", **options))
+
+
+#: Stores of obstore, by class and arguments, and the URI of each.
+OBSTORE_URIS = {
+    ("S3Store", "bucket", "a/b.zarr"): "s3://bucket/a/b.zarr",
+    ("GCSStore", "bucket", "a"): "gs://bucket/a",
+    ("AzureStore", "container", "a"): "abfs://container/a",
+    ("HTTPStore", "https://host/a"): "https://host/a",
+    ("MemoryStore",): None,
+}
+
+
+@pytest.mark.skipif(not HAS_OBSTORE, reason="this zarr has no ObjectStore, or needs obstore")
+@pytest.mark.parametrize(("made_of", "uri"), OBSTORE_URIS.items(), ids=str)
+def test_the_uri_of_a_store_of_obstore(made_of: tuple[str, ...], uri: str | None) -> None:
+    import obstore.store
+    from zarr.storage import ObjectStore
+
+    kind, *arguments = made_of
+    options: Any = {"S3Store": {"region": "r"}, "AzureStore": {"account_name": "a"}}.get(kind, {})
+    if len(arguments) > 1:
+        options["prefix"] = arguments.pop()
+    store = ObjectStore(getattr(obstore.store, kind)(*arguments, **options))
+    assert uri_of(store) == uri_of(RecordingStore(store)) == uri
+
+
+@pytest.mark.skipif(not HAS_OBSTORE, reason="this zarr has no ObjectStore, or needs obstore")
+def test_a_uri_of_the_store_of_obstore_that_is_open_leads_to_no_other_store(tmp_path: Path) -> None:
+    import obstore.store
+    from zarr.storage import ObjectStore
+
+    there = declaring("ref", there={"uri": tmp_path.as_uri(), "node": "/g/x"})
+    nodes: Nodes = {"": {}, "a": stored([1.0], "x", **there), "g": {}, "g/x": stored([2.0], "x")}
+    write_local(build(nodes), tmp_path)
+    store = ObjectStore(obstore.store.LocalStore(tmp_path), read_only=True)
+    (coordinate,) = zarr_xgroup.explain(store).groups[0].coordinates
+    assert (coordinate.kind, str(coordinate.origin)) == ("stored", "/g/x")
+    dataset = xr.open_dataset(store, engine="xgroup", cross_store_max_stores=1)  # type: ignore[arg-type]
+    assert dataset["x"].values == [2.0]
+    dataset.close()
+    assert store._is_open  # the user opened it
 
 
 LOOPBACK = "http://127.0.0.1:1"
