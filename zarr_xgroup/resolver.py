@@ -118,6 +118,11 @@ class Followed:
     text: str = ""
     is_reached: bool = False
 
+    @property
+    def choice(self) -> str:
+        """The text of a message about the choice that was made."""
+        return f"{self.target!r} {self.text}"
+
     def written_for(self, array: Node) -> Node:
         """Return the node that this reference is written in for an array with the same metadata as the referrer.
 
@@ -256,7 +261,7 @@ class Resolver:
             self._record(reference)
             if reference.text:
                 place = Fragment(reference.written, reference.keys, None)
-                self._note(f"{reference.target!r} {reference.text}", place)
+                self._note(reference.choice, place)
         return end.result
 
 

@@ -29,7 +29,7 @@ from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
-from zarr_xgroup.findings import Finding, Topic, coordinate_named, report
+from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     BOUNDARIES,
@@ -38,7 +38,7 @@ from zarr_xgroup.metadata.cf import (
     names_in,
     with_names,
 )
-from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.nodes import Node, pointer_to
 from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
@@ -129,7 +129,7 @@ def _plan_group(
         planner.declare_times(name, attributes)
     attach_grid_mappings(planner)
     planner.decide_decoding_of_times()
-    said = (finding for array in planner.arrays for finding in array.interpretation.findings)
+    said = (finding for array in planner.arrays for finding in planner.findings_of(array))
     findings = (*reading.findings, *planner.findings, *said)
     return GroupPlan(reading, tuple(planner.variables.values()), findings)
 
@@ -182,6 +182,8 @@ class GroupPlanner:
         self._wanted_names = set(self.variables)
         #: By interpretation: the names of its coordinates, and its links with the names of their variables.
         self._attached: dict[Interpretation, tuple[list[str], list[tuple[Link, str]]]] = {}
+        #: By interpretation: the nodes that are referred to only as coordinates that the group's own arrays are.
+        self._own_nodes: dict[Interpretation, set[Node]] = {}
         #: By variable and CF attribute: the names of attached variables, by the paths that lead to them.
         self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         #: By name of an own array: the first referenced array of the same name, in place of which it stands.
@@ -197,13 +199,18 @@ class GroupPlanner:
 
         # 1. Coordinates and links by conventions, attached once for all arrays with the same interpretation.
         if said not in self._attached:
-            attached = []
+            attached, own_nodes, other_nodes = [], set[Node](), set[Node]()
             for coordinate in said.coordinates:
                 if name := self._try_to_attach(coordinate, referrer):
                     attached.append(name)
+                    of_own = own_nodes if self.variables[name].is_own else other_nodes
+                    for part in coordinate.parts():
+                        if isinstance(part.source, Stored):
+                            (of_own if part is coordinate else other_nodes).add(part.source.node)
                     crs = coordinate.crs or said.crs
                     self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
             self._attached[said] = attached, self._attach_links(said.links, referrer)
+            self._own_nodes[said] = own_nodes - other_nodes
         attached, linked = self._attached[said]
         self._name_links(variable, linked, referrer)
 
@@ -227,6 +234,20 @@ class GroupPlanner:
         names.pop("", None)
         for name in names:
             self.variables[name].users.append(variable.name)
+
+    def findings_of(self, array: ArrayReading) -> Iterator[Finding]:
+        """Yield the findings about an array, without choices among nodes of which the group's own array replaces any."""
+        said = array.interpretation
+        if not said.findings:
+            return
+        replaced = {
+            (Place(str(followed.written), pointer_to(followed.keys)), followed.choice)
+            for followed in said.references
+            if followed.leads_to in self._own_nodes[said]
+        }
+        for finding in said.findings:
+            if finding.topic is not Topic.CHOICE or (finding.place, finding.text) not in replaced:
+                yield finding
 
     def declare_times(self, name: str, attributes: Mapping[str, Any]) -> None:
         """Add the units and calendar of times that all arrays of a tree declare of an array of the group."""

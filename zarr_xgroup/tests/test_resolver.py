@@ -152,7 +152,7 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
     "the group of the array comes before that of the reference": (
         {"s/": {"it": ref("time")}, "s/time": {}, "g/time": {}},
         ref("/s#/attributes/it"),
-        "/g/time; /s#/attributes/it: 'time' was taken to be /g/time, not /s/time (which fits too)",
+        "/g/time",
     ),
     "the end of a chain is lost": (
         {"s/": {"it": ref("/lost")}},
@@ -192,6 +192,7 @@ VALUES: dict[str, tuple[Places, Json, str]] = {
         ref("/s/u#/attributes/crs"),
         f"/g/t/time; '../t/time' was taken to be /g/t/time, not /t/time {SHAPE}, /s/t/time (which fits too)",
     ),
+    "the group's own coordinate is used whichever node is meant": ("x g/x", ref("../x"), "/g/x"),
     "of an array of the shared CRS, its group comes first": (
         {"s/": {}, "s/b": {"crs": external(ref("../time"))}, "s/time": {}, "time": {}},
         ref("/s/b#/attributes/crs"),
