@@ -143,6 +143,17 @@ def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]
         return zarr.Array.from_dict(place, dict(document))
 
 
+def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
+    """Return the members of an array's document in the form in which zarr writes them, without attributes.
+
+    Defaults are filled in and numbers have the array's type. Raises XGroupMetadataError if zarr cannot use it.
+    """
+    with containing():
+        plain = {**document, "attributes": {}}
+        members: dict[str, Any] = open_array(_NOWHERE, plain).metadata.to_dict()
+        return members
+
+
 def _chunk_lengths(document: Mapping[str, Any]) -> list[Any]:
     """Return the chunk shape of a document, as far as it is of one length for each axis."""
     chunks = document.get("chunks")

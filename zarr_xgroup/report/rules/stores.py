@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.checked import CheckedStore
-from zarr_xgroup.errors import Rule, XGroupReferenceError, XGroupStoreError
+from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, report
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of
+from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 DOCUMENT = "Zarr, consolidated metadata"
 
@@ -157,15 +160,37 @@ def differences_of_consolidated(tree: Tree, own: int, groups: Iterable[str]) -> 
 
 
 def _unequal_members(copy: Document, document: Document) -> Iterator[Keys]:
-    """Yield the keys of the members and attributes in which two documents of a node differ, sorted."""
-    all_keys: list[Keys] = [(key,) for key in {*copy, *document} - {"attributes"}]
-    keys_of_attributes = {*copy.attributes, *document.attributes}
-    all_keys += [("attributes", key) for key in keys_of_attributes]
-    for keys in sorted(all_keys):
-        of_both = (copy, document) if len(keys) == 1 else (copy.attributes, document.attributes)
-        # As texts, because NaN is not equal to itself. A member that is null is like a missing one.
-        one, other = (
-            json.dumps(members.get(keys[-1]), sort_keys=True, default=dict) for members in of_both
-        )
-        if one != other:
-            yield keys
+    """Yield the keys of the members and attributes in which two documents of a node differ, sorted.
+
+    zarr consolidates its own form of an array's document, with defaults filled in: that is equal. So is the
+    empty ``consolidated_metadata`` that it adds to groups.
+    """
+    members = {*copy, *document} - {"attributes", "consolidated_metadata"}
+    unequal = {key for key in members if _text(copy.get(key)) != _text(document.get(key))}
+    if unequal and copy.is_array and document.is_array:
+        with suppress(XGroupMetadataError):
+            one, other = map(members_as_zarr_writes, (copy, document))
+            unequal = {
+                key
+                for key in unequal
+                if _text(one.get(key)) != _text(other.get(key))
+                or (key not in one and key in copy and key in document)  # not known to zarr
+            }
+    keys: list[Keys] = [(key,) for key in unequal]
+    one, other = copy.attributes, document.attributes
+    keys += [
+        ("attributes", key)
+        for key in {*one, *other}
+        if _text(one.get(key)) != _text(other.get(key))
+    ]
+    yield from sorted(keys)
+
+
+def _text(value: object) -> str:
+    """Return a value as text to compare: NaN is not equal to itself. A member that is null is like a missing one."""
+    return json.dumps(value, sort_keys=True, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return an object of a document, or a number of an array's type, as a value of `json`."""
+    return dict(value) if isinstance(value, Mapping) else str(value)

@@ -14,6 +14,7 @@ import numpy as np
 import pyproj
 import pytest
 import xarray as xr
+import zarr
 from packaging.version import Version
 
 import zarr_xgroup
@@ -40,6 +41,7 @@ from zarr_xgroup.tests.builders import (
     documents_of,
     memory_store,
     opened_with_warnings,
+    quietly,
     recording_folder,
     recording_store,
     stored,
@@ -837,6 +839,49 @@ def test_consolidated_metadata_that_are_stale(tmp_path: Path, zarr_format: ZarrF
     unlisted.unlistable["*"] = NotImplementedError()  # as plain HTTP
     known = {it for it in places(verdict) if it[0] != "consolidated/complete"}
     assert places(zarr_xgroup.check(unlisted)) == known
+
+
+#: Changes of an array's document, by format, before zarr consolidates it and afterwards (None takes a member away),
+#: and the members that then differ from the consolidated metadata.
+CHANGES: dict[str, tuple[ZarrFormat, Json, Json, list[str]]] = {
+    "v2, nothing": (2, {}, {}, []),
+    "v2, a fill value without a point": (2, {"fill_value": 0}, {}, []),
+    "v2, members that zarr adds": (
+        2, {"dimension_separator": None, "compressor": {"id": "zlib"}}, {}, [],
+    ),
+    "v2, members that a later version of zarr adds": (2, {}, {"dimension_separator": None}, []),
+    "v2, values": (2, {"fill_value": 0}, {"fill_value": "NaN", "order": "F"}, ["fill_value", "order"]),
+    "v3, nothing": (3, {}, {}, []),
+    "v3, a fill value without a point": (3, {"fill_value": 0}, {}, []),
+    "v3, members that zarr adds": (
+        3, {"storage_transformers": None, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {}}]}, {}, [],
+    ),
+    "v3, a fill value and an attribute": (
+        3, {"fill_value": "NaN"}, {"fill_value": 1, "attributes": {"a": 1}}, ["attributes/a", "fill_value"],
+    ),
+    "v3, not a document that zarr can use": (3, {"fill_value": 0.0, "storage_transformers": []}, {"codecs": 5}, ["codecs"]),
+}  # fmt: skip
+
+
+@rows(CHANGES, "zarr_format, before, after, unequal")
+def test_what_differs_from_the_metadata_that_zarr_consolidated(
+    zarr_format: ZarrFormat, before: Json, after: Json, unequal: list[str]
+) -> None:
+    key = "g/v/zarr.json" if zarr_format == 3 else "g/v/.zarray"
+
+    def changed(contents: Contents, changes: Json) -> Contents:
+        removed = {member for member, value in changes.items() if value is None}
+        document = {**json.loads(contents[key]), **changes}
+        kept = {member: document[member] for member in document if member not in removed}
+        return {**contents, key: to_json(kept)}
+
+    contents = build({"": declaring("CF"), "g": {}, "g/v": stored([1.0], "x")}, zarr_format)
+    store = memory_store(changed(contents, before))
+    quietly(zarr.consolidate_metadata, store, zarr_format=zarr_format)
+    consolidated = {name: value.to_bytes() for name, value in store._store_dict.items()}
+    found = places(zarr_xgroup.check(memory_store(changed(consolidated, after))))
+    differing = {place for rule, place in found if rule == "consolidated/same"}
+    assert differing == {f"/g/v#/{member}" for member in unequal}
 
 
 def test_each_document_is_read_once_and_no_chunk() -> None:
