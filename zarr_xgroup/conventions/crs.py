@@ -427,7 +427,10 @@ def _pyproj() -> Any:
 
 @lru_cache(_KEPT)
 def _parsed(text: str) -> Any:
-    """Return the ``pyproj.CRS`` of a text; None if pyproj does not understand it, or it may name a file."""
+    """Return the ``pyproj.CRS`` of a text; None if pyproj does not understand it, or it may name a file.
+
+    None, too, if PROJ would write it only up to a NUL in a name or remark.
+    """
     if not names_no_file(text):
         return None
     pyproj = _pyproj()

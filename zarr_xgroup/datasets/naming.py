@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -186,6 +186,11 @@ class GroupPlanner:
         self._own_nodes: dict[Interpretation, set[Node]] = {}
         #: By variable and CF attribute: the names of attached variables, by the paths that lead to them.
         self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        #: The dimensions of the group's own arrays, except of those that are boundaries.
+        boundaries = _names_of_boundaries(self.arrays)
+        self._data_dims = {
+            dim for array in self.arrays if array.node.name not in boundaries for dim in array.dims
+        }
         #: By name of an own array: the first referenced array of the same name, in place of which it stands.
         self._overruled_nodes: dict[str, Node] = {}
         #: Dimensions renamed for their size, by the group they come from, name and size.
@@ -331,7 +336,7 @@ class GroupPlanner:
             identity = self._identity_of(coordinate)
             if identity not in self._names_by_identity:
                 name = self._own_array_of(coordinate, identity, role)
-                name = name or self._new_variable(coordinate, referrer)
+                name = name or self._new_variable(coordinate, referrer, role)
                 self.variables[name].identity = identity
                 self._names_by_identity[identity] = name
                 self._names_by_identity.setdefault(coordinate.identity, name)
@@ -468,7 +473,7 @@ class GroupPlanner:
         is_as_it_lies = own_dims == dims or len(set(own_dims)) < len(own_dims)  # a dimension twice
         return own.name if not source.first and is_as_it_lies else ""
 
-    def _new_variable(self, coordinate: Coordinate, referrer: Node) -> str:
+    def _new_variable(self, coordinate: Coordinate, referrer: Node, role: Role) -> str:
         """Add a variable for a coordinate that is no array of the group, and return its name: the best that is free."""
         source, wanted = coordinate.source, coordinate.name
         try:
@@ -508,13 +513,22 @@ class GroupPlanner:
             length = next(iter(sizes.values()), 1)
             text = message.format(wanted=wanted, name=name, length=length)
             self.findings.append(report(Topic.NAME, referrer, text))
-        # 3. Dimensions that have another size in the group are renamed.
-        renamed = self._new_names_of_dimensions(sizes, name, origin)
+        # 3. Dimensions that have another size in the group are renamed, and that of declared boundaries if data
+        #    have a dimension of its name.
+        of_data = set[str]()
+        if role == "bounds" and not isinstance(source, Stored):
+            of_data = self._data_dims.intersection(source.dims[-1:])
+        renamed = self._new_names_of_dimensions(sizes, name, origin, of_data)
         if renamed:
             message = _(
                 "dimensions of its coordinate {name!r} have another size here, and "
                 "were renamed {renamed}"
             )
+            if all(self.names.can_be_dimension(dim, sizes[dim]) for dim in renamed):
+                message = _(
+                    "the dimension of its boundaries {name!r} has the name of a dimension of data here, and "
+                    "was renamed {renamed}"
+                )
             text = message.format(name=name, renamed=_renamings(renamed))
             self.findings.append(report(Topic.DIMENSION, referrer, text))
         self.names.add(name, {renamed.get(dim, dim): size for dim, size in sizes.items()})
@@ -532,15 +546,15 @@ class GroupPlanner:
         return name
 
     def _new_names_of_dimensions(
-        self, sizes: Mapping[str, int], variable: str, origin: Node
+        self, sizes: Mapping[str, int], variable: str, origin: Node, of_data: Collection[str]
     ) -> dict[str, str]:
-        """Return new names for those dimensions of a variable that have another size in the group.
+        """Return new names for those dimensions of a variable that have another size in the group or are `of_data`.
 
         All variables from one group, the `origin`, share the new name of a dimension.
         """
         renamed = {}
         for dim, size in sizes.items():
-            if not self.names.can_be_dimension(dim, size):
+            if dim in of_data or not self.names.can_be_dimension(dim, size):
                 key = (origin, dim, size)
                 if key not in self._new_dims:
                     self._new_dims[key] = self.names.new_dimension(f"{dim}_{variable}", size)
@@ -749,6 +763,24 @@ def _without_units_of_time(coordinate: Coordinate, attributes: Mapping[str, Any]
 def _is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
     """Return whether times with an attribute ``axis``, or None, lie along a temporal axis."""
     return axis == "T" or (axis is None and dims in ((), (name,)))
+
+
+def _names_of_boundaries(arrays: Iterable[ArrayReading]) -> set[str]:
+    """Return the names that attributes and conventions give to the boundaries of coordinates of a group."""
+    arrays = tuple(arrays)
+    names = {
+        name
+        for array in arrays
+        for key in BOUNDARIES
+        for name in names_in(array.document.attributes, key)
+    }
+    said = dict.fromkeys(array.interpretation for array in arrays)
+    for part in (part for each in said for whole in each.coordinates for part in whole.parts()):
+        if part.bounds is not None:
+            names.add(part.bounds.name)
+            if isinstance(part.bounds.source, Stored):
+                names.add(part.bounds.source.node.name)
+    return names
 
 
 def _sizes_of(array: ArrayReading) -> dict[str, int]:

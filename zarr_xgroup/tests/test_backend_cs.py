@@ -218,6 +218,25 @@ CS: dict[str, tuple[Nodes, str]] = {
         """bounds (bounds) 0 1 | bounds=bounds_bounds
         bounds_bounds (bounds bounds_1) [[0 1] [1 2]]""",
     ),
+    "boundaries beside a dimension of data called bounds": (
+        along("x", of(UP, boundaries=UP), more=Array(np.zeros(2), ("bounds",))),
+        """x (x) 0 1 | bounds=x_bounds
+        x_bounds (x bounds_x_bounds) [[0 1] [1 2]]
+        more (bounds)
+        ! Dimension: /data: the dimension of its boundaries 'x_bounds' has the name of a dimension of data here, and was renamed 'bounds' -> 'bounds_x_bounds'""",
+    ),
+    "boundaries beside others of the group that no data have": (
+        along(
+            "x",
+            of(UP, boundaries=UP),
+            t=Array(np.zeros(2), ("t",), {"bounds": "b"}),
+            b=Array(np.zeros((2, 2)), ("t", "bounds")),
+        ),
+        """t (t) 0.0 0.0 | bounds=b
+        x (x) 0 1 | bounds=x_bounds
+        x_bounds (x bounds) [[0 1] [1 2]]
+        b (t bounds) @ t""",
+    ),
     "boundaries above 64 bits": (
         along("x", of({"regular": [MOST - 1, 1]}, boundaries=UP)),
         f"x (x) {MOST - 1} {MOST}\n{BEYOND}",

@@ -121,7 +121,10 @@ NOT_UNDERSTOOD: dict[str, Any] = {
     "no Unicode": ('GEOGCS["\ud800"]', "GEOGCS"),
     "an unknown type": ('{"type": "GeographicCRSs"}', "type_GeographicCRSs"),
     "PROJJSON whose axes have no unit": (re.sub(r', "unit": (\{[^{}]*\}|"\w+")\}', "}", json_of(32633)), None),
-    "a zero byte, which ends the WKT that PROJ writes": (json_of(4326, "area", value="\0"), None),
+    "a zero byte in a name": (json_of(32633, "name", value="WGS 84\0 / UTM"), None),
+    "a zero byte in a remark": (json_of(32633, "remarks", value="a\0b"), None),
+    "a zero byte in an area": (json_of(4326, "area", value="\0"), None),
+    "a zero byte behind a code": ("EPSG:4326\0:1", None),
     "a zero byte in a component": (json_of(7415, "components", 0, "area", value="\0"), None),
 }  # fmt: skip
 
