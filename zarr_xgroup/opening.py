@@ -79,7 +79,8 @@ class Opening:
         lacking = list(undeclared_findings(found))
         assumed = planning.assumed_in(plans)
 
-        builder = Builder(plans, planning, with_indexes=with_indexes)
+        builder = Builder(planning, with_indexes=with_indexes)
+        builder.read(plans)
         datasets: dict[str, xr.Dataset] = {}
         described: dict[str, GroupCoordinates] = {}
         while plans:  # thousands of plans take as much memory as what is built of them

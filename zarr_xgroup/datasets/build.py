@@ -1,4 +1,4 @@
-"""Datasets of planned groups: variables are made lazy, some of their values are read at once, each is decoded by itself."""
+"""Datasets of planned groups: variables are made lazy, some of their values are read at once, xarray decodes them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import xarray as xr
 from zarr_xgroup._compat import dataset_of
 from zarr_xgroup.datasets.decode import (
     Decoded,
+    DecodedGroup,
     Decoder,
-    give_time_units_to_bounds,
     left_out_undecoded,
 )
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
@@ -39,34 +39,37 @@ if TYPE_CHECKING:
 
 
 class Builder:
-    """Makes the Datasets of the planned groups of one open.
+    """Makes the Datasets of the planned groups of one open call.
 
-    What xarray would read one after the other is read concurrently beforehand: dimension coordinates for
-    indexes, and the first and the last value of times, by which xarray chooses their type. Over a network each
-    such read is a round trip. Each array is read once, however many groups have it as a coordinate.
-
-    Default indexes are made here, not by xarray afterwards: a coordinate that many groups have is decoded and
-    indexed once.
+    Default indexes are made here, not by xarray afterwards: a coordinate that several groups have is decoded and
+    indexed once, in the first of them, and put into the later Datasets decoded.
     """
 
-    def __init__(
-        self, plans: Collection[GroupPlan], planning: Planning, *, with_indexes: bool
-    ) -> None:
+    def __init__(self, planning: Planning, *, with_indexes: bool) -> None:
         self._factory = planning.factory
+        self._library = planning.library
         self._dropped = planning.dropped
-        self._decode_times = planning.decoding.get("decode_times", True)
+        self._decoding = planning.decoding
         self._with_indexes = with_indexes
-        self._decoder = Decoder(planning.decoding, with_indexes=with_indexes)
+        self._decoder = Decoder(planning.decoding, planning.dropped, with_indexes=with_indexes)
+        # What `read` read: by array and part, values or the error of reading.
+        self._values: Mapping[Any, Any] = {}
         # Decoded coordinates that several groups have, by `_decoding_key`.
         self._shared: dict[Hashable, Decoded] = {}
-        self._is_single = len(plans) == 1
-        read = [
-            (planned, part)
-            for plan in plans
-            for planned in plan.variables
-            if (part := self._part_read(planned))
-        ]
-        self._values = _fetched_values(read, self._factory, planning.library)
+        self._shares = False
+
+    def read(self, plans: Collection[GroupPlan]) -> None:
+        """Read what xarray would read one after the other while it opens these groups, concurrently.
+
+        These are dimension coordinates for indexes, and the first and the last value of times, by which xarray
+        chooses their type. Over a network each such read is a round trip. Each array is read once, even if
+        several groups have it as a coordinate.
+        """
+        planned = [(it, self._part_read(it)) for plan in plans for it in plan.variables]
+        read = [(variable, part) for variable, part in planned if part]
+        self._values = _fetched_values(read, self._factory, self._library)
+        # With "all", more attributes name variables than those that `_decoding_key` considers.
+        self._shares = len(plans) > 1 and self._decoding.get("decode_coords") != "all"
 
     def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
         """Return the Dataset of a group, and findings about variables that are left out or partly undecoded.
@@ -74,63 +77,38 @@ class Builder:
         A variable is left out if it cannot be made, read for its index, or decoded in any way.
         """
         group, findings = plan.node, list[Finding]()
-        # 1. Make the variables, or copy those that another group has decoded already. Not those that
-        #    attributes name, such as bounds: they are decoded by the attributes of the naming variable.
-        named = {
-            name
-            for planned in plan.variables
-            for key, text in planned.rewritten.items()
-            if key in REFERRING
-            for name in text.split()
-        }
-        decoded: dict[str, Decoded] = {}
+        # 1. Make the variables, or copy those that another group has decoded already.
+        keys = self._decoding_keys(plan)
         undecoded: dict[str, xr.Variable] = {}
-        unread: dict[str, XGroupStoreError] = {}
-        keys: dict[str, Hashable | None] = {}
+        shared: dict[str, Decoded] = {}
+        unread: dict[str, XGroupError] = {}
         for planned in plan.variables:
             name, part = planned.name, self._part_read(planned)
             values = self._values.get((planned.stored, part)) if part else None
             if isinstance(values, XGroupStoreError):
-                unread[name] = values
                 findings += _unread_findings(group, planned, values, part)
                 if part == "all":
                     continue
-                values = None
-            key = None if self._is_single or name in named else _decoding_key(planned)
-            if key is not None and key in self._shared:
-                decoded[name] = self._shared[key].copy()
+                unread[name], values = values, None
+            if keys.get(name) in self._shared:
+                shared[name] = self._shared[keys[name]].copy()
                 continue
             try:
                 with containing():
                     undecoded[name] = self._undecoded(planned, values, part)
-                    is_shared = key is not None and self._can_be_shared(planned, undecoded[name])
-                    keys[name] = key if is_shared else None
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
 
-        # 2. Decode each, with the others at hand that its attributes name.
-        variables = {name: found.variable for name, found in decoded.items()} | undecoded
-        if self._decode_times:
-            give_time_units_to_bounds(undecoded)
-        for planned in plan.variables:
-            name = planned.name
-            if name not in undecoded or name in self._dropped:
-                continue
-            problem = unread.get(name)
-            found, finding = self._decoder.decoded(
-                group, planned, undecoded[name], variables, problem
-            )
-            if finding is not None and not (
-                problem and planned.referrer
-            ):  # else reported as unread
-                findings.append(finding)
-            if found is None:
-                continue
-            key = keys[name]
-            if finding is None and key is not None:
-                self._shared[key] = found
-                found = found.copy()
-            decoded[name] = found
+        # 2. Decode them.
+        attributes, problems = self._attributes(group)
+        others = {name: it.variable for name, it in shared.items()}
+        decoded, faults = self._decoder.decoded(plan, undecoded, others, attributes, unread)
+        findings += [*faults.values(), *problems]
+        for name in (keys.keys() & decoded.variables.keys()) - faults.keys() - unread.keys():
+            if undecoded[name].dtype.kind != "S":  # characters may be joined in one group only
+                self._shared[keys[name]] = decoded.variables[name]
+                decoded.variables[name] = decoded.variables[name].copy()
+        decoded.variables.update(shared)
         return self._assembled_dataset(plan, decoded, findings), findings
 
     def _part_read(self, planned: PlannedVariable) -> Part | None:
@@ -139,7 +117,7 @@ class Builder:
             return None
         if self._with_indexes and planned.dims == (planned.name,):
             return "all"
-        times = self._decode_times
+        times = self._decoding.get("decode_times", True)
         is_decoded = times.get(planned.name, True) if isinstance(times, Mapping) else times
         return "ends" if planned.is_time and is_decoded is not False else None
 
@@ -157,7 +135,7 @@ class Builder:
             if key not in attributes:
                 attributes[key] = copy_of(value)
         attributes.update(planned.rewritten)
-        if self._decode_times:
+        if self._decoding.get("decode_times", True):
             for key, value in planned.dropped_times.items():
                 attributes.setdefault(key, copy_of(value))
         if planned.coordinates:
@@ -170,64 +148,59 @@ class Builder:
         with_values.encoding = variable.encoding
         return with_values
 
-    def _can_be_shared(self, planned: PlannedVariable, undecoded: xr.Variable) -> bool:
-        """Tell whether a variable decodes alike in all groups: nothing in its decoding depends on other variables."""
-        is_bounds_of_times = planned.is_time and "units" not in undecoded.attrs
-        return (
-            undecoded.attrs.keys().isdisjoint(REFERRING)
-            and not is_bounds_of_times
-            and not self._decoder.relates_all
-            and undecoded.dtype.kind != "S"
-        )
+    def _attributes(self, group: Node) -> tuple[Mapping[str, Any], list[Finding]]:
+        """Return the attributes of a group; if they cannot be used, none, and a finding."""
+        try:
+            attributes = self._factory.attributes(group).fresh()
+        except XGroupMetadataError as error:
+            return {}, [without_attributes(group, error)]
+        # As with engine zarr: attributes that NCZarr keeps for itself are not shown.
+        items = attributes.items()
+        return {key: value for key, value in items if not key.lower().startswith("_nc")}, []
+
+    def _decoding_keys(self, plan: GroupPlan) -> dict[str, Hashable]:
+        """Return the `_decoding_key` of each coordinate of a group that can be shared with other groups."""
+        if not self._shares:
+            return {}
+        # Bounds and others that attributes name are decoded by the attributes of the naming variable.
+        rewritten = (pair for planned in plan.variables for pair in planned.rewritten.items())
+        named = {name for key, text in rewritten if key in REFERRING for name in text.split()}
+        keys = {it.name: _decoding_key(it) for it in plan.variables if it.name not in named}
+        return {name: key for name, key in keys.items() if key is not None}
 
     def _assembled_dataset(
-        self, plan: GroupPlan, decoded: Mapping[str, Decoded], findings: list[Finding]
+        self, plan: GroupPlan, group: DecodedGroup, findings: list[Finding]
     ) -> xr.Dataset:
         """Return the Dataset of decoded variables; those that conflict with variables before them are left out and reported."""
-        attributes: Mapping[str, Any] = {}
-        try:
-            attributes = self._factory.attributes(plan.node).fresh()
-        except XGroupMetadataError as error:
-            findings.append(without_attributes(plan.node, error))
-        # As with engine zarr: attributes that NCZarr keeps for itself are not shown.
-        attributes = {
-            key: value for key, value in attributes.items() if not key.lower().startswith("_nc")
-        }
-        attributes, named = self._decoder.group_attributes(attributes)
-        named = named.union(*(found.named for found in decoded.values()))
+        planned = {variable.name: variable for variable in plan.variables}
+        in_order = {name: group.variables[name] for name in planned if name in group.variables}
 
         def dataset(decoded: Mapping[str, Decoded]) -> xr.Dataset:
             """Return the Dataset of some of the variables; xarray raises if these conflict, as by sizes of dimensions."""
-            data: dict[Hashable, xr.Variable] = {}
-            coordinates: dict[Hashable, xr.Variable] = {}
-            for planned in plan.variables:
-                name = planned.name
-                if (found := decoded.get(name)) is None:
-                    continue
-                is_index = found.variable.dims == (name,)
-                is_coordinate = planned.is_coordinate or is_index or name in named
-                (coordinates if is_coordinate else data)[found.name] = found.variable
-            indexes = {
-                found.name: found.index for found in decoded.values() if found.index is not None
+            coordinates = {
+                it.name: it.variable
+                for name, it in decoded.items()
+                if planned[name].is_coordinate
+                or it.variable.dims == (name,)
+                or name in group.coordinates
             }
-            return dataset_of(data, coordinates, indexes, attributes)
+            data = {it.name: it.variable for it in decoded.values() if it.name not in coordinates}
+            indexes = {it.name: it.index for it in decoded.values() if it.index is not None}
+            return dataset_of(data, coordinates, indexes, group.attributes)
 
         try:
             with containing():
-                return dataset(decoded)
+                return dataset(in_order)
         except XGroupError:
             # Add one variable at a time, to find those that conflict.
             fitting: dict[str, Decoded] = {}
-            for planned in plan.variables:
-                if planned.name not in decoded:
-                    continue
-                more = {planned.name: decoded[planned.name]}
+            for name, decoded in in_order.items():
                 try:
                     with containing():
-                        dataset({**fitting, **more})
-                    fitting |= more
+                        dataset({**fitting, name: decoded})
+                    fitting[name] = decoded
                 except XGroupError as error:
-                    findings.append(left_out_undecoded(plan.node, planned, error))
+                    findings.append(left_out_undecoded(plan.node, planned[name], error))
             return dataset(fitting)
 
 
@@ -294,12 +267,17 @@ def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> d
     return result
 
 
-def _decoding_key(planned: PlannedVariable) -> Hashable:
-    """Return a key that is equal for coordinates of several groups that decode alike; None if it cannot be shared."""
-    if planned.is_own or planned.identity is None:
+def _decoding_key(planned: PlannedVariable) -> Hashable | None:
+    """Return a key that is equal for coordinates of several groups that decode alike; None if it cannot be shared.
+
+    Nothing in the decoding of a shared coordinate depends on other variables.
+    """
+    if planned.is_own or planned.identity is None or any(map(planned.has, REFERRING)):
         return None
     if isinstance(planned.source, HandlerVariable):
         return None  # variables of a plug-in may be equal and differ in attributes
+    if planned.is_time and not planned.has("units"):
+        return None  # bounds of times
     # The identity of a computed coordinate may be equal for another size: the source tells.
     attributes = repr((planned.attributes, planned.declared_decoding))
     return planned.name, planned.source, planned.dims, attributes, planned.is_time

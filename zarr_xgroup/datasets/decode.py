@@ -1,14 +1,15 @@
-"""Decode variables by xarray, each by itself: one that xarray cannot decode spoils no other.
+"""Decode the variables of a group by xarray, in one call.
 
-xarray raises for the whole Dataset when the attributes of one variable are invalid. Here only that variable
-is left undecoded, as far as needed, and a finding says so.
+xarray raises for the whole group if the attributes of one variable are invalid. Only then each variable is decoded
+alone: the invalid one is left undecoded, as far as needed, and a finding says so.
 """
 
 from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -19,7 +20,7 @@ from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
 
 from zarr_xgroup.conventions.units import is_regular_epoch, problems_of_time_units
-from zarr_xgroup.datasets.plan import PlannedVariable
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
@@ -59,24 +60,12 @@ _APPLIED_LAZILY = DECODED_BY - {"units", "calendar"}
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """A variable as xarray decodes it, with its default index.
+    """A variable as xarray decodes it, and its default index if it is a dimension coordinate."""
 
-    Attributes
-    ----------
-    name : hashable
-        Its name in the Dataset.
-    variable : xarray.Variable
-        The variable.
-    index : xarray.Index, optional
-        The index of a dimension coordinate.
-    named : collection of hashable
-        The variables that its attributes make coordinates.
-    """
-
+    #: Its name in the Dataset.
     name: Hashable
     variable: xr.Variable
-    index: xr.Index | None = None
-    named: Collection[Hashable] = ()
+    index: xr.Index | None
 
     def copy(self) -> Decoded:
         """Return a copy for another group: a change of one does not show in the other."""
@@ -90,7 +79,17 @@ class Decoded:
         data = data.copy() if isinstance(data, np.ndarray) else data
         attrs, encoding = copy_of(self.variable.attrs), copy_of(self.variable.encoding)
         copied = type(variable)(variable.dims, data, attrs, encoding, fastpath=True)
-        return Decoded(self.name, copied, index, self.named)
+        return Decoded(self.name, copied, index)
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedGroup:
+    """The variables of a group as xarray decodes them, by the names that they have in the plan, and its attributes."""
+
+    variables: dict[str, Decoded]
+    attributes: Mapping[str, Any]
+    #: The names that attributes make coordinates.
+    coordinates: set[Hashable]
 
 
 @dataclass(frozen=True)
@@ -101,143 +100,160 @@ class _Remedy:
     set_aside: Mapping[str, Any]
     switched_off: tuple[_Coder, ...] = ()
 
+    def bare(self, variable: xr.Variable) -> xr.Variable:
+        """Return a variable without the attributes that are set aside."""
+        if not self.set_aside:
+            return variable
+        bare = variable.copy(deep=False)
+        kept = variable.attrs.items()
+        bare.attrs = {key: value for key, value in kept if key not in self.set_aside}
+        return bare
+
 
 class Decoder:
-    """Decodes variables as the options of an open say.
+    """Decodes the variables of groups as the decoding options of an open call require."""
 
-    Attributes
-    ----------
-    relates_all : bool
-        Whether ``decode_coords="all"`` is set: variables that any CF attribute names become coordinates.
-    """
-
-    def __init__(self, options: DecodingOptions, *, with_indexes: bool) -> None:
-        self._options: dict[str, Any] = {**options, "drop_variables": None}
+    def __init__(
+        self, options: DecodingOptions, dropped: Collection[str], *, with_indexes: bool
+    ) -> None:
+        self._options: dict[str, Any] = dict(options)
+        self._dropped = dropped
         self._with_indexes = with_indexes
-        self.relates_all = options.get("decode_coords") == "all"
 
     def decoded(
         self,
-        group: Node,
-        planned: PlannedVariable,
-        undecoded: xr.Variable,
+        plan: GroupPlan,
+        undecoded: Mapping[str, xr.Variable],
         others: Mapping[str, xr.Variable],
-        unread: XGroupError | None = None,
-    ) -> tuple[Decoded | None, Finding | None]:
-        """Return a variable decoded by the first remedy that works, and a finding if one was needed.
+        attributes: Mapping[str, Any],
+        unread: Mapping[str, XGroupError],
+    ) -> tuple[DecodedGroup, dict[str, Finding]]:
+        """Return the variables of a group, decoded by xarray in one call; if that raises, each decoded alone.
 
-        Parameters
-        ----------
-        group : Node
-            The group of the variable.
-        planned : PlannedVariable
-            The plan of the variable.
-        undecoded : xarray.Variable
-            The variable.
-        others : mapping of str to xarray.Variable
-            All variables of the group, this one included.
-        unread : XGroupError, optional
-            Why its values cannot be read: then its times are not decoded.
-
-        Returns
-        -------
-        tuple
-            The variable, None if it cannot be opened in any way; and the finding or None.
+        `others` are the variables of the group that are decoded already; `unread` says why values of a variable
+        cannot be read: then its times are not decoded. A variable that cannot be decoded alone is decoded by the
+        first remedy that works, else left out, and has a finding. Attributes of bounds may be changed in place.
         """
-        error = unread
-        for remedy in _remedies(undecoded, is_readable=unread is None):
+        planned = {variable.name: variable for variable in plan.variables}
+        stand_ins = _without_attributes(others)
+        if not unread:
+            attributes_before = {name: dict(it.attrs) for name, it in undecoded.items()}
             try:
                 with containing():
-                    found = self._decode_with(remedy, planned, undecoded, others)
-            except XGroupError as problem:
-                error = error or problem
+                    return self._decode(planned, undecoded, stand_ins, attributes), {}
+            except XGroupError:  # found again, and reported, where the variable is decoded alone
+                for name, before in attributes_before.items():
+                    undecoded[name].attrs = before
+
+        if self._options.get("decode_times", True):
+            _give_time_units_to_bounds(undecoded)
+        stand_ins |= _without_attributes(undecoded)
+        group, findings = self._decode(planned, {}, {}, attributes), dict[str, Finding]()
+        for name, variable in undecoded.items():
+            if name in self._dropped:
                 continue
-            found.variable.attrs.update(remedy.set_aside)
-            if error is None:
-                return found, None
-            return found, _remedy_finding(group, planned, undecoded, remedy, error)
-        return None, _remedy_finding(group, planned, undecoded, None, error or XGroupError())
+            needed = _needed_to_decode(variable, stand_ins)
+            error, used = unread.get(name), None
+            for remedy in _remedies(variable, is_readable=error is None):
+                alone = {name: remedy.bare(variable)}
+                try:
+                    with containing():
+                        found = self._decode(planned, alone, needed, {}, remedy.switched_off)
+                except XGroupError as problem:
+                    error = error or problem
+                    continue
+                used = remedy
+                found.variables[name].variable.attrs.update(remedy.set_aside)
+                group.variables.update(found.variables)
+                group.coordinates.update(found.coordinates)
+                break
+            is_reported = name in unread and planned[name].referrer
+            if error is not None and not is_reported:
+                findings[name] = _remedy_finding(plan.node, planned[name], variable, used, error)
+        return group, findings
 
-    def group_attributes(
-        self, attributes: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], set[Hashable]]:
-        """Return a group's attributes as xarray decodes them, and the names in their ``coordinates``."""
-        if "coordinates" not in attributes:
-            return attributes, set()
-        options = {"decode_coords": self._options.get("decode_coords", True)}
-        _none, decoded, named = decode_cf_variables({}, dict(attributes), **options)
-        return decoded, named
-
-    def _decode_with(
+    def _decode(
         self,
-        remedy: _Remedy,
-        planned: PlannedVariable,
-        undecoded: xr.Variable,
-        others: Mapping[str, xr.Variable],
-    ) -> Decoded:
-        """Return a variable decoded with a remedy; whatever xarray raises is raised."""
-        name: Hashable = None if planned.name == _NAMELESS else planned.name
-        bare = undecoded
-        if remedy.set_aside:
-            bare = undecoded.copy(deep=False)
-            kept = undecoded.attrs.items()
-            bare.attrs = {key: value for key, value in kept if key not in remedy.set_aside}
-        options, stand_ins = self._options, self._stand_ins(planned.name, bare, others)
-        if remedy.switched_off or stand_ins:
-            options = options | dict.fromkeys(map(str, remedy.switched_off), False)
-            options["drop_variables"] = list(stand_ins)
+        planned: Mapping[str, PlannedVariable],
+        undecoded: Mapping[str, xr.Variable],
+        stand_ins: Mapping[str, xr.Variable],
+        attributes: Mapping[str, Any],
+        switched_off: Sequence[_Coder] = (),
+    ) -> DecodedGroup:
+        """Return variables decoded together, beside stand-ins for other variables; whatever xarray raises is raised."""
+        options = self._options | dict.fromkeys(map(str, switched_off), False)
 
-        def decode(variable: xr.Variable) -> tuple[xr.Variable, set[Hashable]]:
-            together = {**stand_ins, name: variable}
-            variables, _attributes, named = decode_cf_variables(together, {}, **options)
-            return variables[name], named
+        def decode(variables: Mapping[str, xr.Variable], others: Mapping[str, xr.Variable]) -> Any:
+            together = {_key(name): variable for name, variable in {**others, **variables}.items()}
+            dropped = [*self._dropped, *(others.keys() - variables.keys())]
+            options["drop_variables"] = [_key(name) for name in dropped]
+            return decode_cf_variables(together, dict(attributes), **options)
 
-        is_in_memory = isinstance(bare._data, np.ndarray)
         # Decode a few made-up values, so that an error shows now, not when the user reads the variable.
-        if _may_fail_when_read(planned, bare) and not is_in_memory:
+        trials = {
+            name: _with_few_values(variable)
+            for name, variable in undecoded.items()
+            if name not in self._dropped and _may_fail_when_read(planned[name], variable)
+        }
+        if trials:
             with np.errstate(over="ignore", invalid="ignore"):
-                trial = xr.Variable(bare.dims, _few_values(bare), bare.attrs, bare.encoding)
-                decode(trial)[0].load()
-        # numpy warns when scaled numbers overflow their type: as with engine zarr for arrays as they are
-        # stored, not where attributes are declared elsewhere.
-        is_as_stored = planned.is_own and not planned.has_declared_decoding
-        with np.errstate() if is_as_stored else np.errstate(over="ignore", invalid="ignore"):
-            variable, named = decode(bare)
-            if is_in_memory and not planned.is_own:
-                variable.load()  # values given by metadata
-            index = None
-            if self._with_indexes and name is not None and variable.dims == (name,):
-                index = PandasIndex.from_variables({name: variable}, options={})
-                variable = index.create_variables({name: variable})[name]
-        if isinstance(planned.source, Computed | Literal | Offset):
-            # Computed coordinates have no missing values (CF 1.12, 2.5.1): else xarray writes _FillValue NaN.
-            # Only after decoding: a fill value would have xarray decode packed numbers as floats.
-            variable.encoding.setdefault(FILL, None)
-        return Decoded(name, variable, index, named)
-
-    def _stand_ins(
-        self, own: str, variable: xr.Variable, others: Mapping[str, xr.Variable]
-    ) -> dict[Hashable, xr.Variable]:
-        """Return scalar stand-ins for the other variables whose existence xarray checks while it decodes one.
-
-        These are the coordinates that attributes name, and a variable that keeps characters from being joined.
-        """
-        attributes, is_letters = variable.attrs, variable.dtype == "S1" and variable.ndim > 0
-        texts = attributes.values() if self.relates_all else [attributes.get("coordinates")]
-        words = (f"{text} {text.replace(':', ' ')}" for text in texts if isinstance(text, str))
-        names: set[Hashable] = {name for text in words for name in text.split() if name in others}
-        if is_letters:
-            # xarray joins characters to strings along a dimension that only character arrays have last.
-            dim = variable.dims[-1]
-            along = [other for other in others.values() if dim in other.dims]
-            if dim in others or any(
-                other.dtype.kind != "S" or other.dims[-1] != dim for other in along
-            ):
-                names.add(dim)
-        return {name: xr.Variable((), 0) for name in names - {own}}
+                for variable in decode(trials, {**stand_ins, **undecoded})[0].values():
+                    variable.load()
+        with _overflow_reported(planned[name] for name in undecoded):
+            variables, attributes, coordinates = decode(undecoded, stand_ins)
+        found: dict[str, Decoded] = {}
+        for key, variable in variables.items():
+            name, index = _NAMELESS if key is None else str(key), None
+            plan = planned[name]
+            with _overflow_reported([plan]):
+                if isinstance(undecoded[name]._data, np.ndarray) and not plan.is_own:
+                    variable.load()  # values given by metadata
+                if self._with_indexes and variable.dims == (key,):
+                    index = PandasIndex.from_variables({key: variable}, options={})
+                    variable = index.create_variables({key: variable})[key]
+            if isinstance(plan.source, Computed | Literal | Offset):
+                # Computed coordinates have no missing values (CF 1.12, 2.5.1): else xarray writes _FillValue NaN.
+                # Only after decoding: a fill value would have xarray decode packed numbers as floats.
+                variable.encoding.setdefault(FILL, None)
+            found[name] = Decoded(key, variable, index)
+        return DecodedGroup(found, attributes, coordinates)
 
 
-def give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
+def _key(name: str) -> Hashable:
+    """Return the name that xarray gives a variable."""
+    return None if name == _NAMELESS else name
+
+
+def _without_attributes(variables: Mapping[str, xr.Variable]) -> dict[str, xr.Variable]:
+    """Return variables without their attributes, as stand-ins that affect the decoding of others only by their existence."""
+    return {
+        name: xr.Variable(variable.dims, variable._data, fastpath=True)
+        for name, variable in variables.items()
+    }
+
+
+def _needed_to_decode(
+    variable: xr.Variable, others: Mapping[str, xr.Variable]
+) -> Mapping[str, xr.Variable]:
+    """Return those of the other variables whose existence xarray checks while it decodes one."""
+    if variable.dtype == "S1":
+        return others  # characters are joined along a dimension that no other variable has
+    texts = (text for text in variable.attrs.values() if isinstance(text, str))
+    names = {name for text in texts for name in text.replace(":", " ").split()}
+    return {name: others[name] for name in names & others.keys()}
+
+
+def _overflow_reported(planned: Iterable[PlannedVariable]) -> AbstractContextManager[None]:
+    """Return a context in which numpy warns if scaled numbers overflow their type, as with engine zarr.
+
+    Only for arrays as they are stored: not if attributes that are declared elsewhere scale any of them.
+    """
+    if all(variable.is_own and not variable.has_declared_decoding for variable in planned):
+        return nullcontext()
+    return np.errstate(over="ignore", invalid="ignore")
+
+
+def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
     """Copy units and calendar of times to their bounds if these have none, as xarray does: both decode alike.
 
     Changes attributes of the variables in place.
@@ -270,11 +286,13 @@ def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
 
 
 def _may_fail_when_read(planned: PlannedVariable, variable: xr.Variable) -> bool:
-    """Tell whether xarray may decode a variable without an error, and raise only when values are read.
+    """Return whether xarray may decode a lazy variable without an error, and raise only when values are read.
 
     That can be so if attributes of another array are applied to stored strings, booleans or packed numbers,
     and if ``scale_factor`` or ``add_offset`` is no number.
     """
+    if isinstance(variable._data, np.ndarray):
+        return False
     packing = (variable.attrs.get(key, 1) for key in _PACKING)
     if planned.stored is not None and not all(
         isinstance(number, int | float) for number in packing
@@ -285,14 +303,14 @@ def _may_fail_when_read(planned: PlannedVariable, variable: xr.Variable) -> bool
     return planned.has_declared_decoding and not is_sound
 
 
-def _few_values(variable: xr.Variable) -> np.ndarray[Any, Any]:
-    """Return a few made-up values with the type and the number of dimensions of a variable."""
+def _with_few_values(variable: xr.Variable) -> xr.Variable:
+    """Return a variable with a few made-up values of the same type instead of its own."""
     few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
     if few.dtype.kind == "O":
         few.fill("")
     elif few.dtype.kind == "b":
         few.flat[-1:] = True  # in case that False is the fill value
-    return few
+    return xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
 
 
 def why_not_times(attributes: Mapping[str, Any]) -> str:

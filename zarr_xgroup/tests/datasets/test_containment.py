@@ -223,14 +223,11 @@ def test_variables_that_do_not_go_together_are_left_out() -> None:
         *(planned("d", "y", size=4), planned("e", "y", size=4), planned("f", "y", size=5)),
         planned("y"),
     )
-    library = SimpleNamespace(read_values=lambda _arrays: {})
     factory = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
-    planning: Any = SimpleNamespace(
-        factory=factory, library=library, decoding={}, dropped=frozenset()
-    )
+    planning: Any = SimpleNamespace(factory=factory, library=None, decoding={}, dropped=frozenset())
     reading: Any = SimpleNamespace(node=Node(0, "g"))
     plan = GroupPlan(reading, variables, ())
-    dataset, findings = Builder([plan], planning, with_indexes=True).dataset(plan)
+    dataset, findings = Builder(planning, with_indexes=True).dataset(plan)
     assert set(dataset.variables) == {"a", "c", "d"}
     assert [finding.arrays for finding in findings] == [("/g/e",), ("/g/b",), ("/g/f",), ("/g/y",)]
     assert all(finding.text.startswith("left out") for finding in findings)
