@@ -168,6 +168,14 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         ! Metadata: /b: opened with its times undecoded: ValueError
         """,
     ),
+    "boundaries of times in an unknown calendar": (
+        {"y": ints("y", bounds="b", calendar="martian", **TIMES), "b": stored([[0.5, 1.5], [1.5, 2.5]], "y side")},
+        """
+        y (y) int32 1 2 | bounds=b calendar=martian units=days since 2000-01-01
+        b (y side) @ y
+        ! Metadata: /y: opened with its times undecoded: 'martian' is no calendar in which times are decoded
+        """,
+    ),
     "dimensions called as what is made": (
         {"v": cells("bounds"), "w": cells("spatial_ref")},
         """
