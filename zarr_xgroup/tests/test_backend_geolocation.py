@@ -121,6 +121,10 @@ GEOLOCATIONS = {
         {"": {"zarr_conventions": [{"name": "Geolocation"}]}, "data": stored([[0.0, 0.0]], "y x", geolocation=refer()), **lonlat()},
         LOCATED,
     ),
+    "in a store whose root declares cf": (
+        {"": {"Conventions": "CF-1.12 NZ-1.0"}, "data": grid(**refer()), **lonlat()},
+        LOCATED,
+    ),
     "of a square grid, whose axes are told apart by their order": (
         {"data": grid(2, 2, **refer("g/lon", "g/lat")), "g": {}, **lonlat([1, 2], [3, 4], dims="nj ni", at="g/")},
         """

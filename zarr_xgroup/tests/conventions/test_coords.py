@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import xarray as xr
 
 from zarr_xgroup.tests.builders import (
@@ -126,10 +127,11 @@ def test_coordinates_are_described(member: Array, expected: str) -> None:
     check(in_group(member), expected, group="g", only=only)
 
 
-def test_a_group_is_a_catalogue_for_its_arrays() -> None:
+@pytest.mark.parametrize("root", [{}, {"Conventions": "CF-1.12 NZ-1.0"}], ids=["coords", "cf"])
+def test_a_group_is_a_catalogue_for_its_arrays(root: dict[str, Any]) -> None:
     along = {"type": "array", "path": "lon", "indexed_by": ["y", "x"]}
     nodes = {
-        "": declaring("coords", **older(x=X, y=inline(1, 2, 3), lon=along)),
+        "": declaring("coords", **root, **older(x=X, y=inline(1, 2, 3), lon=along)),
         "a": stored(np.zeros((3, 4)), "y x"),
         "b": stored(np.zeros(3), "y", **older(y=inline(7, 8, 9))),
         "c": stored(np.zeros(2), "other"),
