@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import import_module
@@ -504,18 +505,34 @@ def _grid_mapping(text: str) -> Mapping[str, Any]:
     return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
 
 
+#: The names by which pyproj knows the axes of a projected CRS, by direction.
+_NAMES_OF_AXES = {"east": "Easting", "north": "Northing"}
+
+
 @lru_cache(_KEPT)
 def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
     """Return the CF attributes that pyproj gives to the axes ``X`` and ``Y``; only ``axis`` if it does not give both."""
     parsed = _parsed(text)
-    axes = () if parsed is None else parsed.cs_to_cf()
-    horizontal = {axis["axis"]: dict(axis) for axis in axes if axis["axis"] in ("X", "Y")}
+    horizontal = _horizontal_axes(parsed)
+    if len(horizontal) < 2 and parsed is not None and parsed.is_projected:
+        # pyproj knows axes by their names; older GDAL wrote ``AXIS["X",EAST]``.
+        described = parsed.to_json_dict()
+        for axis in described.get("coordinate_system", {}).get("axis", ()):
+            axis["name"] = _NAMES_OF_AXES.get(axis["direction"], axis["name"])
+        with suppress(_pyproj().exceptions.CRSError):
+            horizontal = _horizontal_axes(_pyproj().CRS.from_json_dict(described))
     if len(horizontal) < 2:
         return {name: {"axis": name} for name in ("X", "Y")}
-    units = {axis.unit_name for axis in parsed.axis_info if axis.direction in ALONG}
+    units = {axis.unit_name.lower() for axis in parsed.axis_info if axis.direction in ALONG}
     for axis in horizontal.values():
         unit = axis.pop("units")
         # pyproj gives degrees to every geographic CRS, also if its axes are in grads.
         if not parsed.is_geographic or units == {"degree"}:
             axis["units"] = cf_length(unit)
     return horizontal
+
+
+def _horizontal_axes(crs: Any) -> dict[str, dict[str, str]]:
+    """Return the CF attributes that pyproj gives to the axes ``X`` and ``Y`` of a ``pyproj.CRS``, as far as it knows them."""
+    axes = () if crs is None else crs.cs_to_cf()
+    return {axis["axis"]: dict(axis) for axis in axes if axis["axis"] in ("X", "Y")}

@@ -67,7 +67,8 @@ SYSTEMS = {
     "a time": ('TIMECRS["t",TDATUM["t"],CS[TemporalDateTime,1],AXIS["t",future]]', "t, no code: t, WKT alone", ""),
     "geocentric": (wkt(4978), "WGS 84, EPSG:4978, WKT alone", ""),
     "a rotated pole": (ROTATED, "Rotated pole, no code: Rotated_pole", GRID_LON_LAT),
-    "names that pyproj does not know": (UTM.replace('"Easting"', '"X"').replace('"Northing"', '"Y"'), "WGS 84 / UTM zone 33N, EPSG:32633", ""),
+    "names that pyproj does not know": (UTM.replace('"Easting"', '"X"').replace('"Northing"', '"Y"'), "WGS 84 / UTM zone 33N, EPSG:32633", planar()),
+    "degrees as ESRI writes them": (wkt(4326, "WKT1_ESRI"), "WGS 84, EPSG:4326, geographic", LON_LAT),
     "X and Y in no direction": (
         without_codes(UTM.replace(UTM_AXES, 'AXIS["X",OTHER],AXIS["Y",OTHER]')),
         "WGS 84 / UTM zone 33N, no code: WGS_84_UTM_zone_33N",
