@@ -415,8 +415,14 @@ def parse_once(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragm
 
 def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
     """Yield the attribute of a name of each group that contains an array, the nearest group first."""
-    written = (array.attribute(key, group) for group in array.node.ancestors())
-    return (fragment for fragment in written if fragment is not None)
+    written = array.tree.of_groups_up(array.node.group, _attribute_of, key)
+    return (Fragment(group, ("attributes", key), value) for group, value in written)
+
+
+def _attribute_of(tree: Tree, node: Node, key: str) -> Any:
+    """Return an attribute of a node, None if there is no such node or attribute."""
+    document = tree.document(node)
+    return None if document is None else document.attributes.get(key)
 
 
 def attributes_around(array: ArrayView) -> list[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
@@ -117,6 +118,7 @@ class Tree:
         #: The groups that have a node of a name, by store and name; None if it is to be worked out anew.
         self._groups_by_member: defaultdict[tuple[int, str], list[Node]] | None = None
         self._of_members: dict[tuple[Any, Node], Any] = {}
+        self._of_groups_up: dict[tuple[Any, str, Node], tuple[tuple[Node, Any], ...]] = {}
 
     # What interpretation asks.
 
@@ -191,6 +193,28 @@ class Tree:
             self._of_members[key] = found
         known: T = self._of_members[key]
         return known
+
+    def of_groups_up(
+        self, group: Node, function: Callable[[Tree, Node, str], T | None], name: str
+    ) -> tuple[tuple[Node, T], ...]:
+        """Return the results, except None, of a function of a group and of each group above it, nearest first.
+
+        They are kept for each group once nothing was lacking for them: arrays of deep groups share them.
+        """
+        found: tuple[tuple[Node, Any], ...] | None = None
+        unknown, before = [], len(self.lacking)
+        # Upwards to the nearest group that is known, then down again.
+        for node in chain([group], group.ancestors()):
+            if (found := self._of_groups_up.get((function, name, node))) is not None:
+                break
+            unknown.append(node)
+        found = found or ()
+        for node in reversed(unknown):
+            if (result := function(self, node, name)) is not None:
+                found = ((node, result), *found)
+            if len(self.lacking) == before:
+                self._of_groups_up[function, name, node] = found
+        return found
 
     def subtree(self, group: Node, but_for: Container[Node] = ()) -> Iterator[Node]:
         """Yield a group and all groups below it, breadth first, without those of `but_for` and what is below them."""
@@ -369,6 +393,7 @@ class Tree:
         self._nodes.clear()
         self._members.clear()
         self._listed.clear()
+        self._of_groups_up.clear()
         self._of_members.clear()
         self.problems.clear()
         self.lacking.clear()

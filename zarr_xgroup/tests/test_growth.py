@@ -19,6 +19,7 @@ from zarr_xgroup.tests.builders import (
     Array,
     Group,
     Json,
+    Nodes,
     ZarrFormat,
     build,
     consolidate,
@@ -187,6 +188,13 @@ def nested_groups(n: int) -> Group:
     return Group({f"g{n}": nested_groups(n - 1)}) if n else Group({"v": on_grid({})})
 
 
+def deep(n: int, attrs: Json) -> Nodes:
+    """Return groups each of which is in the one before, with an array and attributes in each."""
+    paths = ["/".join(["g"] * depth) for depth in range(1, n + 1)]
+    arrays = {f"{path}/v": on_grid({}) for path in paths}
+    return {"": Group(), **{path: Group(attrs=attrs) for path in paths}, **arrays}
+
+
 def nested(n: int) -> Any:
     value: Any = 1
     for _level in range(n):
@@ -337,6 +345,13 @@ def test_work_grows_about_as_the_store_does(number: int, kind: str) -> None:
         contents = [consolidate(it, zarr_format=zarr_format) for it in contents]
     ways = (*WAYS, opened_with_auto) if kind in OF_MANY else WAYS
     assert_grows_as([memory_store(it) for it in contents], ways)
+
+
+def test_opening_and_explaining_grow_about_as_the_depth_of_groups_that_declare() -> None:
+    depths = [SMALLEST_OF_ONE * times for times in (1, 2, 4)]
+    nodes = [deep(depth, declaring("spatial", **SPATIAL)) for depth in depths]
+    stores = [memory_store(build(each, consolidated=True)) for each in nodes]
+    assert_grows_as(stores, (opened, explained))
 
 
 def test_work_grows_about_as_the_number_of_other_stores(tmp_path: Path) -> None:
