@@ -163,4 +163,4 @@ def _all_mistakes(
         own = library.read_beside_consolidated(checked.groups, is_part=is_part)
         others = () if is_part else tree.subtree(Node(own, planned.group))
         groups = (group.path for group in (*checked.groups, *others))
-        yield from stores.differences_of_consolidated(tree, own, groups)
+        yield from stores.differences_of_consolidated(tree, own, groups, members_as_zarr_writes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
@@ -19,7 +19,6 @@ from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of
-from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 DOCUMENT = "Zarr, consolidated metadata"
 
@@ -122,7 +121,12 @@ def _default_remedy(finding: Finding) -> str:
     return "write it as the convention has it"
 
 
-def differences_of_consolidated(tree: Tree, own: int, groups: Iterable[str]) -> Iterator[Finding]:
+def differences_of_consolidated(
+    tree: Tree,
+    own: int,
+    groups: Iterable[str],
+    as_zarr_writes: Callable[[Document], Mapping[str, Any]],
+) -> Iterator[Finding]:
     """Yield nodes that only consolidated metadata or only the nodes' own documents have, and members that differ.
 
     Parameters
@@ -133,6 +137,9 @@ def differences_of_consolidated(tree: Tree, own: int, groups: Iterable[str]) -> 
         The number under which the tree has the nodes' own documents, as far as they could be read.
     groups : iterable of str
         The paths of the groups that are checked.
+    as_zarr_writes : callable
+        Returns the members of an array's document in the form in which zarr writes them, or raises
+        XGroupMetadataError.
     """
     at = tree.stores[0].consolidated_at
     path_of_store = f', path="{at}"' if at else ""
@@ -154,12 +161,14 @@ def differences_of_consolidated(tree: Tree, own: int, groups: Iterable[str]) -> 
                 text = "the node is in the consolidated metadata, but not in the store"
                 yield report(THERE, place, text, remedy)
         else:
-            for keys in _unequal_members(copy, document):
+            for keys in _unequal_members(copy, document, as_zarr_writes):
                 text = "the consolidated metadata say something else"
                 yield report(SAME, Fragment(node, keys, None), text, remedy)
 
 
-def _unequal_members(copy: Document, document: Document) -> Iterator[Keys]:
+def _unequal_members(
+    copy: Document, document: Document, as_zarr_writes: Callable[[Document], Mapping[str, Any]]
+) -> Iterator[Keys]:
     """Yield the keys of the members and attributes in which two documents of a node differ, sorted.
 
     zarr consolidates its own form of an array's document, with defaults filled in: that is equal. So is the
@@ -169,7 +178,7 @@ def _unequal_members(copy: Document, document: Document) -> Iterator[Keys]:
     unequal = {key for key in members if _text(copy.get(key)) != _text(document.get(key))}
     if unequal and copy.is_array and document.is_array:
         with suppress(XGroupMetadataError):
-            one, other = map(members_as_zarr_writes, (copy, document))
+            one, other = map(as_zarr_writes, (copy, document))
             unequal = {
                 key
                 for key in unequal
