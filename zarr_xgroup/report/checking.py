@@ -17,6 +17,7 @@ from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
 from zarr_xgroup.report.rules import CheckedStore, arrays, mistakes_of, references, stores
+from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 #: What mistakes in different nodes that are reported as one have in common, and what a limit is set on.
 _rule_and_text = attrgetter("rule", "text", "remedy", "severity")

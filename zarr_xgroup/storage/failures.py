@@ -116,10 +116,9 @@ def check_group(
         message = _("There is no group {group!r} in {store}").format(group=f"/{group}", store=name)
         if likely is not None:
             message += _("; did you mean {group!r}?").format(group=f"/{likely}")
-            raise XGroupGroupError(message)
         is_all_known = tree.stores[0].consolidated_at == ""
         groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
-        if names := ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS]):
+        if likely is None and (names := ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS])):
             message += _("; groups there are: {names}").format(names=names)
         if not set("*?[").isdisjoint(group):
             message += _("; to choose groups of a tree by a pattern, use group_filter")

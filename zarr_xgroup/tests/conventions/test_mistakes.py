@@ -139,28 +139,29 @@ def test_times_that_cannot_be_decoded(time: Json, key: str, reason: str) -> None
 
 
 def beside(*groups: str, node: str, **more: Any) -> Nodes:
-    """Return a store with arrays `v` of groups that refer to a node, in which an array lat is."""
+    """Return a store with arrays `v` of groups that refer to a node above, whose path leads to one in the group, too."""
     lat, wrong = stored(np.zeros(3), "y"), declaring("ref", ref={"of": {"node": node, **more}})
-    nodes: dict[str, Any] = {"": {}, "all": {}, "all/lat": lat}
+    path, nodes = node.removeprefix("../"), dict[str, Any]({"": {}, "all": {}})
+    nodes |= {"all/c": {}, f"all/{path}": lat}
     for group in groups:
-        nodes |= {f"all/{group}": {}, f"all/{group}/lat": lat}
+        nodes |= {f"all/{group}": {}, f"all/{group}/c": {}, f"all/{group}/{path}": lat}
         nodes[f"all/{group}/v"] = stored(np.zeros(3), "y", **wrong)
     return nodes
 
 
-OF, LAT = "/all/g/v#/attributes/ref/of", "'../lat' was taken to be"
+OF, LAT = "/all/g/v#/attributes/ref/of", "'../c/lat' was taken to be"
 NOTHING = "(nothing stands at #/attributes/units)"
 NOWHERE = f"'../lat#/attributes/units' leads nowhere, tried ../lat {NOTHING}, lat {NOTHING}"
 LOST = "were opened without what 'ref' refers to"
 #: Stores, and the only warning of their trees.
 IN_TREES: dict[str, tuple[Nodes, str]] = {
     "a choice in like groups is one": (
-        beside("g", "h", "i", node="../lat"),
-        f"/all/g/v, /all/h/v, /all/i/v: {OF} and 2 more: {LAT} ../lat, not lat (which fits too)",
+        beside("g", "h", "i", node="../c/lat"),
+        f"/all/g/v, /all/h/v, /all/i/v: {OF} and 2 more: {LAT} ../c/lat, not c/lat (which fits too)",
     ),
     "in one group it names paths in full": (
-        beside("g", node="../lat"),
-        f"{OF}: {LAT} /all/lat, not /all/g/lat (which fits too)",
+        beside("g", node="../c/lat"),
+        f"{OF}: {LAT} /all/c/lat, not /all/g/c/lat (which fits too)",
     ),
     "pointers are no paths of nodes, whatever these are called": (
         beside("attributes", "units", node="../lat", attribute="/attributes/units"),
