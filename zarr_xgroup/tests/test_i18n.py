@@ -163,9 +163,11 @@ def test_translations_have_the_placeholders_of_their_messages(language: str) -> 
         if not any(forms):
             continue
         assert len(forms) == (1 if isinstance(message.id, str) else catalogue.num_plurals)
-        expected = placeholders(as_forms(message.id)[-1])
-        for form in forms:
-            assert placeholders(form) == expected, message.id
+        ids = as_forms(message.id)
+        singular, plural = placeholders(ids[0]), placeholders(ids[-1])
+        assert placeholders(forms[0]) in (singular, plural), message.id
+        for form in forms[1:]:
+            assert placeholders(form) == plural, message.id
 
 
 @each_language
@@ -200,9 +202,10 @@ def test_an_open_speaks_the_language_with_its_singular_and_plural(
     monkeypatch.setenv("LANG", f"{language}_{language.upper()}.UTF-8")
     one, two = told()
     assert not {one, two, raised()} & in_english
-    assert one.startswith("1 ")
-    assert two.startswith("2 ")
-    assert one[2:].partition(": /a")[0] != two[2:].partition(": /a, /b")[0]
+    singular, plural = (text.rpartition(": /a")[0] for text in (one, two))
+    assert ": 1 " in singular
+    assert ": 2 " in plural
+    assert singular.replace(": 1 ", ": 2 ") != plural
     assert "nope" in raised()
 
 
