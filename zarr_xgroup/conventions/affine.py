@@ -15,8 +15,8 @@ from functools import partial
 from affine import Affine
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along
-from zarr_xgroup.conventions.crs import crs_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _

@@ -8,6 +8,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarr_xgroup.conventions.attributes import Attribute
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError, XGroupStoreError
@@ -22,7 +23,6 @@ from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
 
 if TYPE_CHECKING:
-    from zarr_xgroup.conventions.crs import Crs
     from zarr_xgroup.variables.factory import VariableFactory
 
 T = TypeVar("T")

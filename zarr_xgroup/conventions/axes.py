@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.array import (
     parse_once,
     shape_of,
 )
-from zarr_xgroup.conventions.crs import Crs, ProjObject, crs_at
+from zarr_xgroup.conventions.crs import Crs, ProjObject
 from zarr_xgroup.conventions.descriptions import (
     Member,
     Model,
@@ -31,6 +31,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.multiscales import scopes_of
+from zarr_xgroup.conventions.proj import crs_at
 from zarr_xgroup.errors import Rule, XGroupReferenceError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _

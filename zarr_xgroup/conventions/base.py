@@ -10,6 +10,7 @@ from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView, attributes_around
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.checked import CheckedNode
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     Convention,
     has_prefixed,
@@ -24,8 +25,6 @@ from zarr_xgroup.i18n import _
 if TYPE_CHECKING:
     import xarray as xr
     import zarr
-
-    from zarr_xgroup.conventions.crs import Crs
 
 __all__ = ["ConventionHandler", "Marks", "failure_message", "gives_coordinates"]
 

@@ -1,4 +1,4 @@
-"""Coordinate reference systems: what pyproj makes of them, how metadata say them, and which one an array has.
+"""Coordinate reference systems: what pyproj makes of them, and how metadata declare them.
 
 pyproj parses, compares and converts texts. Its answers are cached by text, because many arrays of a store have
 the same one. Texts that may name a file are not given to it (`crs_texts`).
@@ -19,7 +19,6 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.crs_texts import names_no_file
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
@@ -32,12 +31,10 @@ from zarr_xgroup.conventions.descriptions import (
     such_as,
     write,
 )
-from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Rule, Severity, rules_in
-from zarr_xgroup.findings import Finding, Topic
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
 
@@ -306,7 +303,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ProjObject(Kind):
-    """A proj object, or a reference to one; its value is a `Part`, which `crs_at` reads."""
+    """A proj object, or a reference to one; its value is a `Part`, which `proj.crs_at` reads."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the object or reference as a `Part`, `UNUSABLE` if it is neither; report its members."""
@@ -325,37 +322,22 @@ class ProjObject(Kind):
         if not spelt and not any(key in value.value for key in CRS_KEYS):
             text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
             reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
-        # An open reports CRSs that cannot be used where it reads them (`crs_at`): here only a check does.
+        # An open reports CRSs that cannot be used where it reads them (`proj.crs_at`): here only a check does.
         wrong = ProjMembers.read(value).wrong
         reader.wrong.extend(replace(finding, topic=None) for finding in wrong)
         return value.part
 
 
-def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
-    """Return the first usable CRS that an object says under some keys, by default those of `proj`, else None.
+def read_systems(
+    place: Fragment, keys: Iterable[str] = CRS_KEYS
+) -> tuple[list[Crs], tuple[Finding, ...]]:
+    """Return the usable CRSs that an object has under some keys, and findings about those that disagree or cannot be used.
 
-    Report values that pyproj does not understand, which are passed over, and CRSs that disagree with the first.
+    The keys are by default those of `proj`.
     """
-    if not isinstance(place.value, OBJECT) or not any(map(place.value.__contains__, keys)):
-        return None
     if keys is CRS_KEYS:
         members = ProjMembers.read(place)
-        found, wrong = members.systems, members.wrong
-    else:
-        found, wrong = _read_other_keys(place, keys)
-    for finding in wrong:
-        # Of CRSs that disagree one is used, so nothing is lost.
-        if finding.rule is AGREEING:
-            choice = replace(finding.at(place.node), topic=Topic.CHOICE)
-            array.findings.append(replace(choice, arrays=(str(array.node),)))
-        else:
-            lost = _("the CRS of {key!r}").format(key=finding.place.keys[-1])
-            array.report_wrong(place.node, [finding], lost)
-    return found[0] if found else None
-
-
-def _read_other_keys(place: Fragment, keys: Iterable[str]) -> tuple[list[Crs], tuple[Finding, ...]]:
-    """Return the usable CRSs that an object says under keys which are not of `proj`, and what is wrong with others."""
+        return members.systems, members.wrong
     reader, found = Reader(UNDERSTOOD, UNDERSTOOD), []
     for crs in crs_in(place.value, keys):
         if crs.is_understood:
@@ -366,49 +348,13 @@ def _read_other_keys(place: Fragment, keys: Iterable[str]) -> tuple[list[Crs], t
     return found, tuple(reader.wrong)
 
 
-# The CRS of an array.
+# Grid mapping variables.
 
 #: The name that tools expect of a grid mapping variable.
 SPATIAL_REF = "spatial_ref"
 
 #: Attributes of grid mapping variables that give a CRS, most explicit first.
 CRS_ATTRIBUTES = ("crs_wkt", SPATIAL_REF, "grid_mapping_name")
-
-
-@once_per_array
-def crs_of(array: ArrayView) -> Crs | None:
-    """Return the CRS of an array, None if nothing says one.
-
-    It is that of the array's grid mapping variable, as what the data carry themselves wins. Else it follows from
-    ``proj:*`` of the first object that has them (`scopes_of`), else from what other conventions say
-    (`ConventionHandler.crs`). The CRS of a geolocation is that of its arrays, not of the grid.
-    """
-    mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
-    own = None if mapping is None else crs_of_grid_mapping(mapping.value)
-    scopes = scopes_of(array)
-    # The CRS of a group is that of its grids: 1-D arrays, such as the coordinates of axes, do not get it.
-    written = scopes.own if len(array.dims) < 2 else (*scopes.own, *scopes.around)
-    declared = next(filter(None, (crs_at(array, place) for place in written)), None)
-    declared = declared or array.crs_of(array)
-    if own is None:
-        return declared
-    # What is wrong with a CRS that is overruled loses nothing: without a topic, only a check reports it.
-    array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
-    array.overruled_crs = declared
-    return own
-
-
-def own_grid_mapping(array: ArrayView) -> Fragment | None:
-    """Return the attributes of an array's grid mapping variable if that is a scalar of its group, else None.
-
-    It is the variable that the array names by ``grid_mapping``; if the array has no such attribute, ``spatial_ref``.
-    """
-    is_named = isinstance(array.attributes.get("grid_mapping"), str)
-    name = only_mapping(array.attributes) if is_named else SPATIAL_REF
-    document = None if name is None else array.sibling(name)
-    if name is None or document is None or document.get("shape") != []:
-        return None
-    return Fragment(array.node.group.child(name), ("attributes",), document.attributes)
 
 
 def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:

@@ -43,7 +43,6 @@ from zarr_xgroup.conventions.crs import (
     Crs,
     ProjObject,
     cf_length,
-    crs_at,
     is_geographic,
 )
 from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group_or_assumed
@@ -65,6 +64,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.proj import crs_at
 from zarr_xgroup.conventions.units import (
     CALENDAR,
     CALENDARS,

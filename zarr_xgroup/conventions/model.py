@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Source, Stored, renamed
-
-if TYPE_CHECKING:
-    from zarr_xgroup.conventions.crs import Crs
 
 
 @dataclass(frozen=True)

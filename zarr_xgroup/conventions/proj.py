@@ -1,24 +1,42 @@
 """`proj`: the coordinate reference system of an array.
 
 The attributes ``proj:*`` pass through as they are. For tools the CRS becomes a grid mapping variable besides, a scalar
-coordinate that the array's ``grid_mapping`` names (CF 1.12, section 5.6), ``spatial_ref`` as a rule. What the members
-say, and whether PROJ understands it, is in `zarr_xgroup.conventions.crs`: other conventions have proj objects, too.
+coordinate that the array's ``grid_mapping`` names (CF 1.12, section 5.6), ``spatial_ref`` as a rule. The members are
+read by `zarr_xgroup.conventions.crs`, because other conventions have proj objects, too. `crs_of` returns the CRS of an
+array to other conventions.
 
 Source: proj convention (zarr-conventions/proj).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.crs import EPSG, OBJECT_OF_PROJ, RULES, ProjMembers, crs_of
+from zarr_xgroup.conventions.crs import (
+    AGREEING,
+    CRS_KEYS,
+    EPSG,
+    OBJECT_OF_PROJ,
+    RULES,
+    SPATIAL_REF,
+    Crs,
+    ProjMembers,
+    crs_of_grid_mapping,
+    read_systems,
+)
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import fields_of
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout
+from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout, scopes_of
+from zarr_xgroup.findings import Topic
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import only_mapping
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 
 #: Attributes that only the projection extension of STAC writes: beside one of these, ``proj:*`` is not the convention.
 OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "centroid")))
@@ -56,3 +74,61 @@ class ProjHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS of the array."""
         return array.interpretation(crs=crs_of(array))
+
+
+# Which CRS an array has.
+
+
+@once_per_array
+def crs_of(array: ArrayView) -> Crs | None:
+    """Return the CRS of an array, None if nothing says one.
+
+    It is that of the array's grid mapping variable, as what the data carry themselves wins. Else it follows from
+    ``proj:*`` of the first object that has them (`scopes_of`), else from what other conventions say
+    (`ConventionHandler.crs`). The CRS of a geolocation is that of its arrays, not of the grid.
+    """
+    mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
+    own = None if mapping is None else crs_of_grid_mapping(mapping.value)
+    scopes = scopes_of(array)
+    # The CRS of a group is that of its grids: 1-D arrays, such as the coordinates of axes, do not get it.
+    written = scopes.own if len(array.dims) < 2 else (*scopes.own, *scopes.around)
+    declared = next(filter(None, (crs_at(array, place) for place in written)), None)
+    declared = declared or array.crs_of(array)
+    if own is None:
+        return declared
+    # What is wrong with a CRS that is overruled loses nothing: without a topic, only a check reports it.
+    array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
+    array.overruled_crs = declared
+    return own
+
+
+def own_grid_mapping(array: ArrayView) -> Fragment | None:
+    """Return the attributes of an array's grid mapping variable if that is a scalar of its group, else None.
+
+    It is the variable that the array names by ``grid_mapping``; if the array has no such attribute, ``spatial_ref``.
+    """
+    is_named = isinstance(array.attributes.get("grid_mapping"), str)
+    name = only_mapping(array.attributes) if is_named else SPATIAL_REF
+    document = None if name is None else array.sibling(name)
+    if name is None or document is None or document.get("shape") != []:
+        return None
+    return Fragment(array.node.group.child(name), ("attributes",), document.attributes)
+
+
+def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
+    """Return the first usable CRS that an object says under some keys, by default those of `proj`, else None.
+
+    Report values that pyproj does not understand, which are passed over, and CRSs that disagree with the first.
+    """
+    if not isinstance(place.value, OBJECT) or not any(map(place.value.__contains__, keys)):
+        return None
+    found, wrong = read_systems(place, keys)
+    for finding in wrong:
+        # Of CRSs that disagree one is used, so nothing is lost.
+        if finding.rule is AGREEING:
+            choice = replace(finding.at(place.node), topic=Topic.CHOICE)
+            array.findings.append(replace(choice, arrays=(str(array.node),)))
+        else:
+            lost = _("the CRS of {key!r}").format(key=finding.place.keys[-1])
+            array.report_wrong(place.node, [finding], lost)
+    return found[0] if found else None

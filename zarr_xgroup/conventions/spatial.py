@@ -32,7 +32,7 @@ from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.crs import crs_of, horizontal_unit, own_grid_mapping
+from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import Parsed, shown, write
 from zarr_xgroup.conventions.model import Interpretation
@@ -46,6 +46,7 @@ from zarr_xgroup.conventions.multiscales import (
     level_of,
     scopes_of,
 )
+from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, rules_in
 from zarr_xgroup.findings import Finding, Topic, report

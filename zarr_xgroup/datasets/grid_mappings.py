@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from zarr_xgroup.conventions.crs import (
     crs_of_grid_mapping,
 )
 from zarr_xgroup.conventions.model import GridMapping, Interpretation
-from zarr_xgroup.datasets.plan import PlannedVariable
+from zarr_xgroup.datasets.plan import PlannedVariable, UnfinishedPlan
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Topic, report
 from zarr_xgroup.i18n import _
@@ -24,11 +23,8 @@ from zarr_xgroup.metadata.cf import names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Literal
 
-if TYPE_CHECKING:
-    from zarr_xgroup.datasets.naming import GroupPlanner
 
-
-def attach_grid_mappings(group: GroupPlanner) -> None:
+def attach_grid_mappings(group: UnfinishedPlan) -> None:
     """Add grid mapping variables for the CRSs of a group's arrays, and name them by ``grid_mapping``.
 
     An array that is no coordinate names the CRS of its grid. A coordinate in another CRS names its own, which is
@@ -81,7 +77,7 @@ def attach_grid_mappings(group: GroupPlanner) -> None:
 class _GridMappings:
     """The grid mapping variables of a group, one for each CRS and geotransform."""
 
-    def __init__(self, group: GroupPlanner) -> None:
+    def __init__(self, group: UnfinishedPlan) -> None:
         self._group = group
         self._used: dict[str, GridMapping] = {}
         #: Names of grid mapping variables by `_numbers`: only CRSs with the same numbers are compared.

@@ -27,7 +27,7 @@ from zarr_xgroup.conventions.units import (
 from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
-from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UsedNames
+from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UnfinishedPlan, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named, report
 from zarr_xgroup.i18n import _
@@ -134,14 +134,14 @@ def _plan_group(
     return GroupPlan(reading, tuple(planner.variables.values()), findings)
 
 
-class GroupPlanner:
+class GroupPlanner(UnfinishedPlan):
     """Plans the variables of one group: its own arrays, then the coordinates and arrays that these refer to."""
 
     def __init__(
         self, reading: GroupReading, factory: VariableFactory, *, with_indexes: bool
     ) -> None:
         self.reading, self._factory, self._with_indexes = reading, factory, with_indexes
-        self.findings: list[Finding] = []
+        self.findings = []
         self.names = UsedNames(reading.groups)
         for array in reading.arrays:
             self.names.add(array.node.name, _sizes_of(array))
@@ -151,8 +151,7 @@ class GroupPlanner:
         for array in self.arrays:
             self.names.add(array.node.name, _sizes_of(array))
         self._readings = {array.node.name: array for array in self.arrays}
-        #: By name.
-        self.variables: dict[str, PlannedVariable] = {
+        self.variables = {
             array.node.name: PlannedVariable(
                 *(array.node.name, Stored(array.node, array.dims), array.dims),
                 array.document.attributes,
@@ -175,8 +174,7 @@ class GroupPlanner:
             for array in self.arrays
             if array.declares_principal or (array.has_principal and array.node not in declared)
         )
-        #: Coordinates in another CRS than that of the grid: by name, with the arrays that declare it.
-        self.in_other_crs: dict[str, tuple[Crs, Node]] = {}
+        self.in_other_crs = {}
         #: The names of variables by the identity of the coordinate that they are.
         self._names_by_identity: dict[Hashable, str] = {}
         self._wanted_names = set(self.variables)

@@ -12,8 +12,9 @@ from typing import Any
 
 import msgspec
 
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.units import is_bare_unit_of_time
-from zarr_xgroup.datasets.interpretation import GroupReading
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY, axis_by_attributes
 from zarr_xgroup.metadata.nodes import Node
@@ -130,6 +131,33 @@ class GroupPlan:
     def node(self) -> Node:
         """The group."""
         return self.reading.node
+
+
+class UnfinishedPlan:
+    """The variables of a group while they are planned.
+
+    Attributes
+    ----------
+    arrays : list of ArrayReading
+        The group's own arrays, with the dimensions that they have in the Dataset.
+    variables : dict of str to PlannedVariable
+        The variables planned so far, by name.
+    names : UsedNames
+        The names in use.
+    data : frozenset of str
+        The names of the group's own arrays that stay data even if other arrays refer to them.
+    in_other_crs : dict of str to tuple of Crs and Node
+        The coordinates whose CRS is not that of the grid, by name: the CRS, and the array that declares it.
+    findings : list of Finding
+        The findings about the group so far.
+    """
+
+    arrays: list[ArrayReading]
+    variables: dict[str, PlannedVariable]
+    names: UsedNames
+    data: frozenset[str]
+    in_other_crs: dict[str, tuple[Crs, Node]]
+    findings: list[Finding]
 
 
 class UsedNames:

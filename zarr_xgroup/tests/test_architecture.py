@@ -61,30 +61,30 @@ def modules() -> dict[str, ast.Module]:
 MODULES = modules()
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the names of what a module imports when it runs."""
+def imported(tree: ast.AST, *, whole: bool) -> Iterator[str]:
+    """Yield the names that a module imports when it runs, or if `whole`, also those that it imports for types."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+        if not whole and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             continue
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         else:
-            yield from imported(node)
+            yield from imported(node, whole=whole)
 
 
 @cache
-def imports_of(name: str) -> frozenset[str]:
-    """Return the names of what a module of the package imports."""
-    return frozenset(imported(MODULES[name]))
+def imports_of(name: str, *, whole: bool = False) -> frozenset[str]:
+    """Return the names that a module of the package imports, with `whole` also those that it imports for types."""
+    return frozenset(imported(MODULES[name], whole=whole))
 
 
 @cache
-def imported_here(name: str) -> set[str]:
+def imported_here(name: str, *, whole: bool = False) -> set[str]:
     """Return the modules of the package that one of them imports, by name below the package."""
     found = set()
-    for target in imports_of(name):
+    for target in imports_of(name, whole=whole):
         if target.startswith("zarr_xgroup."):
             parts = target.removeprefix("zarr_xgroup.").split(".")
             known = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
@@ -114,7 +114,7 @@ def test_pure_modules_know_no_io() -> None:
 
 
 def test_conventions_import_no_other_convention_and_datasets_none() -> None:
-    """But `multiscales`, which says where attributes about an array may stand, and `stac` the `proj` it extends."""
+    """Except `multiscales`, which finds attributes about an array, and `proj`, which finds its CRS and which `stac` extends."""
     built_in = {it.__module__.removeprefix("zarr_xgroup.") for it in BUILT_IN}
     dialects = {name for name in MODULES if name.startswith("conventions.dialects.")}
     alone = {*built_in, "conventions.proj", "conventions.multiscales"} - dialects
@@ -127,7 +127,23 @@ def test_conventions_import_no_other_convention_and_datasets_none() -> None:
         if name.startswith("conventions.") and name not in dialects:
             assert not imported_here(name) & dialects, name
         if name in alone:
-            assert not imported_here(name) & (alone - {name, "conventions.multiscales"}), name
+            shared = {"conventions.multiscales", "conventions.proj"}
+            assert not imported_here(name) & (alone - {name} - shared), name
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports for types and inside functions are included."""
+    below = {name: imported_here(name, whole=True) - {name} for name in MODULES}
+    circular = set()
+    for name in below:
+        reached, pending = set(), [name]
+        while pending:
+            further = below[pending.pop()] - reached
+            reached |= further
+            pending.extend(further)
+        if name in reached:
+            circular.add(name)
+    assert circular == set()
 
 
 def test_one_module_waits_for_io() -> None:

@@ -26,11 +26,12 @@ from zarr_xgroup.conventions.array import ArrayView, attributes_above
 from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.cf import array_named, links_of
-from zarr_xgroup.conventions.crs import Crs, crs_at, crs_of, crs_of_grid_mapping
+from zarr_xgroup.conventions.crs import Crs, crs_of_grid_mapping
 from zarr_xgroup.conventions.dialects.tiles import crs_of_tiles, tile_level_of, transform_of_tiles
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.multiscales import TILES
+from zarr_xgroup.conventions.proj import crs_at, crs_of
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in

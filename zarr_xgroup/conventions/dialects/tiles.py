@@ -20,9 +20,10 @@ from affine import Affine
 
 from zarr_xgroup.conventions.affine import Transform, require_cell_area
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
-from zarr_xgroup.conventions.crs import Crs, crs_at
+from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as MULTISCALES
 from zarr_xgroup.conventions.multiscales import TILES
+from zarr_xgroup.conventions.proj import crs_at
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
