@@ -13,7 +13,7 @@ from pathlib import Path
 import zarr_xgroup
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
-from zarr_xgroup.report.checking import Verdict
+from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import RULES
 from zarr_xgroup.tests.pages import DOCS
 from zarr_xgroup.tests.report.test_check import CASES, broken, checked, places, stale

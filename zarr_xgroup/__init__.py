@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register
     from zarr_xgroup.datasets.attributes import drop_conventions
     from zarr_xgroup.findings import Finding, Place, Topic
-    from zarr_xgroup.report.checking import Verdict, check
+    from zarr_xgroup.report.checking import check
     from zarr_xgroup.report.explaining import explain, levels
-    from zarr_xgroup.report.explanation import Explanation, Levels
+    from zarr_xgroup.report.results import Explanation, Levels, Verdict
 
 __version__ = "0.1.0"
 
@@ -97,9 +97,9 @@ _LATER = {
         ("conventions", ("ConventionHandler", "register")),
         ("datasets.attributes", ("drop_conventions",)),
         ("findings", ("Finding", "Place", "Topic")),
-        ("report.checking", ("Verdict", "check")),
+        ("report.checking", ("check",)),
         ("report.explaining", ("explain", "levels")),
-        ("report.explanation", ("Explanation", "Levels")),
+        ("report.results", ("Explanation", "Levels", "Verdict")),
     )
     for name in names
 }

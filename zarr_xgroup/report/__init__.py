@@ -1,7 +1,6 @@
 """What a store says, told instead of opened, and the values that it is told in."""
 
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -11,6 +10,7 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundReference,
 )
+from zarr_xgroup.report.results import Explanation
 
 __all__ = [
     "Explanation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Unpack
@@ -15,65 +15,13 @@ from zarr_xgroup.findings import Finding, group_findings, wording
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
-from zarr_xgroup.report.explanation import VERSION, JsonValue, as_json, not_drawn
+from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import CheckedStore, arrays, mistakes_of, references, stores
 from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 #: What mistakes in different nodes that are reported as one have in common, and what a limit is set on.
 _rule_and_text = attrgetter("rule", "text", "remedy", "severity")
 _rule = attrgetter("rule.name")
-
-#: The attributes of a finding in a verdict's JSON; the others are about what an open does with it.
-_FIELDS_IN_JSON = ("rule", "place", "text", "remedy", "severity", "places", "count")
-
-
-@dataclass(frozen=True, repr=False)
-class Verdict:
-    """What `check` found in a store.
-
-    Attributes
-    ----------
-    store : str
-        The store, without credentials.
-    group : str
-        The group that was checked, with all groups below it.
-    mistakes : tuple of Finding
-        What to mend, errors first.
-    is_declared : bool
-        Whether any node that was checked, or a group above, has ``zarr_conventions``, the root names
-        NZ-1.0, or a convention is assumed: most rules are about what is declared.
-    """
-
-    store: str
-    group: str
-    mistakes: tuple[Finding, ...] = ()
-    is_declared: bool = True
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether there is nothing to mend."""
-        return not self.mistakes
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        """Return it as JSON values: each object has attributes of a class, by their names."""
-        mistakes = [
-            {name: getattr(mistake, name) for name in _FIELDS_IN_JSON} for mistake in self.mistakes
-        ]
-        return {
-            "version": VERSION,
-            "store": self.store,
-            "group": self.group,
-            "mistakes": as_json(mistakes),
-            "is_declared": self.is_declared,
-        }
-
-    def __repr__(self) -> str:
-        """Return it as text to read: each mistake with its place, what to write, and the rule."""
-        try:
-            from zarr_xgroup.report.terminal import as_text, verdict_parts
-        except ImportError as error:
-            return not_drawn(self, error)
-        return as_text(verdict_parts(self))
 
 
 @with_report_options_shown

@@ -32,7 +32,6 @@ from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import ReportOptions, TreeReportOptions, with_report_options_shown
 from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -41,8 +40,8 @@ from zarr_xgroup.report.explanation import (
     FoundLevel,
     FoundProblem,
     FoundReference,
-    Levels,
 )
+from zarr_xgroup.report.results import Explanation, Levels
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.functions import Regular, RegularBounds, RotatedCentres
 from zarr_xgroup.variables.sources import HandlerVariable, Literal, Offset, Source, Stored

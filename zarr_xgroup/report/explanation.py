@@ -13,13 +13,15 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from zarr_xgroup._requirements import missing_package
-from zarr_xgroup.findings import Place
+from zarr_xgroup.findings import Finding, Place
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
 #: Raised when a member of `to_dict` changes its meaning or goes; additions leave it.
 VERSION = 1
+
+#: The attributes of a finding in the JSON of a verdict; the others only matter when the store is opened.
+_FIELDS_IN_JSON = ("rule", "place", "text", "remedy", "severity", "places", "count")
 
 
 @dataclass(frozen=True)
@@ -231,18 +233,6 @@ class FoundLevel:
     refinement: int | None = None
 
 
-class Levels(tuple[FoundLevel, ...]):
-    """The levels of a pyramid, the finest first: it prints as a table."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        """Return the table."""
-        from zarr_xgroup.report.terminal import as_text, level_lines
-
-        return as_text(level_lines(self))
-
-
 def level_table(levels: Sequence[FoundLevel]) -> list[list[str]]:
     """Return levels as a table of texts: the heads of its columns, and a row for each."""
 
@@ -290,27 +280,9 @@ class FoundGroup:
         return self.path.rpartition("/")[2]
 
 
-@dataclass(frozen=True, repr=False)
-class Explanation:
-    """What was found in a store, and what an open makes of it: it prints as text.
-
-    Attributes
-    ----------
-    store : str
-        The store, without credentials.
-    group : str
-        The group that was explained, with all groups below it: "/" for the whole store.
-    zarr_format : {2, 3}
-        The format.
-    is_consolidated : bool
-        Whether it was read from consolidated metadata.
-    groups : tuple of FoundGroup
-        The groups, parents before children.
-    references : tuple of FoundReference
-        The references, each once for each thing that it leads to.
-    problems : tuple of FoundProblem
-        What the warnings of an open tell, as far as it shows without reading chunks.
-    """
+@dataclass(frozen=True)
+class FoundStore:
+    """The data of an `Explanation`."""
 
     store: str
     group: str
@@ -324,28 +296,22 @@ class Explanation:
         """Return it as JSON values: each object has the attributes of a class, by their names."""
         return {"version": VERSION, **as_json(self)}
 
-    # What draws it, and rich with it, is imported when it is drawn.
 
-    def __repr__(self) -> str:
-        """Return what matters of it as text."""
-        try:
-            from zarr_xgroup.report.terminal import as_text, explanation_parts
-        except ImportError as error:
-            return not_drawn(self, error)
-        return as_text(explanation_parts(self))
+@dataclass(frozen=True)
+class FoundMistakes:
+    """The data of a `Verdict`."""
 
-    def _repr_html_(self) -> str:
-        """Return it as notebooks show it: its page, in a frame."""
-        from zarr_xgroup.report.page import framed
+    store: str
+    group: str
+    mistakes: tuple[Finding, ...] = ()
+    is_declared: bool = True
 
-        return framed(self, repr(self))
-
-
-def not_drawn(value: Any, error: ImportError) -> str:
-    """Return what a `repr` is where the package that draws it is missing: how to get it."""
-    if (missing := missing_package([error])) is None:
-        raise error
-    return f"<{type(value).__name__} {value.store}: {missing}>"
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return it as JSON values: each object has attributes of a class, by their names."""
+        mistakes = [
+            {name: getattr(mistake, name) for name in _FIELDS_IN_JSON} for mistake in self.mistakes
+        ]
+        return {"version": VERSION, **as_json({**vars(self), "mistakes": mistakes})}
 
 
 def as_json(value: Any) -> Any:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from zarr_xgroup.findings import Topic
-from zarr_xgroup.report.explanation import Explanation, FoundArray, FoundGroup, FoundReference
+from zarr_xgroup.report.explanation import FoundArray, FoundGroup, FoundReference, FoundStore
 
 T = TypeVar("T", FoundArray, FoundGroup)
 
@@ -25,7 +25,7 @@ class Folding:
 
     Parameters
     ----------
-    found : Explanation
+    found : FoundStore
         What was found.
     is_whole : bool
         Whether nothing is to be folded.
@@ -41,7 +41,7 @@ class Folding:
     """
 
     def __init__(
-        self, found: Explanation, *, is_whole: bool = False, most_rows: int | None = _MOST_ROWS
+        self, found: FoundStore, *, is_whole: bool = False, most_rows: int | None = _MOST_ROWS
     ) -> None:
         self._found, self._is_whole, self._most_rows = found, is_whole, most_rows
         self._children: defaultdict[str, list[FoundGroup]] = defaultdict(list)

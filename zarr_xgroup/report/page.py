@@ -19,7 +19,6 @@ from string import Template
 from zarr_xgroup.findings import Place, Topic, place_before, shortened
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -27,6 +26,7 @@ from zarr_xgroup.report.explanation import (
     FoundLevel,
     FoundProblem,
     FoundReference,
+    FoundStore,
     level_table,
 )
 from zarr_xgroup.report.folding import Folding
@@ -79,12 +79,12 @@ if (!window.zarrXgroup) addEventListener("message", window.zarrXgroup = ({ sourc
 </script>"""
 
 
-def framed(found: Explanation, text: str) -> str:
+def framed(found: FoundStore, text: str) -> str:
     """Return the HTML by which a notebook shows an explanation: its page in a frame, with a text as fallback.
 
     Parameters
     ----------
-    found : Explanation
+    found : FoundStore
         The explanation.
     text : str
         The explanation as text, which shows where frames are not supported. If the page is too large for a
@@ -102,12 +102,12 @@ def framed(found: Explanation, text: str) -> str:
     return f"<pre>{html.escape(text)}\n\n{html.escape(hint)}</pre>"
 
 
-def page(found: Explanation) -> str:
+def page(found: FoundStore) -> str:
     """Return an explanation as an HTML page.
 
     Parameters
     ----------
-    found : Explanation
+    found : FoundStore
         What `explain` returned.
 
     Returns
@@ -259,7 +259,7 @@ class _PageTree:
     Similar groups, or arrays, share one row; its place is that of the first of them.
     """
 
-    def __init__(self, found: Explanation) -> None:
+    def __init__(self, found: FoundStore) -> None:
         self._found, self._folding = found, Folding(found, most_rows=None)
         self._root = found.groups[0] if found.groups else FoundGroup(found.group)
         # The HTML id of each row; for each node that shares a row, the path of the row's first node; the

@@ -12,7 +12,7 @@ import shutil
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -24,19 +24,17 @@ from zarr_xgroup.findings import Topic, group_findings, place_before, shortened,
 from zarr_xgroup.i18n import and_more, listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
     FoundGroup,
     FoundLevel,
+    FoundMistakes,
     FoundProblem,
+    FoundStore,
     level_table,
 )
 from zarr_xgroup.report.folding import Folding
-
-if TYPE_CHECKING:
-    from zarr_xgroup.report.checking import Verdict
 
 #: How wide lines are at least, and where no terminal asks for them.
 _NARROWEST, _WIDTH_OF_TEXT = 40, 100
@@ -135,13 +133,13 @@ class Wrapped:
 
 
 def explanation_parts(
-    found: Explanation, *, is_whole: bool = False, hint: str = ""
+    found: FoundStore, *, is_whole: bool = False, hint: str = ""
 ) -> Iterator[RenderableType]:
     """Yield what is drawn of a store: its tree, what is to know of each array, and the problems.
 
     Parameters
     ----------
-    found : Explanation
+    found : FoundStore
         What was found in the store.
     is_whole : bool
         Whether nothing is folded.
@@ -193,7 +191,7 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
 class _StoreTree:
     """The tree of a store's groups and arrays."""
 
-    def __init__(self, found: Explanation, *, is_whole: bool, hint: str) -> None:
+    def __init__(self, found: FoundStore, *, is_whole: bool, hint: str) -> None:
         self._root, self._is_whole, self._hint = found.groups[0], is_whole, hint
         self._folding = Folding(found, is_whole=is_whole)
 
@@ -380,7 +378,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def verdict_parts(
-    verdict: Verdict, *, is_whole: bool = False, hint: str = ""
+    verdict: FoundMistakes, *, is_whole: bool = False, hint: str = ""
 ) -> Iterator[RenderableType]:
     """Yield what is drawn of what is to be mended in a store, as `explanation_parts` does."""
     once = group_findings(verdict.mistakes, by=wording)

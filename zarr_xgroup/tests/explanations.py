@@ -10,7 +10,6 @@ import numpy as np
 from zarr_xgroup import explain
 from zarr_xgroup.findings import Place
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundArray,
     FoundConvention,
     FoundCoordinate,
@@ -19,6 +18,7 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundReference,
 )
+from zarr_xgroup.report.results import Explanation
 from zarr_xgroup.tests.builders import Array, Json, Nodes, declaring
 from zarr_xgroup.tests.tables import store_of
 

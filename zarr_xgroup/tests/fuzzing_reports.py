@@ -18,8 +18,8 @@ from zarr_xgroup import (
     XGroupWarning,
 )
 from zarr_xgroup.redaction import printable
-from zarr_xgroup.report.explanation import Explanation
 from zarr_xgroup.report.page import page
+from zarr_xgroup.report.results import Explanation
 from zarr_xgroup.report.terminal import as_text, explanation_parts, verdict_parts
 from zarr_xgroup.tests.builders import recording_store
 from zarr_xgroup.tests.fuzzing import Opened, attempt, described, unexpected_warnings

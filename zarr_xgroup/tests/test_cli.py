@@ -21,8 +21,8 @@ import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, cli
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
-from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.page import page as made
+from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.tests.builders import Nodes, build, stored, write_local
 from zarr_xgroup.tests.explanations import Stream, axes, of_groups, sized
 from zarr_xgroup.tests.tables import rows

@@ -24,7 +24,8 @@ from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import explanation
-from zarr_xgroup.report.checking import Verdict, merged_mistakes
+from zarr_xgroup.report.checking import merged_mistakes
+from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import RULES
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (

@@ -20,8 +20,9 @@ from zarr_xgroup import (
     XGroupStoreNotFoundError,
     explain,
 )
-from zarr_xgroup.report.explanation import VERSION, Explanation
+from zarr_xgroup.report.explanation import VERSION
 from zarr_xgroup.report.page import page
+from zarr_xgroup.report.results import Explanation
 from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
     Array,

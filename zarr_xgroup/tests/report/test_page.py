@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from zarr_xgroup.report.explanation import Explanation, FoundGroup, FoundLevel, FoundProblem
+from zarr_xgroup.report.explanation import FoundGroup, FoundLevel, FoundProblem
 from zarr_xgroup.report.page import page
+from zarr_xgroup.report.results import Explanation
 from zarr_xgroup.tests.explanations import (
     HOSTILE_NAMES,
     hostile,

@@ -17,14 +17,13 @@ from zarr_xgroup import explain
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.redaction import printable
-from zarr_xgroup.report.checking import Verdict
 from zarr_xgroup.report.explanation import (
-    Explanation,
     FoundCoordinate,
     FoundGroup,
     FoundProblem,
     FoundReference,
 )
+from zarr_xgroup.report.results import Explanation, Verdict
 from zarr_xgroup.report.terminal import StreamConsole, explanation_parts, verdict_parts
 from zarr_xgroup.tests.builders import Nodes, declaring, some_pairs, stored
 from zarr_xgroup.tests.explanations import (
