@@ -101,31 +101,6 @@ def test_folders_import_downwards_only(folder: str) -> None:
             assert targets <= below | COMMON, name
 
 
-@pytest.mark.parametrize("folder", ["report"])
-def test_no_modules_import_each_other(folder: str) -> None:
-    """Imports inside functions and for types are included."""
-
-    def imported_by(name: str) -> set[str]:
-        targets = {
-            target.removeprefix("zarr_xgroup.")
-            for node in ast.walk(MODULES[name])
-            if isinstance(node, ast.ImportFrom)
-            for target in (f"{node.module}.{alias.name}" for alias in node.names)
-        }
-        found = {target if target in MODULES else target.rpartition(".")[0] for target in targets}
-        return found & MODULES.keys()
-
-    for name in MODULES:
-        if name.partition(".")[0] == folder:
-            reached: set[str] = set()
-            pending = [name]
-            while pending:
-                further = imported_by(pending.pop()) - reached
-                reached |= further
-                pending.extend(further)
-            assert name not in reached
-
-
 def test_pure_modules_know_no_io() -> None:
     for name in MODULES:
         if f"{name}.".startswith(PURE) and name != ADAPTER:
@@ -161,7 +136,8 @@ def test_no_module_imports_itself_through_others() -> None:
     below = {name: imported_here(name, whole=True) - {name} for name in MODULES}
     circular = set()
     for name in below:
-        reached, pending = set(), [name]
+        reached: set[str] = set()
+        pending = [name]
         while pending:
             further = below[pending.pop()] - reached
             reached |= further
