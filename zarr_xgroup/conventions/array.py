@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.declaring import (
+    CONVENTIONS_KEY,
+    NOT_DECLARED,
+    Convention,
+    Declared,
+    declared_by,
+    declared_by_root,
+)
 from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError, XGroupStoreError
@@ -26,9 +34,6 @@ if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
 
 T = TypeVar("T")
-
-#: The attribute that lists the conventions an array or group follows.
-CONVENTIONS_KEY = "zarr_conventions"
 
 #: The node of a value whose reading must not depend on the node that it is written in.
 _NOWHERE = Node(0, "")
@@ -160,6 +165,58 @@ class ArrayView:
     def name(self) -> str:
         """The name of the array in its group."""
         return self.node.name
+
+    @cached_property
+    def declared(self) -> Declared:
+        """The conventions that the array declares itself."""
+        return self.declared_by(self.node)
+
+    @cached_property
+    def declared_for_it(self) -> Declared:
+        """The conventions that the array, its group, or the root for the whole store declares.
+
+        A group further up declares conventions only for arrays and groups that have attributes with their prefixes.
+        """
+        above = self.declared_above(self.node.group).with_attributes(self.attributes)
+        return self.declared | self.declared_for_arrays_of(self.node.group) | above
+
+    @property
+    def declared_around(self) -> Declared:
+        """The conventions that the array, any group that contains it, or the root for the whole store declares."""
+        return self.declared | self.declared_above(self.node) | self._declared_for_store()
+
+    def follows(self, convention: type[Convention]) -> bool:
+        """Return whether a convention is declared for the array (`declared_for_it`), or the user assumes it."""
+        return convention.name in self.assumed or convention in self.declared_for_it
+
+    def only_assumes(self, convention: type[Convention]) -> bool:
+        """Return whether the array follows a convention only because the user assumes it."""
+        return convention.name in self.assumed and convention not in self.declared_for_it
+
+    def declared_by(self, node: Node) -> Declared:
+        """Return the conventions that a node declares itself."""
+        document = self.document_of(node)
+        text = None if document is None else document.attributes.text(CONVENTIONS_KEY)
+        if document is None or text is None:
+            return NOT_DECLARED
+        return self.memo(declared_by, document.attributes, by=text)
+
+    def declared_above(self, node: Node) -> Declared:
+        """Return the conventions that the groups which contain a node declare themselves."""
+        return (
+            self.memo(_declared_above, self, node.group, by=node.group)
+            if node.path
+            else NOT_DECLARED
+        )
+
+    def declared_for_arrays_of(self, group: Node) -> Declared:
+        """Return the conventions that are declared for all arrays of a group."""
+        return self.memo(_declared_for_arrays, self, group, by=group)
+
+    def _declared_for_store(self) -> Declared:
+        """Return the conventions that the root declares for the whole store."""
+        document = self.document_of(Node(self.node.store, ""))
+        return NOT_DECLARED if document is None else declared_by_root(document.attributes)
 
     def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
         """Return an attribute of the array, or of another node.
@@ -379,6 +436,20 @@ class ArrayView:
         )
 
 
+def _declared_above(view: ArrayView, group: Node) -> Declared:
+    """Return the conventions that a group and the groups which contain it declare themselves."""
+    declared = (view.declared_by(node).identities for node in (group, *group.ancestors()))
+    return Declared(frozenset().union(*declared))
+
+
+def _declared_for_arrays(view: ArrayView, group: Node) -> Declared:
+    """Return the conventions that a group, or the root for the whole store, declares for all arrays of the group."""
+    document = view.document_of(group)
+    attributes = () if document is None else document.attributes
+    above = view.declared_above(group).with_attributes(attributes)
+    return view.declared_by(group) | above | view._declared_for_store()
+
+
 def _report_choice(findings: list[Finding], node: Node, text: str, place: Fragment) -> None:
     """Add to the findings about an array that a choice was made at a place."""
     findings.append(report(Topic.CHOICE, place, text, arrays=(str(node),)))
@@ -482,4 +553,4 @@ def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> 
     return node
 
 
-__all__ = ["CONVENTIONS_KEY", "ArrayView", "Memo"]
+__all__ = ["ArrayView", "Memo"]

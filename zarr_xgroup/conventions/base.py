@@ -14,8 +14,6 @@ from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     Convention,
     has_prefixed,
-    is_declared_by_array,
-    is_declared_by_group_or_assumed,
 )
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
@@ -129,7 +127,7 @@ class ConventionHandler(Convention):
 
         Not called for a class that has its own `detect`.
         """
-        return is_declared_by_array(cls, array) or is_declared_by_group_or_assumed(cls, array)
+        return array.follows(cls)
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY, Memo
+from zarr_xgroup.conventions.array import Memo
 from zarr_xgroup.conventions.declaring import (
+    CONVENTIONS_KEY,
     Convention,
-    is_declared,
-    is_declared_by_root,
-    names_in_root,
+    declared_by,
+    declared_by_root,
 )
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document, JsonObject
@@ -79,7 +79,7 @@ class CheckedStore:
     def declares_something(self) -> bool:
         """Whether any checked node or a group above declares a convention, the root names NZ-1.0, or one is assumed."""
         root, top = self.node(""), self.node(self.groups[0].path)
-        if self.assumed or (root is not None and names_in_root(root.attributes)):
+        if self.assumed or (root is not None and declared_by_root(root.attributes).identities):
             return True
         above = () if top is None else top.ancestors()
         return any(CONVENTIONS_KEY in node.attributes for node in (*above, *self.nodes()))
@@ -180,12 +180,12 @@ class CheckedNode:
         known, undeclared = self.store._declared, []
         for checked in chain((self,), self.ancestors()):
             key = convention, checked.node
-            found = known[key] if key in known else is_declared(convention, checked.attributes)
+            found = known[key] if key in known else convention in declared_by(checked.attributes)
             if found or key in known:
                 break
             undeclared.append(key)
         else:
             root = self.store.node("")
-            found = root is not None and is_declared_by_root(convention, root.attributes)
+            found = root is not None and convention in declared_by_root(root.attributes)
         known.update(dict.fromkeys(undeclared, found))
         return found

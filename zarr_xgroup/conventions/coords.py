@@ -22,7 +22,6 @@ import numpy as np
 from zarr_xgroup.conventions.array import ArrayView, once_per_array, parse_once, shape_of
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group_or_assumed
 from zarr_xgroup.conventions.descriptions import (
     ByName,
     Items,
@@ -194,9 +193,9 @@ class CoordsHandler(ConventionHandler):
         An array that the group describes as a coordinate does not follow the convention by that: it is one of
         the coordinates, and gets none.
         """
-        if is_declared_by_array(cls, array):
+        if cls in array.declared:
             return True
-        if not is_declared_by_group_or_assumed(cls, array):
+        if not array.follows(cls):
             return False
         described = _described_coordinates(array)
         by_group = {coordinate.name for coordinate in described if coordinate.node != array.node}

@@ -45,7 +45,6 @@ from zarr_xgroup.conventions.crs import (
     cf_length,
     is_geographic,
 )
-from zarr_xgroup.conventions.declaring import is_declared_by_array, is_declared_by_group_or_assumed
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     ByName,
@@ -538,11 +537,8 @@ class CsHandler(ConventionHandler):
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array declares the convention, or has a ``cs`` that its group declares."""
-        if is_declared_by_array(cls, array):
-            return True
-        return array.attribute(ATTRIBUTE.key) is not None and is_declared_by_group_or_assumed(
-            cls, array
-        )
+        has_cs = array.attribute(ATTRIBUTE.key) is not None
+        return cls in array.declared or (has_cs and array.follows(cls))
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -7,16 +7,11 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from zarr_xgroup.conventions.array import (
-    CONVENTIONS_KEY,
-    ArrayView,
-    attributes_around,
-    once_per_array,
-)
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
@@ -31,6 +26,9 @@ from zarr_xgroup.conventions.descriptions import (
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+
+#: The attribute that lists the conventions an array or group follows.
+CONVENTIONS_KEY = "zarr_conventions"
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REPOSITORY = re.compile(
@@ -83,6 +81,10 @@ _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
 IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 
 
+#: What identifies a convention, and how: "uuid", "repository" or "name", or "root" for a name that the root group gives.
+Identity: TypeAlias = tuple[str, str]
+
+
 class Convention:
     """The identity of a convention: how stores declare it. `ConventionHandler` says what the attributes mean."""
 
@@ -93,6 +95,68 @@ class Convention:
     repositories: ClassVar[tuple[str, ...]] = ()
     named_by_root: ClassVar[re.Pattern[str] | None] = None
     is_declarable: ClassVar[bool] = True
+
+    @classmethod
+    @cache
+    def identities(cls) -> frozenset[Identity]:
+        """Return the identities by which stores can declare the convention."""
+        if not cls.is_declarable:
+            return frozenset()
+        uuids = (uuid for uuid in (cls.uuid, *cls.other_uuids) if uuid is not None)
+        return frozenset(
+            (
+                *(("uuid", uuid.lower()) for uuid in uuids),
+                *(("repository", repository.lower()) for repository in cls.repositories),
+                *(("name", name) for name in lower_case_names(cls)),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A set of conventions, which stores declare: ``convention in declared``.
+
+    Attributes
+    ----------
+    identities : frozenset of Identity
+        The identities of these conventions.
+    if_prefixed : tuple of pairs of frozensets
+        Prefixes, and the identities of conventions that are in the set only if they have one of these prefixes.
+    """
+
+    identities: frozenset[Identity] = frozenset()
+    if_prefixed: tuple[tuple[frozenset[str], frozenset[Identity]], ...] = ()
+
+    def __contains__(self, convention: type[Convention]) -> bool:
+        """Return whether a convention is declared."""
+        if not (self.identities or self.if_prefixed):
+            return False
+        known, pattern = convention.identities(), convention.named_by_root
+        if not known.isdisjoint(self.identities):
+            return True
+        if pattern is not None and any(
+            kind == "root" and pattern.fullmatch(name) for kind, name in self.identities
+        ):
+            return True
+        return any(
+            not known.isdisjoint(identities)
+            and not prefixes.isdisjoint((convention.name, *convention.aliases))
+            for prefixes, identities in self.if_prefixed
+        )
+
+    def __or__(self, other: Declared) -> Declared:
+        """Return the conventions of both sets."""
+        if_prefixed = (*self.if_prefixed, *other.if_prefixed)
+        return Declared(self.identities | other.identities, if_prefixed)
+
+    def with_attributes(self, attributes: Iterable[str]) -> Declared:
+        """Return those of the conventions whose prefix any of the attributes has, as ``cs:axes`` has that of ``cs``."""
+        prefixes = frozenset(key.partition(":")[0] for key in attributes if ":" in key)
+        return Declared(if_prefixed=((prefixes, self.identities),)) if prefixes else NOT_DECLARED
+
+
+#: The empty set.
+NOT_DECLARED = Declared()
 
 
 class Declaration(Model, frozen=True, kw_only=True):
@@ -176,19 +240,18 @@ def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> boo
     declaration : mapping
         The item of ``zarr_conventions``.
     """
-    if not convention.is_declarable:
-        return False
+    return identity_of(declaration) in convention.identities()
+
+
+def identity_of(declaration: Mapping[str, Any]) -> Identity | None:
+    """Return the identity of the convention that an item of ``zarr_conventions`` declares, None if it has none."""
     if isinstance(uuid := declaration.get("uuid"), str):
-        known = (convention.uuid, *convention.other_uuids)
-        return uuid.lower() in (str(other).lower() for other in known)
+        return "uuid", uuid.lower()
     for key in IDENTIFIERS[1:]:
         if isinstance(url := declaration.get(key), str):
-            repository = _repository(url)
-            return repository in (known.lower() for known in convention.repositories)
+            return "repository", _repository(url)
     name = declaration.get("name")
-    return isinstance(name, str) and name.strip().rstrip(":").lower() in lower_case_names(
-        convention
-    )
+    return ("name", name.strip().rstrip(":").lower()) if isinstance(name, str) else None
 
 
 def _repository(url: str) -> str:
@@ -225,8 +288,32 @@ def is_known_without_coordinates(declaration: Mapping[str, Any]) -> bool:
     return not by_url.isdisjoint(known) or name in (_ONLY_BY_NAME if urls else known)
 
 
+def declared_by(attributes: Mapping[str, Any]) -> Declared:
+    """Return the conventions that ``zarr_conventions`` among the attributes of a node declares.
+
+    Parameters
+    ----------
+    attributes : mapping
+        The attributes of an array or a group.
+    """
+    if CONVENTIONS_KEY not in attributes:
+        return NOT_DECLARED
+    return Declared(frozenset(filter(None, map(identity_of, declarations(attributes)))))
+
+
+def declared_by_root(attributes: Mapping[str, Any]) -> Declared:
+    """Return the conventions that the attributes of the root group declare for the whole store.
+
+    They do if ``conventions`` names NZ-1.0 and others. Without NZ-1.0 the attribute declares nothing: most
+    stores converted from netCDF have ``Conventions = "CF-..."``, whatever their arrays follow.
+    """
+    texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
+    names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
+    return Declared(frozenset(("root", name) for name in names)) if _NZ in names else NOT_DECLARED
+
+
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether ``zarr_conventions`` among the attributes of a node declares a convention.
+    """Return whether ``zarr_conventions`` among the attributes of a node declares a convention.
 
     Parameters
     ----------
@@ -235,115 +322,10 @@ def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> 
     attributes : mapping
         The attributes of an array or a group.
     """
-    if CONVENTIONS_KEY not in attributes:
-        return False
-    return any(matches(convention, item) for item in declarations(attributes))
-
-
-def is_declared_by_root(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether the attributes of the root group declare a convention for the whole store.
-
-    They do if ``conventions`` names it beside NZ-1.0. Without NZ-1.0 the attribute declares nothing: most
-    stores converted from netCDF have ``Conventions = "CF-..."``, whatever their arrays follow.
-    """
-    pattern = convention.named_by_root
-    return pattern is not None and any(map(pattern.fullmatch, names_in_root(attributes)))
-
-
-def names_in_root(attributes: Mapping[str, Any]) -> list[str]:
-    """Return the conventions that the root group names for the store, in lower case; [] if NZ-1.0 is not among them."""
-    texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
-    names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
-    return names if _NZ in names else []
+    return convention in declared_by(attributes)
 
 
 def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
     """Tell whether any attribute has the prefix of a convention, as ``cs:axes`` has that of ``cs``."""
     prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
     return any(key.startswith(prefixes) for key in attributes)
-
-
-def is_declared_around(convention: type[Convention], array: ArrayView) -> bool:
-    """Return whether an array declares a convention, or any group that contains it does."""
-    if is_declared_by_array(convention, array):
-        return True
-    around = attributes_around(array)
-    return any(is_declared(convention, attributes) for attributes in around) or (
-        convention.named_by_root is not None and _is_declared_in_group(convention, array)
-    )
-
-
-# What an array follows: conventions that it declares itself, that its group or the root declares, that are assumed, and,
-# if attributes with the prefix of the convention are there, that a group further up declares.
-
-
-def is_declared_by_array(convention: type[Convention], array: ArrayView) -> bool:
-    """Tell whether the attributes of an array itself declare a convention."""
-    return any(matches(convention, item) for item in _own_declarations(array))
-
-
-@once_per_array
-def _own_declarations(array: ArrayView) -> list[Mapping[str, Any]]:
-    """Return the declarations of an array itself: kept, because every handler asks for them."""
-    return declarations(array.attributes)
-
-
-def is_declared_by_group_or_assumed(convention: type[Convention], array: ArrayView) -> bool:
-    """Tell whether the group of an array declares a convention for it, or the user assumes the convention."""
-    return convention.name in array.assumed or _is_declared_in_group(convention, array)
-
-
-def is_only_assumed(convention: type[Convention], array: ArrayView) -> bool:
-    """Tell whether an array follows a convention because the user assumes it, without any declaration."""
-    return convention.name in array.assumed and not is_declared_for(convention, array)
-
-
-def is_declared_for(convention: type[Convention], array: ArrayView) -> bool:
-    """Return whether an array declares a convention, or its group does for it."""
-    return is_declared_by_array(convention, array) or _is_declared_in_group(convention, array)
-
-
-def is_declared_by_itself(convention: type[Convention], array: ArrayView) -> bool:
-    """Return whether an array follows a convention by its own attributes, not only because a group declares it or the user assumes it."""
-    return is_declared_by_array(convention, array) or not is_declared_by_group_or_assumed(
-        convention, array
-    )
-
-
-def _is_declared_in_group(convention: type[Convention], array: ArrayView) -> bool:
-    """Tell whether the group of an array declares a convention for it, or the root for the store.
-
-    A group further up declares it only for arrays that have attributes with the prefix of the convention.
-    """
-    group = array.node.group
-    if array.memo(_is_declared_for_all, convention, array, by=(convention, group)):
-        return True
-    is_prefixed = has_prefixed(convention, array.attributes)
-    return is_prefixed and _is_declared_above(convention, array, group)
-
-
-def _is_declared_for_all(convention: type[Convention], array: ArrayView) -> bool:
-    """Tell whether a convention is declared for all arrays of the group that an array is in."""
-    if convention.named_by_root is not None:
-        root = array.document_of(Node(array.node.store, ""))
-        if root is not None and is_declared_by_root(convention, root.attributes):
-            return True
-    return is_declared_at(convention, array, array.node.group)
-
-
-def is_declared_at(convention: type[Convention], array: ArrayView, group: Node) -> bool:
-    """Tell whether a group declares a convention, or has prefixed attributes of one that a group above declares."""
-    document = array.document_of(group)
-    if document is None:
-        return False
-    if is_declared(convention, document.attributes):
-        return True
-    is_prefixed = has_prefixed(convention, document.attributes)
-    return is_prefixed and _is_declared_above(convention, array, group)
-
-
-def _is_declared_above(convention: type[Convention], array: ArrayView, group: Node) -> bool:
-    """Tell whether any of the groups that contain a group declares a convention."""
-    documents = map(array.document_of, group.ancestors())
-    known = (document.attributes for document in documents if document is not None)
-    return any(is_declared(convention, attributes) for attributes in known)

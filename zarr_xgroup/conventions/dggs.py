@@ -21,7 +21,6 @@ from zarr_xgroup.conventions.array import (
 )
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
     Member,
@@ -34,7 +33,7 @@ from zarr_xgroup.conventions.descriptions import (
     write,
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
-from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout, level_of, scopes_of
+from zarr_xgroup.conventions.multiscales import follows_by_level, level_of, scopes_of
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding, Topic
@@ -217,7 +216,7 @@ class DggsHandler(ConventionHandler):
         The object of a group is about the arrays with its ``spatial_dimension``, but not about the cell ids
         themselves. Where no array of the group has that dimension, it is about all: to interpret it reports that.
         """
-        if not (is_declared_by_array(cls, array) or is_declared_by_group_or_layout(cls, array)):
+        if not follows_by_level(cls, array):
             return False
         written = _object_about(array)
         if written is None or written.node is array.node:

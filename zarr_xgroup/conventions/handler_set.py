@@ -12,12 +12,6 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler, Marks, failure_message
 from zarr_xgroup.conventions.cf import links_of
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.declaring import (
-    is_declared_around,
-    is_declared_by_itself,
-    is_declared_for,
-    is_only_assumed,
-)
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
 from zarr_xgroup.errors import retold
@@ -141,7 +135,8 @@ class HandlerSet:
             whole,
             conventions,
             declares_principal=any(
-                handler.tier == "principal" and is_declared_by_itself(handler, view)
+                handler.tier == "principal"
+                and (handler in view.declared or not view.follows(handler))
                 for handler in active
             ),
             led_to=frozenset(view.resolver.reached).union(stored_arrays_of(whole)),
@@ -155,7 +150,8 @@ class HandlerSet:
 
         `handlers` are those of the conventions in question, by default all.
         """
-        asked = [it for it in handlers or self._handlers if not is_declared_around(it, view)]
+        declared = view.declared_around
+        asked = [it for it in handlers or self._handlers if it not in declared]
         marks = {it.name: _ask(view, it, lambda cls: cls.marks(view)) for it in asked}
         return {name: found for name, found in marks.items() if found is not None}
 
@@ -172,9 +168,9 @@ class HandlerSet:
 
     def _is_declared_principal(self, handler: Handler, view: ArrayView) -> bool:
         """Return whether a handler is of a principal convention that an array or its group declares."""
-        if handler.tier != "principal" or is_only_assumed(handler, view):
+        if handler.tier != "principal" or view.only_assumes(handler):
             return False
-        return is_declared_for(handler, view) or self._applies(handler, view)
+        return handler in view.declared_for_it or self._applies(handler, view)
 
     def _report_unasked(
         self, view: ArrayView, rivals: Sequence[Handler], shared: frozenset[str]
@@ -197,7 +193,7 @@ class HandlerSet:
         def applies(cls: Handler) -> bool:
             if cls not in self._with_detect:
                 return cls.applies(view)
-            return is_only_assumed(cls, view) or plugin_adapter.applies_by_detect(cls.detect, view)
+            return view.only_assumes(cls) or plugin_adapter.applies_by_detect(cls.detect, view)
 
         return bool(_ask(view, handler, applies))
 
@@ -211,7 +207,7 @@ def _principal_and_rivals(
     all coordinates before one that gives way to others; among equals the first in order counts.
     """
     principals = [handler for handler in active if handler.tier == "principal"]
-    declared = [handler for handler in principals if not is_only_assumed(handler, view)]
+    declared = [handler for handler in principals if not view.only_assumes(handler)]
     rivals = [
         handler for handler in declared if not handler.follows_names and not handler.gives_way
     ]

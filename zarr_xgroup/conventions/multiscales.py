@@ -20,11 +20,7 @@ from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
-from zarr_xgroup.conventions.declaring import (
-    Convention,
-    is_declared_at,
-    is_declared_by_group_or_assumed,
-)
+from zarr_xgroup.conventions.declaring import Convention
 from zarr_xgroup.conventions.descriptions import (
     Items,
     Member,
@@ -561,9 +557,9 @@ def scopes_of(array: ArrayView) -> AttributeScopes:
     return AttributeScopes.of(array.node, array.node.group, level_of(array), array.attributes_of)
 
 
-def is_declared_by_group_or_layout(convention: type[Convention], array: ArrayView) -> bool:
-    """Tell whether an array's group declares a convention, or the group whose layout has the array's level."""
-    if is_declared_by_group_or_assumed(convention, array):
+def follows_by_level(convention: type[Convention], array: ArrayView) -> bool:
+    """Return whether an array follows a convention, or the group whose layout has the array's level declares it."""
+    if array.follows(convention):
         return True
     level = level_of(array)
-    return level is not None and is_declared_at(convention, array, level.group)
+    return level is not None and convention in array.declared_for_arrays_of(level.group)

@@ -29,10 +29,9 @@ from zarr_xgroup.conventions.crs import (
     crs_of_grid_mapping,
     read_systems,
 )
-from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import fields_of
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.multiscales import is_declared_by_group_or_layout, scopes_of
+from zarr_xgroup.conventions.multiscales import follows_by_level, scopes_of
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import only_mapping
@@ -69,7 +68,7 @@ class ProjHandler(ConventionHandler):
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Tell whether the array declares the convention, or its group, or the group of its layout."""
-        return is_declared_by_array(cls, array) or is_declared_by_group_or_layout(cls, array)
+        return follows_by_level(cls, array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS of the array."""

@@ -12,7 +12,6 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import fitting_dims, own_or_referred
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.declaring import is_declared_by_array, is_only_assumed
 from zarr_xgroup.conventions.descriptions import (
     Member,
     Model,
@@ -103,7 +102,7 @@ class RefHandler(ConventionHandler):
 
         A group that declares it is not enough.
         """
-        return is_declared_by_array(cls, array) or is_only_assumed(cls, array)
+        return cls in array.declared or array.only_assumes(cls)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -8,7 +8,6 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, TypeAlias
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import (
     ConventionHandler,
@@ -19,9 +18,10 @@ from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import (
+    CONVENTIONS_KEY,
     IDENTIFIERS,
     Declaration,
-    is_declared,
+    declared_by,
     is_known_without_coordinates,
     lower_case_names,
     matches,
@@ -173,8 +173,9 @@ def in_handler_order(names: Iterable[str]) -> tuple[str, ...]:
 
 def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
     """Return the handler of the first principal convention that attributes of a node declare, or None."""
+    declared = declared_by(attributes)
     principals = (cls for cls in handlers() if cls.tier == "principal")
-    return next((cls for cls in principals if is_declared(cls, attributes)), None)
+    return next((cls for cls in principals if cls in declared), None)
 
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:

@@ -33,7 +33,6 @@ from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import horizontal_unit
-from zarr_xgroup.conventions.declaring import is_declared_by_array
 from zarr_xgroup.conventions.descriptions import Parsed, shown, write
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
@@ -42,7 +41,7 @@ from zarr_xgroup.conventions.multiscales import (
     AttributeScopes,
     Item,
     LevelMembership,
-    is_declared_by_group_or_layout,
+    follows_by_level,
     level_of,
     scopes_of,
 )
@@ -181,9 +180,9 @@ class SpatialHandler(ConventionHandler):
         If the group's ``spatial:dimensions`` cannot be used, the convention applies to all arrays with two dimensions
         or more, so that `interpret` reports it.
         """
-        if is_declared_by_array(cls, array):
+        if cls in array.declared:
             return True
-        if not is_declared_by_group_or_layout(cls, array):
+        if not follows_by_level(cls, array):
             return False
         declared = scopes_of(array).get(DIMENSIONS.key)
         if declared is None:
@@ -198,8 +197,7 @@ class SpatialHandler(ConventionHandler):
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names that ``spatial:dimensions`` gives to an array's Y and X axes; () if it has none, or is not declared."""
-        is_declared = is_declared_by_array(type(self), array)
-        if not (is_declared or is_declared_by_group_or_layout(type(self), array)):
+        if not follows_by_level(type(self), array):
             return ()
         return array.try_silently(scopes_of(array).value, DIMENSIONS) or ()
 

@@ -10,9 +10,13 @@ from typing import Any, TypeVar
 
 import xarray as xr
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.base import ConventionHandler, failure_message
-from zarr_xgroup.conventions.declaring import declaration_items, is_declared, matches
+from zarr_xgroup.conventions.declaring import (
+    CONVENTIONS_KEY,
+    declaration_items,
+    declared_by,
+    matches,
+)
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
@@ -128,8 +132,9 @@ def apply_convention_attrs(
         dims = {name: variable.dims for name, variable in dataset.variables.items()}
         holders: list[Any] = [dataset, *dataset.variables.values()]
         for holder in holders:
+            own = declared_by(holder.attrs)
             for handler in restating:
-                if handler in conventions or is_declared(handler, holder.attrs):
+                if handler in conventions or handler in own:
                     restated = _answer_of(handler, handler.restated, holder.attrs, dict(dims))
                     holder.attrs = holder.attrs if restated is None else dict(restated)
 
@@ -187,9 +192,8 @@ def _handlers_named(names: Collection[str]) -> set[Handler]:
 
 def _declared_conventions(attributes: Mapping[str, Any]) -> set[Handler]:
     """Return the handlers of the conventions that attributes declare by ``zarr_conventions``."""
-    if CONVENTIONS_KEY not in attributes:
-        return set()
-    return {handler for handler in _all_handlers() if is_declared(handler, attributes)}
+    declared = declared_by(attributes)
+    return {handler for handler in _all_handlers() if handler in declared}
 
 
 def _drop_convention_attributes(

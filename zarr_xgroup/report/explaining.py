@@ -8,13 +8,13 @@ from itertools import chain
 from typing import Any, TypeAlias, Unpack
 from typing import Literal as OneOf
 
-from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import CRS_ATTRIBUTES, Crs, crs_in
 from zarr_xgroup.conventions.declaring import (
+    Declared,
     declarations,
+    declared_by,
+    declared_by_root,
     declared_name,
-    is_declared,
-    is_declared_by_root,
     is_known_without_coordinates,
     matches,
 )
@@ -158,7 +158,7 @@ class _Explaining:
         self._planned, self._tree = planned, planned.library.tree
         self._plans = {plan.node: plan for plan in planned.plan_tree(with_indexes=True)}
         self._readings = {node: plan.reading for node, plan in self._plans.items()}
-        self._declares: dict[tuple[type[ConventionHandler], Node], bool] = {}
+        self._declared: dict[Node, Declared] = {}
 
     def explanation(self) -> Explanation:
         """Return the explanation."""
@@ -270,7 +270,7 @@ class _Explaining:
         array = reading.node
         for handler in reading.conventions:
             nodes = (array, *array.ancestors())
-            declaring = next((node for node in nodes if self._is_declared_at(handler, node)), None)
+            declaring = next((node for node in nodes if handler in self._declared_at(node)), None)
             path = None if declaring is None else str(declaring)
             yield FoundConvention(handler.name, handler.tier, path)
         for node in (array, array.group):
@@ -281,13 +281,15 @@ class _Explaining:
                     is_known = is_nz or is_known_without_coordinates(item)
                     yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
-    def _is_declared_at(self, handler: type[ConventionHandler], node: Node) -> bool:
-        """Tell whether a node declares a convention; it is worked out once for all arrays below it."""
-        if (handler, node) not in self._declares:
+    def _declared_at(self, node: Node) -> Declared:
+        """Return the conventions that a node declares, as the root for the whole store."""
+        if node not in self._declared:
             attributes = self._attributes(node)
-            by_root = not node.path and is_declared_by_root(handler, attributes)
-            self._declares[handler, node] = by_root or is_declared(handler, attributes)
-        return self._declares[handler, node]
+            declared = declared_by(attributes)
+            self._declared[node] = (
+                declared if node.path else declared | declared_by_root(attributes)
+            )
+        return self._declared[node]
 
     def _attributes(self, node: Node) -> Mapping[str, Any]:
         document = self._tree.known(node)

@@ -136,8 +136,7 @@ def test_no_module_imports_itself_through_others() -> None:
     below = {name: imported_here(name, whole=True) - {name} for name in MODULES}
     circular = set()
     for name in below:
-        reached: set[str] = set()
-        pending = [name]
+        reached, pending = set[str](), [name]
         while pending:
             further = below[pending.pop()] - reached
             reached |= further

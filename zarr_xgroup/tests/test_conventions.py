@@ -157,6 +157,7 @@ def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
         uuid = None
 
     assert matches(Nameless, {"name": "station"})
+    assert not matches(Nameless, {"uuid": "None", "name": "station"})
     assert not matches(Nameless, {"name": "station", "uuid": UUID})
 
 

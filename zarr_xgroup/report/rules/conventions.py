@@ -27,8 +27,8 @@ from zarr_xgroup.conventions.declaring import (
     Declaration,
     declaration_items,
     declarations,
+    declared_by,
     declared_name,
-    is_declared,
     is_known_without_coordinates,
     matches,
 )
@@ -183,7 +183,7 @@ def _undeclared_attributes(subject: CheckedNode, convention: Handler) -> Iterato
     if (
         subject.is_declared(convention)
         if _prefix_of(convention)
-        else any(is_declared(convention, node.attributes) for node in around)
+        else any(convention in declared_by(node.attributes) for node in around)
     ):
         return
     names = ", ".join(keys)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from zarr_xgroup.conventions.array import CONVENTIONS_KEY
 from zarr_xgroup.conventions.checked import CheckedStore
+from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, report
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
