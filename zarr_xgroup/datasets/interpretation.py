@@ -5,8 +5,9 @@ Equal arrays and groups are interpreted once:
 1. Arrays of a group share an answer if their documents are equal but for attributes that only describe an
    array (`DESCRIBING`; a handler says by `reads` which of them it reads), unless one is mentioned by its name,
    or a reference leads to it.
-2. Groups share a reading if all their documents are equal, and those of the groups above, unless the reading
-   depends on the place of the group: by relative references, names in CF attributes, layouts.
+2. Groups share a reading if all their documents are equal, and those of the groups above. If an array follows
+   relative references or names in CF attributes, only siblings without child groups share: these lead from each
+   of them to the same nodes. If a layout names groups, no groups share.
 3. Answers and readings with findings are not shared: a finding is of one array.
 """
 
@@ -210,15 +211,20 @@ class TextsAround:
     ----------
     words : frozenset of bytes
         All words of the texts that may be names of arrays.
+    has_layout : bool
+        Whether the texts have a layout, which names each group.
     is_relative : bool
-        Whether the texts may mean something else for another group: by relative references or a layout.
+        Whether the texts may have a relative reference, which may lead elsewhere from a group with another parent.
     """
 
     def __init__(self, texts: tuple[tuple[str, bytes], ...], above: TextsAround | None) -> None:
         words = chain.from_iterable(_WORD.findall(text) for _key, text in texts)
         self.words: frozenset[bytes] = frozenset(words).union(above.words if above else ())
         self.is_relative: bool = (above is not None and above.is_relative) or any(
-            key == LAYOUT.key or _RELATIVE.search(text) for key, text in texts
+            _RELATIVE.search(text) for _key, text in texts
+        )
+        self.has_layout: bool = (above is not None and above.has_layout) or any(
+            key == LAYOUT.key for key, _text in texts
         )
         # Whether a layout speaks of each array of a level by its name.
         self._is_about_each: bool = (above is not None and above._is_about_each) or any(
@@ -230,15 +236,33 @@ class TextsAround:
         return self._is_about_each or name in self.words or _WORD.fullmatch(name) is None
 
 
+@dataclass(frozen=True, eq=False)
+class _SharedReading:
+    """The reading of a group, and for which groups with equal documents it holds."""
+
+    reading: GroupReading
+    #: None if it holds wherever such a group is, else the `_Group.scope` of the groups that it holds for.
+    scope: Node | None
+    #: The groups for which it does not hold, because references lead to their arrays or attributes.
+    led_to: frozenset[Node] = frozenset()
+
+    def holds_for(self, group: _Group) -> bool:
+        """Return whether the reading holds for a group with equal documents."""
+        is_in_scope = self.scope is None or self.scope == group.scope
+        return is_in_scope and group.node not in self.led_to and not group.findings
+
+
 def _reading_of(interpreter: Interpreter, node: Node) -> GroupReading:
     """Return the reading of a group: a copy of that of an equal group, if it holds here, else its own."""
     group = _Group(interpreter, node)
-    first, others = interpreter.memo(_Group.reading_to_share, group, by=group.contents())
-    if first.node == node:
-        return first
-    if others is None or node in others or group.findings:
-        return group.reading()
-    return group.copied_reading(first)
+    contents = group.contents()
+    for key in (contents, (contents, group.scope)):
+        shared = interpreter.memo(_Group.shared_reading, group, by=key)
+        if shared.reading.node == node:
+            return shared.reading
+        if shared.holds_for(group):
+            return group.copied_reading(shared.reading)
+    return group.reading()
 
 
 class _Group:
@@ -250,10 +274,13 @@ class _Group:
         self._tree, passed_over = interpreter.tree, interpreter.passed_over
         self._around = interpreter.texts_around(group)
         self.documents, self.groups = self._tree.arrays(group), self._tree.groups(group)
+        # From siblings without child groups, a relative reference leads to the same node.
+        self.scope = group if self.groups or not group.path else group.group
         if passed_over:
             self.groups = [name for name in self.groups if group.child(name) not in passed_over]
             for name in [name for name in self.documents if group.child(name) in passed_over]:
                 del self.documents[name]
+                self.scope = group  # it may also lead to an array that is passed over
         self._inherited: dict[str, Inherited] = {}
         # Answers to share, by the key of `_answer` and the texts of the describing attributes that handlers read;
         # `_reads` has, by that key, which attributes these are.
@@ -283,33 +310,34 @@ class _Group:
         )
         return replace(other, node=self.node, arrays=tuple(arrays))
 
-    def reading_to_share(self) -> tuple[GroupReading, frozenset[Node] | None]:
-        """Return the reading of the group, and the equal groups for which it does not hold: those references lead to.
-
-        None in place of these if it holds for no other group, because it depends on the place of the group, or
-        has findings.
-        """
+    def shared_reading(self) -> _SharedReading:
+        """Return the reading of the group, and for which groups it holds."""
         reading = self.reading()
         interpreter, led_to = self._interpreter, set[Node]()
+        for_no_other = _SharedReading(reading, self.node)
         if self.findings or interpreter.assumed or interpreter.handlers.may_look_anywhere:
-            return reading, None
+            return for_no_other
+        scope = None
         for array in reading.arrays:
             answer = self._answers_by_name[array.node.name]
             if not array.inherited.is_own or answer.interpretation.findings:
-                return reading, None
-            if array.conventions and (
-                answer.is_for_one_array
-                or any(handler.follows_names for handler in array.conventions)
-                or self._around.is_relative
-                or any(
-                    key in REFERRING or _RELATIVE.search(text)
-                    for key, text in texts_of(array.document.attributes)
-                )
-            ):
-                return reading, None
+                return for_no_other
+            if array.conventions:
+                if (
+                    answer.is_for_one_array
+                    or self._around.has_layout
+                    or any(handler.follows_names for handler in array.conventions)
+                ):
+                    return for_no_other
+                texts = texts_of(array.document.attributes)
+                if self._around.is_relative or any(
+                    key in REFERRING or _RELATIVE.search(text) for key, text in texts
+                ):
+                    scope = self.scope
             led_to |= answer.led_to
-        groups = frozenset(node.group for node in led_to)
-        return reading, None if self.node in groups else groups
+        # A reference to the attributes of a group leads to the group itself.
+        groups = frozenset(group for node in led_to for group in (node, node.group))
+        return for_no_other if self.node in groups else _SharedReading(reading, scope, groups)
 
     def reading(self) -> GroupReading:
         """Return the reading of the group: its arrays, with dimensions named and conventions asked."""

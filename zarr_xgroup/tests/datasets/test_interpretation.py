@@ -121,6 +121,20 @@ NAMING_A, NAMING_B = (
     stored([1], "x", **declaring("CF", ancillary_variables=path)) for path in ("/g/a", "/g/no")
 )
 IN_CRS = grid(**declaring("proj"))
+LON = Group(
+    {
+        "v": stored(
+            [1, 2],
+            "x",
+            **declaring("cs"),
+            cs={
+                "crs": [
+                    {"axes": {"x": {"coordinates": [{"values": {"external": {"node": "../lon"}}}]}}}
+                ]
+            },
+        )
+    }
+)
 IN_TIME = Group({"v": stored([7, 8], "/time")})
 
 
@@ -152,6 +166,9 @@ BUT_FOR: dict[str, tuple[Any, str, str]] = {
     "two principal conventions, of which the first is asked, or CF and one":
         ({"a": grid(**declaring("cs", "spatial"), **PLAIN, **in_cs(5)), "b": grid(**declaring("CF", "cs"), **TURNED, **in_cs(5))}, "x y a b",
          "/:; x (x) 5 6; a (y x) @ x; b (y x) @ x; ! Resolution /a"),
+    "the group beside them that a relative reference leads to":
+        ({"p": Group({"g": LON, "h": LON, "lon": coordinate("lon", [1, 2])}), "q": Group({"g": LON, "h": LON, "lon": coordinate("lon", [3, 4])})}, "v x",
+         "/:; /p:; /q:; /p/g:; x (x) 1 2; v (x) @ x; /p/h:; x (x) 1 2; v (x) @ x; /q/g:; x (x) 3 4; v (x) @ x; /q/h:; x (x) 3 4; v (x) @ x"),
     "a dimension that only one of the groups above has":
         ({"p": Group({"g": IN_TIME}), "q": Group({"g": IN_TIME, "time": coordinate("time", [1, 2])})}, "v time",
          "/:; /p:; /q:; time (time) 1 2; /p/g:; v (/time); /q/g:; time (time) 1 2; v (time) @ time"),
@@ -215,6 +232,53 @@ def test_a_handler_that_detects_is_asked_once_for_each_array() -> None:
     found = asked(Group({"g": group, "h": group}), Detecting)
     assert found == {**dict.fromkeys(paths), "/h/b": "/h/b"}
     assert sorted(calls) == paths
+
+
+def leading(target: str, **nodes: Any) -> Group:
+    """Return a group with an array `a` that has a reference."""
+    a = stored([1], "x", **declaring({"name": "it"}), k={"node": target})
+    return Group({"a": a, **nodes})
+
+
+def pair(target: str, **nodes: Any) -> dict[str, Any]:
+    """Return two equal groups, and an array beside them."""
+    return {**dict.fromkeys("gh", leading(target, **nodes)), "b": A}
+
+
+LAYOUT = {"multiscales": {"layout": [{"asset": "g"}, {"asset": "h"}]}}
+#: The root, and in place of which arrays the handler was asked about others.
+SHARED: dict[str, tuple[Group, dict[str, str]]] = {
+    "siblings":
+        (Group(pair("../b")), {"/h/a": "/g/a"}),
+    "siblings with a group below":
+        (Group(pair("../b", sub=Group())), {}),
+    "siblings that each have the array":
+        (Group(pair("b", b=A)), {}),
+    "siblings beside the one that has the array":
+        (Group(pair("../g/a") | {"i": leading("../g/a")}), {"/i/a": "/h/a"}),
+    "siblings that a layout names":
+        (Group(pair("../b"), LAYOUT), {}),
+    "groups of two parents, relative":
+        (Group({"p": Group(pair("../b")), "q": Group(pair("../b"))}), {"/p/h/a": "/p/g/a", "/q/h/a": "/q/g/a"}),
+    "groups of two parents, absolute":
+        (Group({"p": Group(pair("/p/b")), "q": Group(pair("/p/b"))}), dict.fromkeys(["/p/h/a", "/q/g/a", "/q/h/a"], "/p/g/a")),
+    "siblings whose parent refers to an array":
+        (Group({"p": Group(pair("/b"), {"k": {"node": "b"}}), "b": A}), {"/p/h/a": "/p/g/a"}),
+}  # fmt: skip
+
+
+@rows(SHARED, "root, expected")
+def test_which_groups_share_what_a_handler_says(root: Group, expected: dict[str, str]) -> None:
+    class Following(Plugin):
+        reads = ()
+
+        def interpret(self, array: ArrayView) -> Interpretation:
+            led_to(array, array.attributes["k"]["node"])
+            return super().interpret(array)
+
+    found = asked(root, Following)
+    others = {path: other for path, other in found.items() if other and path != other}
+    assert others == expected
 
 
 def test_a_principal_convention_of_a_third_party_goes_before_cf_alone() -> None:
