@@ -1,13 +1,13 @@
 """xarray's entry point: hands over what was opened.
 
-Light to import, as xarray imports the entry points of all engines to list these.
+Light to import, as xarray imports the entry points of all engines to list these: the rest of the package is imported
+when a store is opened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import xarray as xr
 from xarray.backends import AbstractDataStore, BackendEntrypoint
@@ -20,9 +20,6 @@ from zarr_xgroup.options import (
     with_tree_options_shown,
 )
 from zarr_xgroup.redaction import redact_urls
-
-if TYPE_CHECKING:
-    from zarr_xgroup.opening import Opening
 
 __all__ = ["OpenOptions", "ResolvedZarrStore", "XGroupBackendEntrypoint"]
 
@@ -153,8 +150,10 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         TypeError
             If there is no such option: `group_filter` in `open_dataset`, for example.
         """
-        with _opening(filename_or_obj, options) as opening:
-            dataset = opening.dataset()
+        from zarr_xgroup.opening import opening
+
+        with opening(filename_or_obj, options) as call:
+            dataset = call.dataset()
         dataset.encoding.update(_redacted_source(filename_or_obj))
         return dataset
 
@@ -172,8 +171,10 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             By path as engine zarr gives it: absolute for the whole store, relative to `group` (itself
             ``"."``) if that is given.
         """
-        with _opening(filename_or_obj, options, OpenTreeOptions) as opening:
-            datasets = opening.datasets()
+        from zarr_xgroup.opening import opening
+
+        with opening(filename_or_obj, options, OpenTreeOptions) as call:
+            datasets = call.datasets()
         for dataset in datasets.values():
             dataset.encoding.update(_redacted_source(filename_or_obj))
         if not options.get("group"):
@@ -196,19 +197,12 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             the name of an inherited index, but other dimensions, is named ``<group>_<name>``. A warning reports
             both.
         """
-        with _opening(filename_or_obj, options, OpenTreeOptions) as opening:
-            tree = opening.tree()
+        from zarr_xgroup.opening import opening
+
+        with opening(filename_or_obj, options, OpenTreeOptions) as call:
+            tree = call.datatree()
         tree.encoding = {**tree.encoding, **_redacted_source(filename_or_obj)}
         return tree
-
-
-def _opening(
-    store_like: Any, options: OpenOptions, kind: type[OpenOptions] = OpenOptions
-) -> AbstractContextManager[Opening]:
-    # Imported by the first open: whoever lists xarray's engines imports this module.
-    from zarr_xgroup.opening import opening
-
-    return opening(store_like, options, kind)
 
 
 def _redacted_source(store_like: Any) -> dict[str, str]:

@@ -1,123 +1,280 @@
-"""One open on one screen: read, interpret, plan, build, tell."""
+"""One open call on one screen: read, interpret, plan, build, report."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import xarray as xr
 
 from zarr_xgroup._compat import default_indexes_follow
+from zarr_xgroup.conventions import handlers
+from zarr_xgroup.conventions.registry import AUTO, named_conventions
 from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
 from zarr_xgroup.datasets.build import Builder
-from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.undeclared import undeclared_findings
-from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupWarning, warn_user
+from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
+from zarr_xgroup.datasets.naming import plan_groups
+from zarr_xgroup.datasets.plan import GroupPlan
+from zarr_xgroup.datasets.pyramids import (
+    Pyramid,
+    choices_in_tree,
+    group_of_level,
+    layout_at,
+    pyramid_at,
+)
+from zarr_xgroup.datasets.times import with_times
+from zarr_xgroup.datasets.undeclared import undeclared_data_arrays, undeclared_findings
+from zarr_xgroup.errors import XGroupError, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
-from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.paths import path_in_tree
-from zarr_xgroup.options import OpenOptions
-from zarr_xgroup.storage.library import nearest_groups_with_arrays
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.paths import GroupFilter, path_in_tree
+from zarr_xgroup.options import (
+    DecodingOptions,
+    OpenOptions,
+    ReportOptions,
+    StoreOptions,
+    TreeReportOptions,
+    convention_attrs_of,
+    group_filter_of,
+    resolution_of,
+    settled_options,
+)
+from zarr_xgroup.redaction import redact_causes
+from zarr_xgroup.storage.library import Library
+from zarr_xgroup.variables.factory import VariableFactory
+
+T = TypeVar("T", StoreOptions, DecodingOptions)
 
 
 class Opening:
-    """One open; what is found on the way is told at the end."""
+    """One open call: reads, interprets and plans groups, and builds Datasets of the plans.
 
-    def __init__(self, planning: Planning) -> None:
-        self._planning = planning
-        self._library = planning.library
+    `explain`, `check` and `levels` stop after planning.
+
+    Parameters
+    ----------
+    options : TreeReportOptions
+        The options of the call. All are checked here, before anything is read.
+
+    Attributes
+    ----------
+    group : str
+        The path of the requested group, known after `read`.
+    dropped : frozenset of str
+        The names of `drop_variables`.
+    assumed : frozenset of str
+        The conventions in the option `assume_conventions`, `AUTO` among them.
+    findings : list of Finding
+        Findings that are not in a plan.
+    """
+
+    def __init__(self, options: TreeReportOptions) -> None:
+        self.decoding = _options_of(DecodingOptions, options)
+        dropped = options.get("drop_variables") or ()
+        self.dropped = frozenset([dropped] if isinstance(dropped, str) else dropped)
+        self.assumed = named_conventions(options.get("assume_conventions"))
+        self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
+        self.resolution = resolution_of(options.get("resolution"))
+        self.group_filter = group_filter_of(options)
+        self.group = ""
         self.findings: list[Finding] = []
-        self.warnings: list[XGroupWarning] = []
+        self._store_options = _options_of(StoreOptions, options)
+        self.library = Library(self._store_options)
+        self.tree, masks = self.library.tree, options.get("use_zarr_fill_value_as_mask")
+        self.factory = VariableFactory(self.tree, self.library.zarr_store, fill_value_masks=masks)
+        self.interpreter = self._interpreter_without(())
 
     def dataset(self) -> xr.Dataset:
-        """Return the group."""
-        datasets, _described = self._built(is_group=True)
-        (dataset,) = datasets.values()
+        """Return the group as a Dataset."""
+        with_indexes = default_indexes_follow()
+        plans = deque(self.plan_group(with_indexes=with_indexes))
+        warning = self.library.warning_if_empty(plans[0].node)
+        (dataset,) = self._built(plans, with_indexes=with_indexes).values()
+        self._warn(() if warning is None else [warning])
         return dataset
 
     def datasets(self) -> dict[str, xr.Dataset]:
-        """Return the group and all below it, by path from the group (itself "/")."""
-        datasets, _described = self._built()
+        """Return the group and all groups below it as Datasets, by path from the group ("/")."""
+        with_indexes = default_indexes_follow()
+        plans = deque(self.plan_tree(with_indexes=with_indexes, is_tree=False))
+        datasets = self._built(plans, with_indexes=with_indexes)
+        self._warn()
         return datasets
 
-    def tree(self) -> xr.DataTree:
-        """Return the group and all below it, fitted together."""
-        datasets, described = self._built(is_tree=True)
-        datasets, findings = align_with_parents(datasets, described, self._planning.group)
+    def datatree(self) -> xr.DataTree:
+        """Return the group and all groups below it as a tree."""
+        with_indexes = default_indexes_follow()
+        plans = deque(self.plan_tree(with_indexes=with_indexes))
+        described = {
+            path_in_tree(plan.node.path, self.group): GroupCoordinates.of(plan) for plan in plans
+        }
+        datasets = self._built(plans, with_indexes=with_indexes, is_tree=True)
+        datasets, findings = align_with_parents(datasets, described, self.group)
         self.findings += findings
         nodes = {path: xr.DataTree(datasets.pop(path)) for path in list(datasets)}  # which copies
         children: defaultdict[str, dict[str, xr.DataTree]] = defaultdict(dict)
         for path, node in nodes.items():
-            node.set_close(self._library.closer)
+            node.set_close(self.library.closer)
             if path != "/":
                 parent, _slash, name = path.rpartition("/")
                 children[parent or "/"][name] = node
-        for parent, named in children.items():  # parents first: what is below is not checked again
+        for parent, named in children.items():  # parents first: groups below are not checked again
             nodes[parent].children = named
+        self._warn()
         return nodes["/"]
 
-    def _built(
-        self, *, is_group: bool = False, is_tree: bool = False
-    ) -> tuple[dict[str, xr.Dataset], dict[str, GroupCoordinates]]:
-        """Return groups by path from the one asked for, and for a tree what plans describe of their coordinates.
+    # Read.
 
-        One group, or all below it as well, or these as they will be in a tree.
+    def read(self, store_like: Any) -> None:
+        """Open the store, and read the documents of its root and of the requested group.
+
+        Raises
+        ------
+        XGroupError
+            If the store cannot be opened or has no such group, see `Library.open`.
         """
-        planning, tree = self._planning, self._library.tree
-        with_indexes = default_indexes_follow()
-        if is_group:
-            plans = deque(planning.plan_group(with_indexes=with_indexes))
-            self._tell_where_arrays_are(plans[0].node.path)
-        else:
-            plans = deque(planning.plan_tree(with_indexes=with_indexes, is_tree=is_tree))
-        above = (tree.known(group) for group in plans[0].node.ancestors())
-        inherited = [document.attributes for document in above if document is not None]
-        found = planning.undeclared_data_arrays(plans, is_tree=is_tree)
-        lacking = list(undeclared_findings(found))
-        assumed = planning.assumed_in(plans)
+        self.group = self.library.open(store_like, self._store_options)
 
-        builder = Builder(planning, with_indexes=with_indexes)
+    # Interpret and plan.
+
+    def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
+        """Return the plan of the requested group, or of its level by `resolution`, as a list of one.
+
+        `with_indexes` is whether indexes will be made, for which coordinates are read.
+        """
+        group = Node(0, self.group)
+        if self.resolution is None:
+            self.library.read_group(self.group)
+        else:
+            level, others, findings = self.pyramid().choice(self.resolution)
+            group = level.group
+            self._leave_out(others, findings)
+        return plan_groups(self._interpreted([group]), self.factory, with_indexes=with_indexes)
+
+    def plan_tree(self, *, with_indexes: bool, is_tree: bool = True) -> list[GroupPlan]:
+        """Return the plans of the requested group and of all groups below it, parents first.
+
+        `is_tree` is whether the plans are for a DataTree: then groups inherit the coordinates of their parents,
+        and times are decoded by the declarations of arrays in all groups.
+        """
+        top = Node(0, self.group)
+        groups: Iterable[Node]
+        if self.group_filter is not None:
+            groups = self.library.read_filtered(GroupFilter(self.group_filter, self.group))
+        else:
+            self.library.read_tree(self.group)
+            if self.resolution is not None:
+                readings = self._interpreted(self.tree.subtree(top))
+                choices = choices_in_tree(top, readings, self.tree, self.assumed, self.resolution)
+                self._leave_out(*choices)
+            groups = self.tree.subtree(top, self.interpreter.passed_over)
+        readings = self._interpreted(groups)
+        if is_tree:
+            readings = with_times(readings)
+        return plan_groups(readings, self.factory, with_indexes=with_indexes)
+
+    def pyramid(self) -> Pyramid:
+        """Return the pyramid (multiscales) of the requested group; raise XGroupGroupError if it has none."""
+        self.library.read_group(self.group)
+        group, tree = Node(0, self.group), self.tree
+        layout = layout_at(group, tree, self.assumed)
+        nodes = [] if layout is None else [group.child(asset) for asset in layout.items]
+        levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
+        readings = self._interpreted(dict.fromkeys(level for level in levels if level))
+        return pyramid_at(group, layout, tree, {reading.node: reading for reading in readings})
+
+    def assumed_in(self, plans: Iterable[GroupPlan]) -> frozenset[str]:
+        """Return the names of the conventions that are assumed for any array of groups."""
+        by_arrays = (array.assumed for plan in plans for array in plan.reading.arrays)
+        return frozenset(self.assumed - {AUTO}).union(*by_arrays)
+
+    def _interpreted(self, nodes: Iterable[Node]) -> list[GroupReading]:
+        """Return the readings of groups, after reading all documents that they depend on."""
+        groups, interpreter = list(nodes), self.interpreter
+        return self.library.ask(lambda: interpreter.interpret(groups))
+
+    def _leave_out(self, nodes: Iterable[Node], findings: Iterable[Finding]) -> None:
+        """Leave out the groups and arrays of levels that `resolution` did not choose, from now on."""
+        self.findings += findings
+        self.interpreter = self._interpreter_without(nodes)
+
+    def _interpreter_without(self, nodes: Iterable[Node]) -> Interpreter:
+        return Interpreter(
+            self.tree, self.factory, handlers(), self.dropped, self.assumed, frozenset(nodes)
+        )
+
+    # Build.
+
+    def _built(
+        self, plans: deque[GroupPlan], *, with_indexes: bool, is_tree: bool = False
+    ) -> dict[str, xr.Dataset]:
+        """Return the Datasets of plans, by path from the requested group. `plans` is empty afterwards."""
+        above = (self.tree.known(group) for group in plans[0].node.ancestors())
+        inherited = [document.attributes for document in above if document is not None]
+        undeclared = undeclared_data_arrays(plans, self.interpreter, is_tree=is_tree)
+        undeclared_arrays = list(undeclared_findings(undeclared))
+        assumed = self.assumed_in(plans)
+
+        builder = Builder(
+            *(self.library, self.factory, self.decoding, self.dropped), with_indexes=with_indexes
+        )
         builder.read(plans)
         datasets: dict[str, xr.Dataset] = {}
-        described: dict[str, GroupCoordinates] = {}
-        while plans:  # thousands of plans take as much memory as what is built of them
+        while (
+            plans
+        ):  # thousands of plans take as much memory as the Datasets that are built of them
             plan = plans.popleft()
-            path = path_in_tree(plan.node.path, planning.group)
-            datasets[path], findings = builder.dataset(plan)
-            datasets[path].set_close(self._library.closer)
+            dataset, findings = builder.dataset(plan)
+            dataset.set_close(self.library.closer)
+            datasets[path_in_tree(plan.node.path, self.group)] = dataset
             self.findings += [*plan.findings, *findings]
-            if is_tree:
-                described[path] = GroupCoordinates.of(plan)
-        apply_convention_attrs(datasets, planning.convention_attrs, inherited, assumed)
-        self.findings += lacking
-        return datasets, described
+        apply_convention_attrs(datasets, self.convention_attrs, inherited, assumed)
+        self.findings += undeclared_arrays
+        return datasets
 
-    def _tell_where_arrays_are(self, group: str) -> None:
-        """Note a warning if the group that is opened holds no array, though groups below it do."""
-        found = tuple(f"/{path}" for path in nearest_groups_with_arrays(self._library, group))
-        if found:
-            message = _(
-                "Group {path} of {store} holds no array. Groups below it do: {names}. Open one of "
-                "these, or all with xarray.open_datatree"
-            ).format(
-                path=f"/{group}", store=self._library.tree.stores[0].name, names=", ".join(found)
-            )
-            warning = XGroupEmptyGroupWarning(message)
-            warning.paths = found
-            self.warnings.append(warning)
+    # Report.
+
+    def _warn(self, warnings: Iterable[XGroupWarning] = ()) -> None:
+        """Give warnings, then one warning for each cause of the findings."""
+        found = as_warnings([*self.library.findings, *self.findings])
+        for warning in (*warnings, *found):
+            warn_user(warning)
 
 
 @contextmanager
 def opening(
-    store_like: Any, options: OpenOptions, kind: type[OpenOptions] = OpenOptions
+    store_like: Any, options: ReportOptions, kind: type[ReportOptions] = OpenOptions
 ) -> Iterator[Opening]:
-    """Open a store by options of a kind; at the end warn of findings, or close it if anything was raised."""
-    with planning(store_like, options, kind) as planned:
-        opened = Opening(planned)
-        yield opened
-        found = as_warnings([*planned.library.findings, *planned.findings, *opened.findings])
-        for warning in (*opened.warnings, *found):
-            warn_user(warning)
+    """Open a store by options of a kind.
+
+    The documents are forgotten at the end. The store is closed if anything is raised.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option does not exist, or its value is not valid.
+    XGroupError
+        If the store cannot be opened, see `Library.open`.
+    """
+    try:
+        call = Opening(settled_options(options, kind))
+        call.read(store_like)
+        try:
+            yield call
+        except BaseException:
+            call.library.close()
+            raise
+        finally:
+            call.library.release()
+    except XGroupError as error:
+        redact_causes(error)
+        raise
+
+
+def _options_of(kind: type[T], options: ReportOptions) -> T:
+    """Return those of the options that a kind of options has."""
+    part: Any = {key: value for key, value in options.items() if key in kind.__annotations__}
+    return kind(**part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import xarray as xr
 
@@ -28,14 +28,12 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.storage.library import Library, Part
 from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
 from zarr_xgroup.variables.stored import Template
-
-if TYPE_CHECKING:
-    from zarr_xgroup.datasets.planning import Planning
 
 
 class Builder:
@@ -45,13 +43,21 @@ class Builder:
     indexed once, in the first of them, and put into the later Datasets decoded.
     """
 
-    def __init__(self, planning: Planning, *, with_indexes: bool) -> None:
-        self._factory = planning.factory
-        self._library = planning.library
-        self._dropped = planning.dropped
-        self._decoding = planning.decoding
+    def __init__(
+        self,
+        library: Library,
+        factory: VariableFactory,
+        decoding: DecodingOptions,
+        dropped: frozenset[str],
+        *,
+        with_indexes: bool,
+    ) -> None:
+        self._factory = factory
+        self._library = library
+        self._dropped = dropped
+        self._decoding = decoding
         self._with_indexes = with_indexes
-        self._decoder = Decoder(planning.decoding, planning.dropped, with_indexes=with_indexes)
+        self._decoder = Decoder(decoding, dropped, with_indexes=with_indexes)
         # What `read` read: by array and part, values or the error of reading.
         self._values: Mapping[Any, Any] = {}
         # Decoded coordinates that several groups have, by `_decoding_key`.

@@ -23,6 +23,7 @@ from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout
 from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
+from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.cf import axis_by_attributes
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -129,7 +130,26 @@ class Pyramid:
         levels = listed([str(level.node) for level in self.levels])
         raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
 
-    def remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
+    def choice(self, resolution: Pair) -> tuple[Level, list[Node], list[Finding]]:
+        """Return the level for a resolution, the groups and arrays of the other levels, and findings about the choice.
+
+        Raises
+        ------
+        XGroupGroupError
+            If the sizes of cells, or their unit, are not known.
+        """
+        chosen = self.level(resolution)
+        others: list[Node] = []
+        for other in self.levels:
+            if other.node == other.group and not is_below(chosen.group.path, other.group.path):
+                others.append(other.group)
+            elif other != chosen:
+                own = chosen.arrays if other.group == chosen.group else frozenset()
+                others += map(other.group.child, other.arrays - own)
+        remarks = self._remarks(chosen, resolution)
+        return chosen, others, [report(Topic.CHOICE, self.group, text) for text in remarks]
+
+    def _remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
         """Yield warnings about the level chosen for a resolution: levels left out, or perhaps another unit."""
         known = {"level": chosen.node, "unit": chosen.unit}
         if unknown := [str(level.node) for level in self.levels if level.resolution is None]:
@@ -149,15 +169,6 @@ class Pyramid:
             yield _(
                 "resolution is in the unit of the CRS, {unit}, and was {asked}: cells of {level} are of {own}"
             ).format(**known, asked=asked, own=size)
-
-    def without_others(self, level: Level) -> Iterator[Node]:
-        """Yield the groups and arrays of other levels than one."""
-        for other in self.levels:
-            if other.node == other.group and not is_below(level.group.path, other.group.path):
-                yield other.group
-            elif other != level:
-                own = level.arrays if other.group == level.group else frozenset()
-                yield from map(other.group.child, other.arrays - own)
 
 
 # Where levels are.
@@ -351,6 +362,53 @@ def _with_derived_sizes(
                     if level is not None and level.dims:
                         found[asset] = replace(level, resolution=size, unit=unit)
     return found.values()
+
+
+def pyramid_at(
+    group: Node, layout: Layout | None, tree: Tree, readings: Mapping[Node, GroupReading]
+) -> Pyramid:
+    """Return the pyramid of a group by its layout and the readings of its levels; raise XGroupGroupError if it is not one."""
+    found = None if layout is None else pyramid_of(group, layout, tree, readings)
+    if found is None:
+        raise no_pyramid(group, layout, tree)
+    return found
+
+
+def choices_in_tree(
+    top: Node,
+    readings: Iterable[GroupReading],
+    tree: Tree,
+    assumed: Collection[str],
+    resolution: Pair,
+) -> tuple[list[Node], list[Finding]]:
+    """Choose one level of each layout in a tree; return the groups and arrays of the other levels, and findings.
+
+    All levels of a layout are kept if none can be chosen; a finding reports why.
+
+    Raises
+    ------
+    XGroupGroupError
+        If no level of any layout can be chosen.
+    """
+    known = {reading.node: reading for reading in readings}
+    others: list[Node] = []
+    findings: list[Finding] = []
+    errors, is_chosen = [], False
+    for node in known:
+        layout = layout_at(node, tree, assumed)
+        if layout is None:
+            continue
+        try:
+            _level, others_here, remarks = pyramid_at(node, layout, tree, known).choice(resolution)
+            others += others_here
+            findings += remarks
+            is_chosen = True
+        except XGroupGroupError as error:
+            errors.append(error)
+            findings.append(report(Topic.CHOICE, node, str(error)))
+    if not is_chosen:
+        raise errors[0] if errors else no_pyramid(top, None, tree)
+    return others, findings
 
 
 def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupError:

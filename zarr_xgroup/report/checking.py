@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan
-from zarr_xgroup.datasets.planning import Planning, planning
-from zarr_xgroup.datasets.undeclared import forgotten_declarations
+from zarr_xgroup.datasets.undeclared import forgotten_declarations, undeclared_data_arrays
 from zarr_xgroup.findings import Finding, group_findings, wording
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.opening import Opening, opening
 from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.results import Verdict
@@ -56,19 +56,19 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
     >>> verdict.is_clean  # doctest: +SKIP
     True
     """
-    with planning(filename_or_obj, options, TreeReportOptions) as planned:
-        plans = planned.plan_tree(with_indexes=True)
-        tree, groups = planned.library.tree, [plan.node for plan in plans]
-        if planned.group_filter is None:  # all levels of pyramids, whatever `resolution` chooses
-            groups = list(tree.subtree(Node(0, planned.group)))
-        checked = CheckedStore(tree, groups, planned.assumed_in(plans))
+    with opening(filename_or_obj, options, TreeReportOptions) as call:
+        plans = call.plan_tree(with_indexes=True)
+        tree, groups = call.library.tree, [plan.node for plan in plans]
+        if call.group_filter is None:  # all levels of pyramids, whatever `resolution` chooses
+            groups = list(tree.subtree(Node(0, call.group)))
+        checked = CheckedStore(tree, groups, call.assumed_in(plans))
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = merged_mistakes(_all_mistakes(planned, plans, checked))
+        found = merged_mistakes(_all_mistakes(call, plans, checked))
         mistakes = [replace(mistake, error=None) for mistake in found]
         mistakes.sort(key=lambda mistake: (mistake.severity != "error", mistake.place.node))
         name = tree.stores[0].name
-        verdict = Verdict(name, f"/{planned.group}", tuple(mistakes), checked.declares_something)
-        planned.library.close()
+        verdict = Verdict(name, f"/{call.group}", tuple(mistakes), checked.declares_something)
+        call.library.close()
     return verdict
 
 
@@ -87,14 +87,14 @@ def merged_mistakes(mistakes: Iterable[Finding]) -> list[Finding]:
 
 
 def _all_mistakes(
-    planned: Planning, plans: list[GroupPlan], checked: CheckedStore
+    call: Opening, plans: list[GroupPlan], checked: CheckedStore
 ) -> Iterator[Finding]:
     """Yield all mistakes in a store, maybe the same one for several nodes.
 
     The order matters: rules about references, and about what an open finds, leave out what rules about nodes
     report at the same place.
     """
-    library, tree = planned.library, planned.library.tree
+    library, tree = call.library, call.library.tree
     of_nodes = (mistake for node in checked.nodes() for mistake in mistakes_of(node))
     found = group_findings(of_nodes, by=_rule_and_text)
     lost = references.check(found_references(plans, tree), found, checked)
@@ -102,14 +102,14 @@ def _all_mistakes(
     yield from found
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
     # What an open finds and no rule has reported.
-    lacking = planned.undeclared_data_arrays(plans, is_tree=True)
+    lacking = undeclared_data_arrays(plans, call.interpreter, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in plans)
     findings = chain(library.findings, of_plans, forgotten_declarations(lacking, tree))
     yield from stores.mistakes_found_by_open(findings, found, checked)
     if tree.stores[0].consolidated_at is not None:
         # Consolidated metadata against the nodes' own documents.
-        is_part = planned.group_filter is not None
+        is_part = call.group_filter is not None
         own = library.read_beside_consolidated(checked.groups, is_part=is_part)
-        others = () if is_part else tree.subtree(Node(own, planned.group))
+        others = () if is_part else tree.subtree(Node(own, call.group))
         groups = (group.path for group in (*checked.groups, *others))
         yield from stores.differences_of_consolidated(tree, own, groups, members_as_zarr_writes)

@@ -22,13 +22,17 @@ from zarr_xgroup.conventions.registry import Nz, declarable
 from zarr_xgroup.datasets.decode import times_undecoded, why_not_times
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.datasets.planning import Planning, planning
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
-from zarr_xgroup.datasets.undeclared import undeclared_findings, without_coordinate
+from zarr_xgroup.datasets.undeclared import (
+    undeclared_data_arrays,
+    undeclared_findings,
+    without_coordinate,
+)
 from zarr_xgroup.findings import Place, by_cause
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.tree import Tree
+from zarr_xgroup.opening import Opening, opening
 from zarr_xgroup.options import ReportOptions, TreeReportOptions, with_report_options_shown
 from zarr_xgroup.redaction import presentable, redact
 from zarr_xgroup.report.explanation import (
@@ -96,9 +100,9 @@ XGroupMetadataError, ValueError, TypeError
     >>> explanation.groups[0].arrays[0].missing
     ('time',)
     """
-    with planning(filename_or_obj, options, TreeReportOptions) as planned:
-        explanation = _Explaining(planned).explanation()
-        planned.library.close()
+    with opening(filename_or_obj, options, TreeReportOptions) as call:
+        explanation = _Explaining(call).explanation()
+        call.library.close()
     return explanation
 
 
@@ -130,9 +134,9 @@ TypeError
         As for an open.
     """
     all_options: Any = {"group": group, **options}
-    with planning(filename_or_obj, all_options, ReportOptions) as planned:
-        found = _levels(planned.pyramid())
-        planned.library.close()
+    with opening(filename_or_obj, all_options, ReportOptions) as call:
+        found = _levels(call.pyramid())
+        call.library.close()
     return found
 
 
@@ -154,9 +158,9 @@ def _levels(pyramid: Pyramid) -> Levels:
 class _Explaining:
     """Makes an explanation of the plans of one open."""
 
-    def __init__(self, planned: Planning) -> None:
-        self._planned, self._tree = planned, planned.library.tree
-        self._plans = {plan.node: plan for plan in planned.plan_tree(with_indexes=True)}
+    def __init__(self, call: Opening) -> None:
+        self._call, self._tree = call, call.tree
+        self._plans = {plan.node: plan for plan in call.plan_tree(with_indexes=True)}
         self._readings = {node: plan.reading for node, plan in self._plans.items()}
         self._declared: dict[Node, Declared] = {}
 
@@ -164,9 +168,9 @@ class _Explaining:
         """Return the explanation."""
         return Explanation(
             self._tree.stores[0].name,
-            f"/{self._planned.group}",
+            f"/{self._call.group}",
             self._tree.stores[0].zarr_format,
-            self._tree.is_consolidated(Node(0, self._planned.group)),
+            self._tree.is_consolidated(Node(0, self._call.group)),
             groups=tuple(map(self._group, self._plans.values())),
             references=tuple(found_references(self._plans.values(), self._tree)),
             problems=tuple(self._problems()),
@@ -174,7 +178,7 @@ class _Explaining:
 
     def _group(self, plan: GroupPlan) -> FoundGroup:
         """Return a group: its arrays, the coordinates of its Dataset, the levels of its pyramid."""
-        dropped, assumed = self._planned.dropped, self._planned.assumed
+        dropped, assumed = self._call.dropped, self._call.assumed
         kept = (variable for variable in plan.variables if variable.name not in dropped)
         variables = {variable.name: variable for variable in kept}
         # To xarray, what is called as a dimension is a coordinate, however many dimensions it has.
@@ -297,8 +301,7 @@ class _Explaining:
 
     def _problems(self) -> Iterator[FoundProblem]:
         """Yield what an open warns of."""
-        planned = self._planned
-        findings = [*planned.library.findings, *planned.findings]
+        findings = [*self._call.library.findings, *self._call.findings]
         for plan in self._plans.values():
             findings.extend(plan.findings)
             for variable in plan.variables:
@@ -307,7 +310,7 @@ class _Explaining:
                 times = {key: value for key, value in times.items() if value is not None}
                 if reason := why_not_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
-        bare = planned.undeclared_data_arrays(self._plans.values(), is_tree=True)
+        bare = undeclared_data_arrays(self._plans.values(), self._call.interpreter, is_tree=True)
         findings.extend(undeclared_findings(bare))
         for finding in by_cause(findings):
             kind = "" if finding.topic is None else finding.topic.value

@@ -55,7 +55,7 @@ class Library:
     Parameters
     ----------
     options : ForeignOptions
-        How foreign stores, to which references lead, are opened.
+        How foreign stores, which references lead to, are opened.
 
     Attributes
     ----------
@@ -71,8 +71,15 @@ class Library:
         self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
 
     @classmethod
-    def open(cls, store_like: Any, options: StoreOptions) -> tuple[Self, str]:
-        """Open a store and find the group asked for.
+    def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
+        """Return a library of a store that is open already; no document is read yet."""
+        library = cls({})
+        name = describe_store(store)
+        library.add(store, store_record(store, name, zarr_format), uri_of(store))
+        return library
+
+    def open(self, store_like: Any, options: StoreOptions) -> str:
+        """Open the first store, and return the normalized path of the requested group in it.
 
         Parameters
         ----------
@@ -80,13 +87,6 @@ class Library:
             Whatever zarr opens as a store, or an object with a `store` that zarr opens.
         options : StoreOptions
             The group, and how to open the store.
-
-        Returns
-        -------
-        library : Library
-            The library of the whole store, whichever group was asked for.
-        group : str
-            The normalized path of the group in the store.
 
         Raises
         ------
@@ -101,17 +101,7 @@ class Library:
         XGroupPathError
             If `group` cannot be a path.
         """
-        store_like, options = resolved(store_like, options)
-        library = cls(options)
-        return library, wait(_open_first(library, store_like, options))
-
-    @classmethod
-    def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
-        """Return a library of a store that is open already; no document is read yet."""
-        library = cls({})
-        name = describe_store(store)
-        library.add(store, store_record(store, name, zarr_format), uri_of(store))
-        return library
+        return wait(self._open_first(*resolved(store_like, options)))
 
     @property
     def findings(self) -> list[Finding]:
@@ -199,6 +189,33 @@ class Library:
         wait(store.read_members(groups, with_parents=False))
         return groups
 
+    def warning_if_empty(self, group: Node) -> XGroupEmptyGroupWarning | None:
+        """Return a warning if a group has no arrays, but groups below it do. None otherwise, or if an array cannot be read.
+
+        A breadth-first search for the nearest groups with arrays, at most eight.
+        """
+        tree = self.tree
+        broken = (wrong.group for wrong in tree.problems if wrong.path and wrong.store == 0)
+        if tree.arrays(group) or group in broken:
+            return None
+        found: list[str] = []
+        level = [group]
+        while level and len(found) < _MOST_NEAR:
+            below = (parent.child(name) for parent in level for name in tree.groups(parent))
+            level = list(islice(below, _MOST_READ_PER_LEVEL))
+            wait(self.stores[0].read_members(level, is_tree=True, with_parents=False))
+            found += [str(node) for node in level if tree.arrays(node)]
+        if not found:
+            return None
+        paths = tuple(found[:_MOST_NEAR])
+        message = _(
+            "Group {path} of {store} holds no array. Groups below it do: {names}. Open one of "
+            "these, or all with xarray.open_datatree"
+        ).format(path=group, store=tree.stores[0].name, names=", ".join(paths))
+        warning = XGroupEmptyGroupWarning(message)
+        warning.paths = paths
+        return warning
+
     def read_beside_consolidated(self, groups: Sequence[Node], *, is_part: bool) -> int:
         """Read the own documents of consolidated groups and their members, as a second store; return its number.
 
@@ -279,6 +296,45 @@ class Library:
         self.stores.append(opened)
         return opened
 
+    async def _open_first(self, store_like: Any, options: StoreOptions) -> str:
+        """Open the first store, and return the path of the requested group in it."""
+        # As zarr has it: a backslash in the path of a group is a slash.
+        asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
+        start = await find_start(store_like, asked, options)
+        try:
+            # 1. Add the store to the library, with the documents read first.
+            tree, consolidated = self.tree, options.get("consolidated")
+            name = describe_store(start.store_like)
+            opened = self.add(
+                start.store,
+                store_record(start.store, name, start.zarr_format or 3),
+                uri_of(start.store_like),
+                closes=start.is_opened_here,
+                ignores_consolidated=consolidated is False,
+                user_path=start.user_path,
+            )
+            for path, values in start.found.items():
+                tree.learn_node(opened.node(path), values)
+            opened.learn_consolidated(start.found, consolidated)
+
+            # 2. Check that the group exists and is no array.
+            group = opened.node(start.group)
+            check_not_stale(tree, start.found)
+            is_there = tree.known(group) is not None or group in tree.problems
+            are_known = is_there or opened.known.consolidated_at == ""
+            near = [] if are_known else await groups_near(start.store, start.group)
+            known = tree if opened.known.is_consolidated(start.user_path) else None
+            likely = None if is_there else await likely_group(start, known)
+            check_group(tree, start.group, near, likely)
+            if start.listing is not None and not tree.is_listed(group):
+                opened.keep_listing(group, await start.listing)
+        except BaseException:
+            start.give_up()
+            raise
+        if start.listing is not None:
+            start.listing.cancel()
+        return group.path
+
     async def _open_foreign(
         self, location: str, options: dict[str, Any] | None, name: str, limits: ForeignLimits
     ) -> int:
@@ -341,66 +397,7 @@ class Library:
             raise XGroupStoreError(message)
 
 
-def nearest_groups_with_arrays(library: Library, opened: str) -> list[str]:
-    """Return the nearest groups with arrays below a group without arrays, at most eight.
-
-    [] if the group opened has arrays, or has one that cannot be read. A breadth-first search.
-    """
-    tree, node = library.tree, Node(0, opened)
-    broken = (wrong.group for wrong in tree.problems if wrong.path and wrong.store == 0)
-    if tree.arrays(node) or node in broken:
-        return []
-    found: list[str] = []
-    level = [node]
-    while level and len(found) < _MOST_NEAR:
-        below = (parent.child(name) for parent in level for name in tree.groups(parent))
-        level = list(islice(below, _MOST_READ_PER_LEVEL))
-        wait(library.stores[0].read_members(level, is_tree=True, with_parents=False))
-        found += [group.path for group in level if tree.arrays(group)]
-    return found[:_MOST_NEAR]
-
-
 def _close_all(stores: Iterable[Store]) -> None:
     """Close stores; a function of the module, so that `closer` can be pickled."""
     for store in stores:
         store.close()
-
-
-async def _open_first(library: Library, store_like: Any, options: StoreOptions) -> str:
-    """Open the store that the user named as the first of a library; return the path of the group asked for."""
-    # As zarr has it: a backslash in the path of a group is a slash.
-    asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
-    start = await find_start(store_like, asked, options)
-    try:
-        # 1. Add the store to the library, with the documents read first.
-        tree, consolidated = library.tree, options.get("consolidated")
-        name = describe_store(start.store_like)
-        opened = library.add(
-            start.store,
-            store_record(start.store, name, start.zarr_format or 3),
-            uri_of(start.store_like),
-            closes=start.is_opened_here,
-            ignores_consolidated=consolidated is False,
-            user_path=start.user_path,
-        )
-        for path, values in start.found.items():
-            tree.learn_node(opened.node(path), values)
-        opened.learn_consolidated(start.found, consolidated)
-
-        # 2. Check that the group exists and is no array.
-        group = opened.node(start.group)
-        check_not_stale(tree, start.found)
-        is_there = tree.known(group) is not None or group in tree.problems
-        are_known = is_there or opened.known.consolidated_at == ""
-        near = [] if are_known else await groups_near(start.store, start.group)
-        known = tree if opened.known.is_consolidated(start.user_path) else None
-        likely = None if is_there else await likely_group(start, known)
-        check_group(tree, start.group, near, likely)
-        if start.listing is not None and not tree.is_listed(group):
-            opened.keep_listing(group, await start.listing)
-    except BaseException:
-        start.give_up()
-        raise
-    if start.listing is not None:
-        start.listing.cancel()
-    return group.path

@@ -33,8 +33,8 @@ from zarr_xgroup.variables.factory import VariableFactory
 PACKAGE = Path(str(zarr_xgroup.__file__)).parent
 STORES = PACKAGE / "tests" / "stores"
 
-#: Folders from the top to the bottom: each imports only those that come after it.
-FOLDERS = ("report", "datasets", "conventions", "variables", "storage", "metadata")
+#: Folders, and the module `opening`, from the top to the bottom: each imports only those that come after it.
+FOLDERS = ("report", "opening", "datasets", "conventions", "variables", "storage", "metadata")
 #: What every folder may import; these modules import no folder but `metadata`.
 COMMON = {"errors", "findings", "i18n", "options", "redaction", "_compat", "_requirements", "resolver"}  # fmt: skip
 #: What does no I/O, and knows nothing that could.
@@ -156,6 +156,19 @@ def test_one_module_waits_for_io() -> None:
     assert calls == ["storage.reading"]
 
 
+def test_no_constructor_does_io() -> None:
+    calls = [
+        (name, ast.unparse(call.func))
+        for name, tree in MODULES.items()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.name in ("__init__", "__post_init__")
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+    ]
+    doing_io = ("wait", "open", "read", "ask", "gather")
+    assert [it for it in calls if it[1].rpartition(".")[2].startswith(doing_io)] == []
+
+
 def test_everything_is_caught_only_where_code_of_others_is_called() -> None:
     catching = {
         name
@@ -190,7 +203,8 @@ class DeadStore(MemoryStore):
 
 @pytest.mark.parametrize("path", sorted(STORES.glob("*.zarr")), ids=lambda path: path.stem)
 def test_interpreting_planning_and_telling_ask_no_store(path: Path) -> None:
-    library, root = Library.open(path, {})
+    library = Library({})
+    root = library.open(path, {})
     library.read_tree(root)
     tree = library.tree
     groups = list(tree.subtree(Node(0, root)))

@@ -15,6 +15,7 @@ from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import containing
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     Array,
     Json,
@@ -231,11 +232,12 @@ def test_variables_that_do_not_go_together_are_left_out() -> None:
         *(planned("d", "y", size=4), planned("e", "y", size=4), planned("f", "y", size=5)),
         planned("y"),
     )
-    factory = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
-    planning: Any = SimpleNamespace(factory=factory, library=None, decoding={}, dropped=frozenset())
+    factory: Any = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
     reading: Any = SimpleNamespace(node=Node(0, "g"))
     plan = GroupPlan(reading, variables, ())
-    dataset, findings = Builder(planning, with_indexes=True).dataset(plan)
+    dataset, findings = Builder(Library({}), factory, {}, frozenset(), with_indexes=True).dataset(
+        plan
+    )
     assert set(dataset.variables) == {"a", "c", "d"}
     assert [finding.arrays for finding in findings] == [("/g/e",), ("/g/b",), ("/g/f",), ("/g/y",)]
     assert all(finding.text.startswith("left out") for finding in findings)

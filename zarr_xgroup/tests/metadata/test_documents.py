@@ -181,7 +181,7 @@ def test_what_is_no_node_is_overlooked() -> None:
 
 def test_a_backslash_is_a_slash_as_zarr_has_it() -> None:
     for group in ("\\a\\b\\", "a\\/b"):
-        assert Library.open(memory_store(build(SMALL)), {"group": group})[1] == "a/b"
+        assert Library({}).open(memory_store(build(SMALL)), {"group": group}) == "a/b"
 
 
 def test_the_format_is_that_of_the_group_asked_for() -> None:
@@ -197,7 +197,8 @@ def test_consolidated_metadata_of_a_group_serve_it_and_what_is_below(
     zarr_format: ZarrFormat,
 ) -> None:
     store = recording_store(build(SMALL, zarr_format, consolidated=["a"]))
-    library, _group = Library.open(store, {"group": "a"})
+    library = Library({})
+    library.open(store, {"group": "a"})
     assert library.tree.stores[0].consolidated_at == "a"
     store.listed.clear()
     for consolidated in (None, True):
@@ -210,7 +211,8 @@ def test_consolidated_metadata_of_a_group_serve_it_and_what_is_below(
 @each_format
 def test_consolidated_at_the_root_goes_first(zarr_format: ZarrFormat) -> None:
     store = memory_store(build(SMALL, zarr_format, consolidated=["a", ""]))
-    library, _group = Library.open(store, {"group": "a"})
+    library = Library({})
+    library.open(store, {"group": "a"})
     assert library.tree.stores[0].consolidated_at == ""
 
 
@@ -445,7 +447,7 @@ def test_a_group_that_cannot_be_read(zarr_format: ZarrFormat, group: str) -> Non
         r"\(PermissionError: https://host/zarr\.json\)"
     )
     with pytest.raises(XGroupStoreError, match=text) as error:
-        Library.open(store, {"group": group})
+        Library({}).open(store, {"group": group})
     assert not isinstance(error.value, XGroupStoreNotFoundError)
     chain: BaseException | None = error.value
     while chain is not None and chain is not cause:
@@ -458,7 +460,7 @@ def test_an_unreadable_key_does_not_turn_a_missing_group_into_something_else() -
     store = recording_store(build(SMALL))
     store.failing[".zgroup"] = PermissionError("no")
     with pytest.raises(XGroupGroupError, match="There is no group '/nope' in recording store"):
-        Library.open(store, {"group": "nope"})
+        Library({}).open(store, {"group": "nope"})
 
 
 @pytest.mark.parametrize("group", [None, "a"])
@@ -473,13 +475,15 @@ def test_attributes_of_a_v2_node_that_cannot_be_read(group: str | None) -> None:
 
 
 def test_nodes_may_be_newer_than_consolidated_metadata_but_for_those_below_arrays() -> None:
-    library, _group = Library.open(memory_store(build(SMALL, consolidated=True)), {})
+    library = Library({})
+    library.open(memory_store(build(SMALL, consolidated=True)), {})
     assert library.tree.may_be_newer(at("late/deep"))
     assert not library.tree.may_be_newer(at("v/deep"))
 
 
 def test_a_question_that_fails_for_lack_of_a_document_is_asked_again() -> None:
-    library, _group = Library.open(memory_store(build(SMALL)), {})
+    library = Library({})
+    library.open(memory_store(build(SMALL)), {})
 
     def question() -> bool:
         if library.tree.document(at("v")) is None:
@@ -490,7 +494,8 @@ def test_a_question_that_fails_for_lack_of_a_document_is_asked_again() -> None:
 
 
 def test_a_document_is_not_asked_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    library, _group = Library.open(recording_store(build(SMALL)), {})
+    library = Library({})
+    library.open(recording_store(build(SMALL)), {})
     monkeypatch.setattr(Tree, "learn_node", lambda *_args: None)
     with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: "):
         library.ask(lambda: library.tree.document(at("v")))

@@ -191,7 +191,8 @@ def test_metadata_of_an_array_that_others_refer_to_are_told_once(function: Any) 
 
 def reading(store: Store, *paths: str) -> VariableFactory:
     """Open a store, and read the documents of some nodes to make variables of."""
-    library, _group = Library.open(store, {})
+    library = Library({})
+    library.open(store, {})
     library.ask(lambda: [library.tree.document(Node(0, path)) for path in paths])
     return VariableFactory(library.tree, library.zarr_store)
 

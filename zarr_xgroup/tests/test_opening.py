@@ -1,4 +1,4 @@
-"""What an open is told before it reads, and what it finds that arrays lack."""
+"""Options that are checked before anything is read, and arrays without a principal convention."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from zarr_xgroup.datasets.planning import planning
+from zarr_xgroup.opening import opening
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -36,7 +36,7 @@ STORE = build(Group({"a": stored([1], "x")}))
 )
 def test_nothing_is_read_with_options_that_are_wrong(options: Any, message: str) -> None:
     store = recording_store(STORE)
-    with pytest.raises((TypeError, ValueError), match=message), planning(store, options):
+    with pytest.raises((TypeError, ValueError), match=message), opening(store, options):
         pass
     assert (store.gets, store.listed) == ([], [])
 
