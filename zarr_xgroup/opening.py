@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import xarray as xr
 
@@ -35,7 +35,6 @@ from zarr_xgroup.options import (
     DecodingOptions,
     OpenOptions,
     ReportOptions,
-    StoreOptions,
     TreeReportOptions,
     convention_attrs_of,
     group_filter_of,
@@ -46,7 +45,8 @@ from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.factory import VariableFactory
 
-T = TypeVar("T", StoreOptions, DecodingOptions)
+#: The names of the options that are passed on to xarray.
+_DECODING = DecodingOptions.__annotations__.keys()
 
 
 class Opening:
@@ -62,7 +62,7 @@ class Opening:
     Attributes
     ----------
     group : str
-        The path of the requested group, known after `read`.
+        The path of the requested group in the store, "" until the store is opened.
     dropped : frozenset of str
         The names of `drop_variables`.
     assumed : frozenset of str
@@ -72,7 +72,8 @@ class Opening:
     """
 
     def __init__(self, options: TreeReportOptions) -> None:
-        self.decoding = _options_of(DecodingOptions, options)
+        decoding: Any = {key: value for key, value in options.items() if key in _DECODING}
+        self.decoding: DecodingOptions = decoding
         dropped = options.get("drop_variables") or ()
         self.dropped = frozenset([dropped] if isinstance(dropped, str) else dropped)
         self.assumed = named_conventions(options.get("assume_conventions"))
@@ -81,8 +82,7 @@ class Opening:
         self.group_filter = group_filter_of(options)
         self.group = ""
         self.findings: list[Finding] = []
-        self._store_options = _options_of(StoreOptions, options)
-        self.library = Library(self._store_options)
+        self.library = Library(options)
         self.tree, masks = self.library.tree, options.get("use_zarr_fill_value_as_mask")
         self.factory = VariableFactory(self.tree, self.library.zarr_store, fill_value_masks=masks)
         self.interpreter = self._interpreter_without(())
@@ -126,19 +126,7 @@ class Opening:
         self._warn()
         return nodes["/"]
 
-    # Read.
-
-    def read(self, store_like: Any) -> None:
-        """Open the store, and read the documents of its root and of the requested group.
-
-        Raises
-        ------
-        XGroupError
-            If the store cannot be opened or has no such group, see `Library.open`.
-        """
-        self.group = self.library.open(store_like, self._store_options)
-
-    # Interpret and plan.
+    # Read, interpret and plan.
 
     def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
         """Return the plan of the requested group, or of its level by `resolution`, as a list of one.
@@ -260,8 +248,9 @@ def opening(
         If the store cannot be opened, see `Library.open`.
     """
     try:
-        call = Opening(settled_options(options, kind))
-        call.read(store_like)
+        settled = settled_options(options, kind)
+        call = Opening(settled)
+        call.group = call.library.open(store_like, settled)
         try:
             yield call
         except BaseException:
@@ -272,9 +261,3 @@ def opening(
     except XGroupError as error:
         redact_causes(error)
         raise
-
-
-def _options_of(kind: type[T], options: ReportOptions) -> T:
-    """Return those of the options that a kind of options has."""
-    part: Any = {key: value for key, value in options.items() if key in kind.__annotations__}
-    return kind(**part)

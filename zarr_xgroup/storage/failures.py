@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from zarr_xgroup._requirements import missing_package
-from zarr_xgroup.errors import (
-    XGroupError,
-    XGroupGroupError,
-    XGroupStoreError,
-)
+from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found, ZarrFormat, format_of, node_document
-from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of, redact
-
-#: How many groups a message names.
-NAMED_GROUPS = 10
 
 #: The marks of errors by which a store refuses access.
 _NO_PERMISSION = (
@@ -89,66 +80,7 @@ def _marks_of(error: BaseException) -> Iterator[str]:
         yield "Forbidden"
 
 
-# Checks that a group exists.
-
-
-def check_group(
-    tree: Tree, group: str, near: Sequence[str] = (), likely: str | None = None
-) -> None:
-    """Raise an error unless there is a group at the path asked for.
-
-    Its text names the group that is `likely` meant, or else all groups if consolidated metadata have them, or else
-    the groups `near` the path.
-
-    Raises
-    ------
-    XGroupGroupError
-        If there is no node, or an array.
-    XGroupError
-        If the document of the node cannot be read or understood.
-    """
-    node, name = Node(0, group), tree.stores[0].name
-    document = tree.known(node)
-    if document is None:
-        problem = tree.problems.get(node)
-        if problem is not None:
-            raise with_store_name(problem, name)
-        message = _("There is no group {group!r} in {store}").format(group=f"/{group}", store=name)
-        if likely is not None:
-            message += _("; did you mean {group!r}?").format(group=f"/{likely}")
-        is_all_known = tree.stores[0].consolidated_at == ""
-        groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
-        if likely is None and (names := ", ".join(f"/{path}" for path in groups[:NAMED_GROUPS])):
-            message += _("; groups there are: {names}").format(names=names)
-        if not set("*?[").isdisjoint(group):
-            message += _("; to choose groups of a tree by a pattern, use group_filter")
-        raise XGroupGroupError(message)
-    if document.is_array and not group:
-        message = _("{store} is an array, not a group of arrays").format(store=name)
-        raise XGroupGroupError(message)
-    if document.is_array:
-        message = _(
-            "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
-            "take its variable {name!r}"
-        ).format(path=str(node), store=name, parent=str(node.group), name=node.name)
-        raise XGroupGroupError(message)
-
-
-def check_not_stale(tree: Tree, read: Iterable[str]) -> None:
-    """Raise XGroupGroupError if a node that was read is missing from the consolidated metadata: these are stale.
-
-    `read` has the paths of the nodes.
-    """
-    store = tree.stores[0]
-    for node in (Node(0, path) for path in read):
-        can_be_stale = node.path != store.consolidated_at and tree.is_consolidated(node)
-        is_there = tree.known(node) is not None
-        if is_there and can_be_stale and node.name not in tree.names(node.group):
-            message = _(
-                "The consolidated metadata of {store} has no group {group!r}, though the "
-                "store itself does: open it with consolidated=False, and consolidate it anew"
-            ).format(store=store.name, group=str(node))
-            raise XGroupGroupError(message)
+# Checks of documents that were read.
 
 
 def check_foreign_root(found: Found) -> ZarrFormat:

@@ -24,16 +24,11 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
 from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
 from zarr_xgroup.options import ForeignOptions, StoreOptions
-from zarr_xgroup.storage.failures import (
-    check_foreign_root,
-    check_group,
-    check_not_stale,
-    reason_of,
-)
+from zarr_xgroup.storage.failures import check_foreign_root, reason_of
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
 from zarr_xgroup.storage.opening import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.reading import StoreReader, wait
-from zarr_xgroup.storage.start import find_start, groups_near, likely_group
+from zarr_xgroup.storage.start import check_group, find_start
 from zarr_xgroup.storage.stores import OpenStore, store_record
 
 T = TypeVar("T")
@@ -317,15 +312,9 @@ class Library:
                 tree.learn_node(opened.node(path), values)
             opened.learn_consolidated(start.found, consolidated)
 
-            # 2. Check that the group exists and is no array.
+            # 2. Check that the group exists.
             group = opened.node(start.group)
-            check_not_stale(tree, start.found)
-            is_there = tree.known(group) is not None or group in tree.problems
-            are_known = is_there or opened.known.consolidated_at == ""
-            near = [] if are_known else await groups_near(start.store, start.group)
-            known = tree if opened.known.is_consolidated(start.user_path) else None
-            likely = None if is_there else await likely_group(start, known)
-            check_group(tree, start.group, near, likely)
+            await check_group(start, tree)
             if start.listing is not None and not tree.is_listed(group):
                 opened.keep_listing(group, await start.listing)
         except BaseException:

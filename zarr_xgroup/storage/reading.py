@@ -8,6 +8,7 @@ from _thread import start_new_thread
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
 
@@ -78,9 +79,23 @@ class StoreReader:
     async def node(self, path: str, keys: Iterable[str]) -> Found:
         """Return the metadata documents of the node at `path` that exist, by key; errors of reading are values, too."""
         keys = tuple(keys)
+
+        async def content(key: str) -> bytes | None:
+            async with self._limit:
+                with reading_at_most(self._most):
+                    buffer = await self._store.get(key, self._prototype, self._range)
+                    if buffer is None:
+                        return None
+                    check_size(len(buffer))
+                    return buffer.to_bytes()
+
+        def document(name: str) -> Awaitable[bytes | XGroupStoreError | None]:
+            key = join_path(path, name)
+            return self._attempt(partial(content, key), f"/{key}", is_document=True)
+
         count = _COUNT.get()
         count(0, 1)
-        values = await gather(lambda key: self._content(join_path(path, key)), keys)
+        values = await gather(document, keys)
         count(1, 0)
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
@@ -136,20 +151,6 @@ class StoreReader:
         except FileNotFoundError:
             return set()
         return {name.rpartition("/")[2] for name in found}
-
-    async def _content(self, key: str) -> Any:
-        """Return the bytes of a key, None if it does not exist, or the XGroupStoreError of reading it."""
-
-        async def content() -> bytes | None:
-            async with self._limit:
-                with reading_at_most(self._most):
-                    buffer = await self._store.get(key, self._prototype, self._range)
-                    if buffer is None:
-                        return None
-                    check_size(len(buffer))
-                    return buffer.to_bytes()
-
-        return await self._attempt(content, f"/{key}", is_document=True)
 
     async def values(self, array: zarr.Array[Any], place: str, *, whole: bool) -> Any:
         """Return all values of an array if `whole`, else the first and the last one; or the XGroupStoreError of reading.

@@ -12,7 +12,12 @@ from typing import Any
 
 from zarr.abc.store import Store
 
-from zarr_xgroup.errors import XGroupError, XGroupStoreError, XGroupStoreNotFoundError
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupGroupError,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+)
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
@@ -28,7 +33,7 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.failures import NAMED_GROUPS, first_error, with_store_name
+from zarr_xgroup.storage.failures import first_error, with_store_name
 from zarr_xgroup.storage.opening import (
     describe_store,
     held_store,
@@ -39,6 +44,8 @@ from zarr_xgroup.storage.opening import (
 )
 from zarr_xgroup.storage.reading import StoreReader, gather
 
+#: How many groups a message names.
+_NAMED_GROUPS = 10
 #: How many child folders are probed for groups when a path is not a Zarr store.
 _MOST_PROBED = 100
 #: How many names are compared with one that is missing, and how many similar ones are followed further down.
@@ -194,7 +201,58 @@ def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
     return stated is not None and stated == zarr_format
 
 
-# What there is in place of a group that does not exist: for error messages.
+async def check_group(start: Start, tree: Tree) -> None:
+    """Raise an error unless the requested group exists; its text names existing groups.
+
+    That is the group that is probably meant; else all groups if consolidated metadata have them, else groups near the path.
+
+    Raises
+    ------
+    XGroupGroupError
+        If there is no node, or an array, or if consolidated metadata do not have a group that was read.
+    XGroupError
+        If the document of the node cannot be read or understood.
+    """
+    store, node = tree.stores[0], Node(0, start.group)
+    for read in (Node(0, path) for path in start.found):
+        can_be_stale = read.path != store.consolidated_at and tree.is_consolidated(read)
+        is_there = tree.known(read) is not None
+        if is_there and can_be_stale and read.name not in tree.names(read.group):
+            message = _(
+                "The consolidated metadata of {store} has no group {group!r}, though the "
+                "store itself does: open it with consolidated=False, and consolidate it anew"
+            ).format(store=store.name, group=str(read))
+            raise XGroupGroupError(message)
+    document = tree.known(node)
+    if document is not None and not document.is_array:
+        return
+    if document is not None and not node.path:
+        message = _("{store} is an array, not a group of arrays").format(store=store.name)
+        raise XGroupGroupError(message)
+    if document is not None:
+        message = _(
+            "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
+            "take its variable {name!r}"
+        ).format(path=str(node), store=store.name, parent=str(node.group), name=node.name)
+        raise XGroupGroupError(message)
+    if (problem := tree.problems.get(node)) is not None:
+        raise with_store_name(problem, store.name)
+    message = _("There is no group {group!r} in {store}").format(group=str(node), store=store.name)
+    is_all_known = store.consolidated_at == ""
+    near = [] if is_all_known else await _groups_near(start.store, start.group)
+    known = tree if store.is_consolidated(start.user_path) else None
+    likely = await _likely_group(start, known)
+    groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
+    if likely is not None:
+        message += _("; did you mean {group!r}?").format(group=f"/{likely}")
+    elif names := ", ".join(f"/{path}" for path in groups[:_NAMED_GROUPS]):
+        message += _("; groups there are: {names}").format(names=names)
+    if not set("*?[").isdisjoint(node.path):
+        message += _("; to choose groups of a tree by a pattern, use group_filter")
+    raise XGroupGroupError(message)
+
+
+# The groups that exist in place of a missing group: for error messages.
 
 
 async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
@@ -227,11 +285,11 @@ async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
     message = message.format(group=f"/{group}", store=name)
     if children := await _child_groups(reader, ""):
         named = _("; there are groups in it, to be asked for by group=...: {names}")
-        message += named.format(names=", ".join(map(repr, children[:NAMED_GROUPS])))
+        message += named.format(names=", ".join(map(repr, children[:_NAMED_GROUPS])))
     return XGroupStoreNotFoundError(message)
 
 
-async def groups_near(store: Store, group: str) -> list[str]:
+async def _groups_near(store: Store, group: str) -> list[str]:
     """Return the nearest existing group above a missing group, and its child groups; [] if only an empty root exists."""
     reader = StoreReader(store)
     above = ["", *ancestor_paths(group)]
@@ -242,7 +300,7 @@ async def groups_near(store: Store, group: str) -> list[str]:
     return there[-1:] + children if children or there != [""] else []
 
 
-async def likely_group(start: Start, tree: Tree | None) -> str | None:
+async def _likely_group(start: Start, tree: Tree | None) -> str | None:
     """Return the existing group whose path is similar, segment by segment, to that of the missing group, or None.
 
     Child groups are those that the tree knows, or without a tree those that the store lists below the address.

@@ -265,20 +265,15 @@ class OpenStore:
         self.listings[group] = names
 
     def _learn_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
-        """Put the members of a group into the tree, or the error that they cannot be found."""
+        """Put the members of a group into the tree, or the error that they cannot be found, with the remedy in its text."""
         if isinstance(names, set):
             has_member = any(self.tree.known(group.child(name)) for name in names)
             # A listing that works shows at least the group's own document, which was read.
             if has_member or names & METADATA_KEYS:
                 self.tree.learn_listing(group, names)
                 return
-        cause = names if isinstance(names, XGroupStoreError) else None
-        problem = self._unlistable(group, None if cause is None else cause.__cause__)
-        problem.__cause__ = cause
-        self.tree.learn_listing(group, problem)
-
-    def _unlistable(self, group: Node, cause: BaseException | None) -> XGroupStoreError:
-        """Return the error of a group that cannot be listed because of `cause`; its text says what would help."""
+        error = names if isinstance(names, XGroupStoreError) else None
+        cause = None if error is None else error.__cause__
         reason = ""
         if cause is not None and not is_never_listed(cause):
             message = _("The members of group {group!r} of {store} cannot be listed: {reason}")
@@ -300,9 +295,11 @@ class OpenStore:
                 "no consolidated metadata. Who writes the store can add it by "
                 "zarr.consolidate_metadata(store)."
             )
-        return XGroupStoreError(
+        problem = XGroupStoreError(
             message.format(group=str(group), store=self.known.name, reason=reason)
         )
+        problem.__cause__ = error
+        self.tree.learn_listing(group, problem)
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Put the outermost consolidated metadata, at or below `user_path`, into the tree.
