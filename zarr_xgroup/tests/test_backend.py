@@ -401,7 +401,7 @@ def test_metadata_of_the_group_itself_that_is_no_json(function: Open) -> None:
 @pytest.mark.parametrize("name", ["nothing.zarr", "nothing.zip", "nothing"])
 def test_a_store_that_is_not_there(function: Open, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    with pytest.raises(XGroupStoreNotFoundError, match=r"^There is no (store|Zarr group)") as error:
+    with pytest.raises(XGroupStoreNotFoundError) as error:
         function(path, engine="xgroup")
     assert isinstance(error.value, FileNotFoundError)
     assert str(path) in str(error.value)

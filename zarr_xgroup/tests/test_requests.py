@@ -182,8 +182,9 @@ def test_what_is_asked_for(about: str, zarr_format: ZarrFormat) -> None:
         pytest.skip("this xarray always builds indexes of dimension coordinates")
     store = delaying(root, zarr_format, consolidated=consolidated)
     opened(function, store, **options)
-    asked = (store.rounds, *(store.counts.get(it, 0) for it in ("document", "list_dir", "chunk")))
-    assert asked == (v3 if zarr_format == 3 else v2)
+    rounds, *counts = v3 if zarr_format == 3 else v2
+    assert [store.counts.get(it, 0) for it in ("document", "list_dir", "chunk")] == counts
+    assert store.rounds <= rounds  # on a busy machine, requests of two rounds may be seen as one
     assert set(Counter(store.requests).values()) == {1}
     # Of one array zarr reads two chunks.
     assert store.log.most_in_flight <= MANY_REQUESTS + 1
