@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) -> list[Node]:
-    """Return the nodes that a reference may mean, most likely first.
+    """Return the nodes that a reference may mean, most likely first; none while a store is not open yet.
 
     Parameters
     ----------
@@ -59,6 +59,8 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
     store, paths = written.store, [relative_path("", reference.node.lstrip("/"))]
     if reference.uri is not None:
         root = tree.foreign(store, reference.uri, paths[0] or "")
+        if root is None:
+            return []
         store = root.store
         paths = [None if path is None else join_path(root.path, path) for path in paths]
     elif not reference.node.startswith("/"):

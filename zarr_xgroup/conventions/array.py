@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +25,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
-from zarr_xgroup.metadata.tree import Tree
+from zarr_xgroup.metadata.tree import Memo, Tree
 from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
@@ -37,44 +37,6 @@ T = TypeVar("T")
 
 #: The node of a value whose reading must not depend on the node that it is written in.
 _NOWHERE = Node(0, "")
-
-
-class Memo:
-    """A cache of an open: a function is called once for the same values, and its result kept.
-
-    Parameters
-    ----------
-    tree : Tree
-        Knows the metadata documents. What a function returned while it lacked a document is not kept: it is called
-        again when the document has been read.
-    """
-
-    def __init__(self, tree: Tree) -> None:
-        self._lacking = tree.lacking
-        self._known: dict[Hashable, Any] = {}
-
-    def __call__(self, function: Callable[..., T], *values: Any, by: Hashable = None) -> T:
-        """Return what a function gives for values, from the cache if it was called with them before.
-
-        Parameters
-        ----------
-        function : callable
-            The function. Not a method of the object that has this memo: in a cycle of references, all of it would
-            stay in memory until Python's garbage collector runs.
-        *values : object
-            The arguments.
-        by : hashable, optional
-            The key of the cache: whatever the result depends on. By default all values.
-        """
-        key = (function, values if by is None else by)
-        if key not in self._known:
-            before = len(self._lacking)
-            found = function(*values)
-            if len(self._lacking) > before:  # it asked for a document that has not been read
-                return found
-            self._known[key] = found
-        known: T = self._known[key]
-        return known
 
 
 class ArrayView:
@@ -486,11 +448,11 @@ def parse_once(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragm
 
 def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
     """Yield the attribute of a name of each group that contains an array, the nearest group first."""
-    written = array.tree.of_groups_up(array.node.group, _attribute_of, key)
+    written = array.tree.memo.upwards(_attribute_of, array.node.group, array.tree, key)
     return (Fragment(group, ("attributes", key), value) for group, value in written)
 
 
-def _attribute_of(tree: Tree, node: Node, key: str) -> Any:
+def _attribute_of(node: Node, tree: Tree, key: str) -> Any:
     """Return an attribute of a node, None if there is no such node or attribute."""
     document = tree.document(node)
     return None if document is None else document.attributes.get(key)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
@@ -593,31 +593,34 @@ def _coordinate_variables(array: ArrayView, dimension: _Dimension) -> list[Node]
 
     The search goes upwards from the array's group to the local apex, then downwards from there.
     """
-    unread = len(array.tree.lacking)
     groups = list(array.node.ancestors())
     if dimension.path is not None:  # it says which group is the apex
         apex = Node(array.node.store, dimension.path.rpartition("/")[0].strip("/"))
         groups = [group for group in groups if is_below(group.path, apex.path)] or [apex]
+    (variable, apexes), is_whole = array.memo.whole(_nearest_above, array, dimension, groups)
+    if variable is not None:
+        return [variable]
+    if not is_whole:
+        return []
+    return array.memo.first(partial(_nearest_below, array, dimension), apexes) or []
+
+
+def _nearest_above(
+    array: ArrayView, dimension: _Dimension, groups: Sequence[Node]
+) -> tuple[Node | None, Sequence[Node]]:
+    """Return the first coordinate variable of a dimension in groups, or None, and the groups below which it may be."""
     for depth, group in enumerate(groups):
         node = group.child(dimension.name)
         document = array.document_of(node)
         if dimension.has_coordinate_variable(node, document):
-            return [node]
+            return node, ()
         if depth and dimension.path is None and _is_coordinate_variable(node, document):
-            groups = groups[:depth]  # from here on, the name is that of another dimension
-            break
-    for apex in groups if dimension.path is None else groups[-1:]:
-        # Documents are still unread: stop, for this is asked again once they are read.
-        if len(array.tree.lacking) > unread:
-            break
-        found = _nearest_below(array, dimension, apex)
-        if found:
-            return found
-    return []
+            return None, groups[:depth]  # from here on, the name is that of another dimension
+    return None, groups if dimension.path is None else groups[-1:]
 
 
-def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[Node]:
-    """Return the coordinate variables of a dimension the fewest levels below the local apex, [] if there are none."""
+def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[Node] | None:
+    """Return the coordinate variables of a dimension the fewest levels below the local apex, None if there are none."""
     array.memo(_ask_for_members_below, array.tree, apex)
     groups = array.tree.groups_with(apex.store, dimension.name)
     variables = array.memo(
@@ -629,7 +632,7 @@ def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[
     for node, size, path in variables:
         if is_below(node.path, apex.path) and dimension.agrees(size, path):
             levels[node.path.count("/")].append(node)
-    return levels[min(levels)] if levels else []
+    return levels[min(levels)] if levels else None
 
 
 def _ask_for_members_below(tree: Tree, group: Node) -> None:

@@ -202,12 +202,12 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
             references.append(Followed(array, array, keys, str(written), None, text=text))
             continue
         # 2. The dimension keeps the ancestor's name, unless an array, group or dimension of this group has it.
-        name, taken = dim, tree.of_members(group, _taken_names)
+        name, taken = dim, tree.memo(_taken_names, tree, group, by=group)
         if dim in taken:
             longer = f"{_prefix(ancestor)}_{dim}"
             wanted = chain([longer], (f"{longer}_{number}" for number in count(1)))
             name = next(candidate for candidate in wanted if candidate not in taken)
-            sizes_of_arrays = tree.of_members(group, _sizes_by_array).items()
+            sizes_of_arrays = tree.memo(_sizes_by_array, tree, group, by=group).items()
             first = next(other for other, sizes in sizes_of_arrays if written in sizes)
             if array.name == first:  # one finding for the whole group
                 text = _(
@@ -219,7 +219,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         # 3. The ancestor's array along just that dimension is the coordinate.
         node = ancestor.child(dim)
         coordinate = tree.document(node)
-        own_dims = tree.of_members(ancestor, _sizes_by_array).get(dim, ())
+        own_dims = tree.memo(_sizes_by_array, tree, ancestor, by=ancestor).get(dim, ())
         if coordinate is None or list(own_dims) != [dim]:
             references.append(Followed(array, array, keys, str(written), ancestor))
             continue
@@ -247,14 +247,12 @@ def _nearest_with(tree: Tree, group: Node, dim: str) -> tuple[Node, int] | None:
 
     None if no ancestor has it, or if documents have to be read before it is known.
     """
-    before = len(tree.lacking)
-    for ancestor in group.ancestors():
-        lengths = tree.of_members(ancestor, _sizes_by_dimension)
-        if dim in lengths:
-            return ancestor, lengths[dim]
-        if len(tree.lacking) > before:
-            break  # a document is lacking: once it is read, this ancestor may be the nearest
-    return None
+
+    def found(ancestor: Node) -> tuple[Node, int] | None:
+        length = tree.memo(_sizes_by_dimension, tree, ancestor, by=ancestor).get(dim)
+        return None if length is None else (ancestor, length)
+
+    return tree.memo.first(found, group.ancestors())
 
 
 def _sizes_by_array(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from zarr_xgroup.conventions.array import ArrayView, Memo
+from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.handler_set import Answer, HandlerSet
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
@@ -37,7 +37,7 @@ from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.references import may_refer
-from zarr_xgroup.metadata.tree import Tree
+from zarr_xgroup.metadata.tree import Memo, Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
@@ -166,7 +166,7 @@ class Interpreter:
 
     def texts_around(self, group: Node) -> TextsAround:
         """Return the attributes of a group and of the groups above: one object for equal attributes, to compare by identity."""
-        known, before = self._around, len(self.tree.lacking)
+        known, is_whole = self._around, True
         # Upwards to the nearest group that is known, then down again.
         unknown, above = [], None
         for node in chain([group], group.ancestors()):
@@ -178,7 +178,8 @@ class Interpreter:
             texts = () if document is None else texts_of(document.attributes)
             if texts or above is None:  # groups without attributes make no difference
                 above = self.memo(TextsAround, texts, above)
-            if len(self.tree.lacking) == before:
+            is_whole = is_whole and self.tree.is_known(node)
+            if is_whole:
                 known[node] = above
         return above or TextsAround((), None)
 
@@ -404,11 +405,10 @@ class _Group:
             answer = self._answers.get((key, read))
             if answer is not None and node not in answer.led_to:
                 return answer
-        before = len(self._tree.lacking)
-        answer = interpreter.handlers.ask(interpreter.view(node, dims, **known))
+        view = interpreter.view(node, dims, **known)
+        answer, is_whole = interpreter.memo.whole(interpreter.handlers.ask, view)
         # Findings are of this array alone. While the tree lacks documents, no reading is kept, nor are its answers:
         # until then an answer with findings may be shared.
-        is_whole = len(self._tree.lacking) == before
         has_findings = bool(answer.interpretation.findings) and is_whole
         if not (answer.is_for_one_array or has_findings or node in answer.led_to):
             self._reads[key] = answer.reads

@@ -8,7 +8,15 @@ interpretation in which something was lacking, reads all that was noted at once,
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -81,6 +89,89 @@ class Lack(NamedTuple):
     uri: str | None = None
 
 
+class Memo:
+    """A cache of an open call: a function is called once for the same values, and its result kept.
+
+    No other code compares what is lacking before and after a call.
+
+    Parameters
+    ----------
+    tree : Tree
+        Knows the metadata documents. What a function returned while it lacked a document is not kept: it is called
+        again when the document has been read.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._lacking = tree.lacking
+        self._known: dict[Hashable, Any] = {}
+
+    def __call__(self, function: Callable[..., T], *values: Any, by: Hashable = None) -> T:
+        """Return what a function gives for values, from the cache if it was called with them before.
+
+        Parameters
+        ----------
+        function : callable
+            The function. Not a method of the object that has this memo: in a cycle of references, all of it would
+            stay in memory until Python's garbage collector runs.
+        *values : object
+            The arguments.
+        by : hashable, optional
+            The key of the cache: whatever the result depends on. By default all values.
+        """
+        key = (function, values if by is None else by)
+        if key not in self._known:
+            found, is_whole = self.whole(function, *values)
+            if not is_whole:
+                return found
+            self._known[key] = found
+        known: T = self._known[key]
+        return known
+
+    def whole(self, function: Callable[..., T], *values: Any) -> tuple[T, bool]:
+        """Return what a function gives for values, and whether no document was lacking for it."""
+        before = len(self._lacking)
+        found = function(*values)
+        return found, len(self._lacking) == before
+
+    def first(self, function: Callable[[Node], T | None], nodes: Iterable[Node]) -> T | None:
+        """Return what a function gives for the first of the nodes for which it is not None.
+
+        The search ends where a document is lacking, with None: later nodes may not be needed once it is read.
+        """
+        for node in nodes:
+            found, is_whole = self.whole(function, node)
+            if found is not None or not is_whole:
+                return found
+        return None
+
+    def upwards(
+        self, function: Callable[..., T | None], group: Node, *values: Any
+    ) -> tuple[tuple[Node, T], ...]:
+        """Return what a function gives for a group and each group above it, nearest first, without None.
+
+        The results are kept for each of these groups, so that the arrays of deep groups share them.
+        """
+        found: tuple[tuple[Node, T], ...] | None = None
+        unknown, is_whole = [], True
+        # Upwards to the nearest group that is known, then down again.
+        for node in chain([group], group.ancestors()):
+            if (found := self._known.get((function, node, values))) is not None:
+                break
+            unknown.append(node)
+        found = found or ()
+        for node in reversed(unknown):
+            result, has_all = self.whole(function, node, *values)
+            found = found if result is None else ((node, result), *found)
+            is_whole = is_whole and has_all
+            if is_whole:
+                self._known[function, node, values] = found
+        return found
+
+    def forget(self) -> None:
+        """Drop all results."""
+        self._known.clear()
+
+
 class Tree:
     """The documents of nodes as far as they were read. Only the code that reads adds to it (methods `learn_*`).
 
@@ -89,8 +180,10 @@ class Tree:
     stores : list of KnownStore
         The stores, by number; 0 is the one that is opened.
     lacking : list of Lack
-        What was asked for and not known, in the order in which it was asked for. An answer during which
-        this grew was made without all documents, and must not be kept.
+        What was asked for and not known, in the order in which it was asked for. Only `Memo` and the code that
+        reads look at it.
+    memo : Memo
+        A cache for functions of the tree alone.
     problems : dict of Node to XGroupError
         What is wrong with nodes that exist: such a node has no document, or one without attributes
         if only these cannot be understood, or (a group) no members.
@@ -117,8 +210,7 @@ class Tree:
         self._deepest_listed = 0
         #: The groups that have a node of a name, by store and name; None if it is to be worked out anew.
         self._groups_by_member: defaultdict[tuple[int, str], list[Node]] | None = None
-        self._of_members: dict[tuple[Any, Node], Any] = {}
-        self._of_groups_up: dict[tuple[Any, str, Node], tuple[tuple[Node, Any], ...]] = {}
+        self.memo = Memo(self)
 
     # What interpretation asks.
 
@@ -182,40 +274,6 @@ class Tree:
         members = ((name, self.known(group.child(name))) for name in self.names(group))
         return [name for name, document in members if document and not document.is_array]
 
-    def of_members(self, group: Node, function: Callable[[Tree, Node], T]) -> T:
-        """Return the result of a function of the members of a group, which is kept once nothing was lacking for it."""
-        key = function, group
-        if key not in self._of_members:
-            before = len(self.lacking)
-            found = function(self, group)
-            if len(self.lacking) > before:
-                return found
-            self._of_members[key] = found
-        known: T = self._of_members[key]
-        return known
-
-    def of_groups_up(
-        self, group: Node, function: Callable[[Tree, Node, str], T | None], name: str
-    ) -> tuple[tuple[Node, T], ...]:
-        """Return the results, except None, of a function of a group and of each group above it, nearest first.
-
-        They are kept for each group once nothing was lacking for them: arrays of deep groups share them.
-        """
-        found: tuple[tuple[Node, Any], ...] | None = None
-        unknown, before = [], len(self.lacking)
-        # Upwards to the nearest group that is known, then down again.
-        for node in chain([group], group.ancestors()):
-            if (found := self._of_groups_up.get((function, name, node))) is not None:
-                break
-            unknown.append(node)
-        found = found or ()
-        for node in reversed(unknown):
-            if (result := function(self, node, name)) is not None:
-                found = ((node, result), *found)
-            if len(self.lacking) == before:
-                self._of_groups_up[function, name, node] = found
-        return found
-
     def subtree(self, group: Node, but_for: Container[Node] = ()) -> Iterator[Node]:
         """Yield a group and all groups below it, breadth first, without those of `but_for` and what is below them."""
         queue = deque([group])
@@ -242,18 +300,19 @@ class Tree:
         """Tell whether consolidated metadata say which node there is at a place, or that there is none."""
         return self.stores[node.store].is_consolidated(node.path)
 
-    def foreign(self, store: int, uri: str, path: str) -> Node:
+    def foreign(self, store: int, uri: str, path: str) -> Node | None:
         """Return the root that a URI leads to, written in a store for the node at a path in that other store.
+
+        None if the other store is not open yet, which is noted as lacking.
 
         Raises
         ------
         XGroupStoreError
-            If the other store cannot be opened, or must not be, or is not open yet, which is noted as lacking.
+            If the other store cannot be opened, or must not be.
         """
         target = self.links.get((store, uri))
         if target is None:
             self.lacking.append(Lack(Node(store, path), uri=uri))
-            target = XGroupStoreError("not open yet")
         if isinstance(target, XGroupStoreError):
             raise target
         return target
@@ -393,8 +452,7 @@ class Tree:
         self._nodes.clear()
         self._members.clear()
         self._listed.clear()
-        self._of_groups_up.clear()
-        self._of_members.clear()
+        self.memo.forget()
         self.problems.clear()
         self.lacking.clear()
         self._problems_near.clear()

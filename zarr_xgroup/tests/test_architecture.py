@@ -113,6 +113,16 @@ def test_pure_modules_know_no_io() -> None:
             assert [it for it in targets if f"{it[1]}.".startswith(IMPURE)] == [], name
 
 
+def test_only_the_tree_and_the_code_that_reads_know_what_is_lacking() -> None:
+    found = {
+        name
+        for name, module in MODULES.items()
+        for node in ast.walk(module)
+        if isinstance(node, ast.Attribute) and node.attr == "lacking"
+    }
+    assert found == {"metadata.tree", "storage.library"}
+
+
 def test_conventions_import_no_other_convention_and_datasets_none() -> None:
     """Except `multiscales`, which finds attributes about an array, and `proj`, which finds its CRS and which `stac` extends."""
     built_in = {it.__module__.removeprefix("zarr_xgroup.") for it in BUILT_IN}
