@@ -1,9 +1,8 @@
 """The conventions, one module each, the registry of their handlers, and the API for handlers of third parties."""
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, NodeView
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler, Marks
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import declarations, is_declared, matches
 from zarr_xgroup.conventions.descriptions import (
@@ -35,7 +34,6 @@ __all__ = [
     "Attribute",
     "BoundResolver",
     "ByName",
-    "CheckedNode",
     "Computed",
     "ConventionHandler",
     "Coordinate",
@@ -47,6 +45,7 @@ __all__ = [
     "Member",
     "Model",
     "Nested",
+    "NodeView",
     "Object",
     "Parsed",
     "ReferenceTo",

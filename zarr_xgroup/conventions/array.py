@@ -1,8 +1,8 @@
-"""The view of an array that handlers are given: its metadata, its references, and where mistakes are reported."""
+"""Views of groups and arrays that handlers are given: metadata, references, and where mistakes are reported."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +25,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.metadata.tree import Memo, Tree
 from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
@@ -34,12 +35,242 @@ if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
 
 T = TypeVar("T")
+View = TypeVar("View", bound="NodeView")
 
 #: The node of a value whose reading must not depend on the node that it is written in.
 _NOWHERE = Node(0, "")
 
 
-class ArrayView:
+class NodeView:
+    """A group or array: its metadata, and the groups and arrays around it.
+
+    It reads nothing from the store. `ConventionHandler.check` and the rules of `zarr_xgroup.check` are given one;
+    `ArrayView` is the view of an array that is opened.
+
+    Attributes
+    ----------
+    node : Node
+        The store and path of the group or array; as text the absolute path.
+    document : Document
+        The metadata document of the group or array, in the shape of a ``zarr.json``.
+    attributes : mapping
+        The attributes of the node, not to be changed.
+    dims : tuple of str or None
+        The dimension names in the metadata of an array, None for an axis without a name; empty for a group.
+    shape : tuple of int
+        The shape of an array; empty for a group.
+    sizes : dict of str to int
+        The length of each named dimension.
+    findings : list of Finding
+        What was reported about the node.
+    tree : Tree
+        The metadata documents of the open.
+    memo : Memo
+        The cache of the open.
+    assumed : collection of str
+        The names of conventions that are assumed for the node.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        document: Document,
+        tree: Tree,
+        memo: Memo,
+        dims: tuple[str | None, ...] | None = None,
+        *,
+        assumed: Collection[str] = (),
+        only_known: bool = False,
+    ) -> None:
+        self.node = node
+        self.document = document
+        self.attributes = document.attributes
+        self.shape: tuple[int, ...] = tuple(document["shape"]) if document.is_array else ()
+        if dims is None:
+            dims = declared_dimensions(document) if document.is_array else ()
+        self.dims = dims
+        named = zip(dims, self.shape, strict=bool(dims))
+        self.sizes = {name: size for name, size in named if name is not None}
+        self.tree = tree
+        self.memo = memo
+        self.assumed = assumed
+        self.findings: list[Finding] = []
+        self._only_known = only_known
+        self._results: dict[Any, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the node in its group."""
+        return self.node.name
+
+    @cached_property
+    def declared(self) -> Declared:
+        """The conventions that the node declares itself."""
+        return self.declared_by(self.node)
+
+    @cached_property
+    def declared_for_it(self) -> Declared:
+        """The conventions that the node, its group, or the root for the whole store declares.
+
+        A group further up declares conventions only for nodes that have attributes with their prefixes.
+        """
+        above = self.declared_above(self.node.group).with_attributes(self.attributes)
+        return self.declared | self.declared_for_arrays_of(self.node.group) | above
+
+    @cached_property
+    def declared_around(self) -> Declared:
+        """The conventions that the node, any group that contains it, or the root for the whole store declares."""
+        return self.declared | self.declared_above(self.node) | self.declared_for_store()
+
+    def follows(self, convention: type[Convention]) -> bool:
+        """Return whether a convention is declared for the node (`declared_for_it`), or the user assumes it."""
+        return convention.name in self.assumed or convention in self.declared_for_it
+
+    def only_assumes(self, convention: type[Convention]) -> bool:
+        """Return whether the node follows a convention only because the user assumes it."""
+        return convention.name in self.assumed and convention not in self.declared_for_it
+
+    def declared_by(self, node: Node) -> Declared:
+        """Return the conventions that a node declares itself."""
+        document = self.document_of(node)
+        text = None if document is None else document.attributes.text(CONVENTIONS_KEY)
+        if document is None or text is None:
+            return NOT_DECLARED
+        return self.memo(declared_by, document.attributes, by=text)
+
+    def declared_above(self, node: Node) -> Declared:
+        """Return the conventions that the groups which contain a node declare themselves."""
+        return (
+            self.memo(_declared_above, self, node.group, by=node.group)
+            if node.path
+            else NOT_DECLARED
+        )
+
+    def declared_for_arrays_of(self, group: Node) -> Declared:
+        """Return the conventions that are declared for all arrays of a group."""
+        return self.memo(_declared_for_arrays, self, group, by=group)
+
+    def declared_for_store(self) -> Declared:
+        """Return the conventions that the root declares for the whole store."""
+        return self.memo(_declared_for_store, self, by=self.node.store)
+
+    def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
+        """Return an attribute of the node, or of a different one.
+
+        Parameters
+        ----------
+        key : str
+            The name of the attribute.
+        node : Node, optional
+            A group or array. By default this node.
+
+        Returns
+        -------
+        Fragment or None
+            The value with its place; None if there is no such node or attribute, or the attribute is null.
+        """
+        if node is None:
+            node, value = self.node, self.attributes.get(key)
+        else:
+            document = self.document_of(node)
+            value = None if document is None else document.attributes.get(key)
+        return None if value is None else Fragment(node, ("attributes", key), value)
+
+    def attributes_of(self, node: Node) -> Fragment | None:
+        """Return all attributes of a group or array as one JSON object, or None if there is no such node."""
+        document = self.document_of(node)
+        return None if document is None else Fragment(node, ("attributes",), document.attributes)
+
+    def document_of(self, node: Node) -> Document | None:
+        """Return the metadata document of a group or array.
+
+        None if there is no such node, or its document cannot be used. Also None if the document has not been read
+        yet: the open then reads it, and asks the handler about the array again.
+        """
+        return self.tree.known(node) if self._only_known else self.tree.document(node)
+
+    def may_exist(self, node: Node) -> bool:
+        """Return whether there is a node, for `ConventionHandler.marks`.
+
+        True also if its document has not been read, and is not read only to word a warning.
+        """
+        is_unread = self._only_known and not self.tree.is_known(node)
+        return is_unread or self.document_of(node) is not None
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the node is an array, and not a group."""
+        return bool(self.document.is_array)
+
+    @property
+    def all_attributes(self) -> Fragment:
+        """The attributes of the node as one JSON object, with its place."""
+        return Fragment(self.node, ("attributes",), self.attributes)
+
+    def at(self, node: Node) -> NodeView | None:
+        """Return the view of a different node, None if there is no such node or its document cannot be used."""
+        document = self.document_of(node)
+        return None if document is None else self._view_of(node, document)
+
+    def _view_of(self, node: Node, document: Document) -> NodeView:
+        return NodeView(
+            *(node, document, self.tree, self.memo),
+            assumed=self.assumed,
+            only_known=self._only_known,
+        )
+
+    @property
+    def group(self) -> NodeView | None:
+        """The group that contains the node, None for the root."""
+        return self.at(self.node.group) if self.node.path else None
+
+    def ancestors(self) -> Iterator[NodeView]:
+        """Yield the groups that contain the node, the nearest first."""
+        return (view for view in map(self.at, self.node.ancestors()) if view is not None)
+
+    def members(self) -> Sequence[str]:
+        """Return the names of the groups and arrays directly in a group."""
+        return self.tree.names(self.node)
+
+    def member(self, path: str) -> NodeView | None:
+        """Return the group or array at a path below a group, None if there is none or its document cannot be used."""
+        return self.at(Node(self.node.store, join_path(self.node.path, path)))
+
+    @cached_property
+    def arrays(self) -> tuple[NodeView, ...]:
+        """The arrays directly in a group."""
+        documents = self.tree.arrays(self.node).items()
+        return tuple(self._view_of(self.node.child(name), document) for name, document in documents)
+
+    def below(self) -> Iterator[NodeView]:
+        """Yield all groups and arrays below a group, at any depth."""
+        for group in map(self.at, self.tree.subtree(self.node)):
+            if group is not None:
+                if group.node != self.node:
+                    yield group
+                yield from group.arrays
+
+    def report_wrong(
+        self, node: Node, wrong: Model | Iterable[Finding] | None, cost: str = ""
+    ) -> None:
+        """Report the findings of reading a model, or a value, that are about parts which cannot be used.
+
+        Parameters
+        ----------
+        node : Node
+            The node whose document has the model or value.
+        wrong : Model, iterable of Finding or None
+            Findings, or a model with findings about its own members; nested models have theirs reported separately.
+        cost : str, optional
+            What the array is opened without.
+        """
+        arrays = (str(self.node),)
+        for finding in wrong.wrong if isinstance(wrong, Model) else wrong or ():
+            if finding.topic is not None:
+                self.findings.append(replace(finding.at(node), arrays=arrays, cost=cost))
+
+
+class ArrayView(NodeView):
     """One array: its metadata for a handler, and where the handler reports mistakes in them.
 
     An open makes one for each array of a group. It reads nothing from the store. Handlers add to `referred`, and
@@ -49,10 +280,6 @@ class ArrayView:
     ----------
     node : Node
         The store and path of the array.
-    document : Document
-        The metadata document of the array, in the shape of a ``zarr.json``.
-    attributes : mapping
-        The attributes of the array.
     dims : tuple of str
         The dimension names of the array, one for each axis; empty in `axis_names`, which asks for them.
     shape : tuple of int
@@ -101,127 +328,18 @@ class ArrayView:
         document = tree.document(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        self.node = node
-        self.document = document
-        self.attributes = document.attributes
-        self.dims = dims
-        self.shape: tuple[int, ...] = tuple(document["shape"])
-        self.sizes = dict(zip(dims, self.shape, strict=bool(dims)))
+        memo = memo or Memo(tree)
+        super().__init__(node, document, tree, memo, dims, assumed=assumed, only_known=only_known)
+        self.dims: tuple[str, ...] = dims
         self.dim_names = dim_names or {}
         self.chunks = chunks or {}
         self.siblings = {} if siblings is None else siblings
-        self.findings: list[Finding] = []
         # Not `self.report`: in a cycle of references, the view would stay in memory until the garbage collector runs.
         self.resolver = Resolver(tree, node, partial(_report_choice, self.findings, node))
         self.referred: set[Node] = set()
         self.overruled_crs: Crs | None = None
-        self.tree = tree
         self.factory = factory
-        self.memo = memo or Memo(tree)
         self.crs_of = crs_of or (lambda _array: None)
-        self.assumed = assumed
-        self._only_known = only_known
-        self._results: dict[Any, Any] = {}
-
-    @property
-    def name(self) -> str:
-        """The name of the array in its group."""
-        return self.node.name
-
-    @cached_property
-    def declared(self) -> Declared:
-        """The conventions that the array declares itself."""
-        return self.declared_by(self.node)
-
-    @cached_property
-    def declared_for_it(self) -> Declared:
-        """The conventions that the array, its group, or the root for the whole store declares.
-
-        A group further up declares conventions only for arrays and groups that have attributes with their prefixes.
-        """
-        above = self.declared_above(self.node.group).with_attributes(self.attributes)
-        return self.declared | self.declared_for_arrays_of(self.node.group) | above
-
-    @property
-    def declared_around(self) -> Declared:
-        """The conventions that the array, any group that contains it, or the root for the whole store declares."""
-        return self.declared | self.declared_above(self.node) | self._declared_for_store()
-
-    def follows(self, convention: type[Convention]) -> bool:
-        """Return whether a convention is declared for the array (`declared_for_it`), or the user assumes it."""
-        return convention.name in self.assumed or convention in self.declared_for_it
-
-    def only_assumes(self, convention: type[Convention]) -> bool:
-        """Return whether the array follows a convention only because the user assumes it."""
-        return convention.name in self.assumed and convention not in self.declared_for_it
-
-    def declared_by(self, node: Node) -> Declared:
-        """Return the conventions that a node declares itself."""
-        document = self.document_of(node)
-        text = None if document is None else document.attributes.text(CONVENTIONS_KEY)
-        if document is None or text is None:
-            return NOT_DECLARED
-        return self.memo(declared_by, document.attributes, by=text)
-
-    def declared_above(self, node: Node) -> Declared:
-        """Return the conventions that the groups which contain a node declare themselves."""
-        return (
-            self.memo(_declared_above, self, node.group, by=node.group)
-            if node.path
-            else NOT_DECLARED
-        )
-
-    def declared_for_arrays_of(self, group: Node) -> Declared:
-        """Return the conventions that are declared for all arrays of a group."""
-        return self.memo(_declared_for_arrays, self, group, by=group)
-
-    def _declared_for_store(self) -> Declared:
-        """Return the conventions that the root declares for the whole store."""
-        document = self.document_of(Node(self.node.store, ""))
-        return NOT_DECLARED if document is None else declared_by_root(document.attributes)
-
-    def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
-        """Return an attribute of the array, or of another node.
-
-        Parameters
-        ----------
-        key : str
-            The name of the attribute.
-        node : Node, optional
-            A group or another array. By default this array.
-
-        Returns
-        -------
-        Fragment or None
-            The value with its place; None if there is no such node or attribute, or the attribute is null.
-        """
-        if node is None:
-            node, value = self.node, self.attributes.get(key)
-        else:
-            document = self.document_of(node)
-            value = None if document is None else document.attributes.get(key)
-        return None if value is None else Fragment(node, ("attributes", key), value)
-
-    def attributes_of(self, node: Node) -> Fragment | None:
-        """Return all attributes of a group or array as one JSON object, or None if there is no such node."""
-        document = self.document_of(node)
-        return None if document is None else Fragment(node, ("attributes",), document.attributes)
-
-    def document_of(self, node: Node) -> Document | None:
-        """Return the metadata document of a group or array.
-
-        None if there is no such node, or its document cannot be used. Also None if the document has not been read
-        yet: the open then reads it, and asks the handler about the array again.
-        """
-        return self.tree.known(node) if self._only_known else self.tree.document(node)
-
-    def may_exist(self, node: Node) -> bool:
-        """Return whether there is a node, for `ConventionHandler.marks`.
-
-        True also if its document has not been read, and is not read only to word a warning.
-        """
-        is_unread = self._only_known and not self.tree.is_known(node)
-        return is_unread or self.document_of(node) is not None
 
     def sibling(self, name: str) -> Document | None:
         """Return the metadata document of an array of the same group, or None if the group has no such array."""
@@ -317,25 +435,6 @@ class ArrayView:
             found = replace(found, arrays=(str(self.node),))
         self.findings.append(found)
 
-    def report_wrong(
-        self, node: Node, wrong: Model | Iterable[Finding] | None, cost: str = ""
-    ) -> None:
-        """Report the findings of reading a model, or a value, that are about parts which cannot be used.
-
-        Parameters
-        ----------
-        node : Node
-            The node whose document has the model or value.
-        wrong : Model, iterable of Finding or None
-            Findings, or a model with findings about its own members; nested models have theirs reported separately.
-        cost : str, optional
-            What the array is opened without.
-        """
-        arrays = (str(self.node),)
-        for finding in wrong.wrong if isinstance(wrong, Model) else wrong or ():
-            if finding.topic is not None:
-                self.findings.append(replace(finding.at(node), arrays=arrays, cost=cost))
-
     def try_reporting(
         self, make: Callable[..., T], *arguments: Any, cost: Callable[[], str] = str
     ) -> T | None:
@@ -398,18 +497,24 @@ class ArrayView:
         )
 
 
-def _declared_above(view: ArrayView, group: Node) -> Declared:
+def _declared_above(view: NodeView, group: Node) -> Declared:
     """Return the conventions that a group and the groups which contain it declare themselves."""
     declared = (view.declared_by(node).identities for node in (group, *group.ancestors()))
     return Declared(frozenset().union(*declared))
 
 
-def _declared_for_arrays(view: ArrayView, group: Node) -> Declared:
+def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
     """Return the conventions that a group, or the root for the whole store, declares for all arrays of the group."""
     document = view.document_of(group)
     attributes = () if document is None else document.attributes
     above = view.declared_above(group).with_attributes(attributes)
-    return view.declared_by(group) | above | view._declared_for_store()
+    return view.declared_by(group) | above | view.declared_for_store()
+
+
+def _declared_for_store(view: NodeView) -> Declared:
+    """Return the conventions that the root of the store of a node declares for the whole store."""
+    document = view.document_of(Node(view.node.store, ""))
+    return NOT_DECLARED if document is None else declared_by_root(document.attributes)
 
 
 def _report_choice(findings: list[Finding], node: Node, text: str, place: Fragment) -> None:
@@ -417,11 +522,11 @@ def _report_choice(findings: list[Finding], node: Node, text: str, place: Fragme
     findings.append(report(Topic.CHOICE, place, text, arrays=(str(node),)))
 
 
-def once_per_array(function: Callable[[ArrayView], T]) -> Callable[[ArrayView], T]:
+def once_per_array(function: Callable[[View], T]) -> Callable[[View], T]:
     """Decorate a function of an array so that it is called once for each view, which keeps the result."""
 
     @wraps(function)
-    def kept(array: ArrayView) -> T:
+    def kept(array: View) -> T:
         if function not in array._results:
             array._results[function] = function(array)
         found: T = array._results[function]
@@ -430,7 +535,7 @@ def once_per_array(function: Callable[[ArrayView], T]) -> Callable[[ArrayView], 
     return kept
 
 
-def parse_once(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
+def parse_once(array: NodeView, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
     """Return what a function makes of a part of an attribute, called once for each JSON text of the attribute.
 
     Arrays with the same text share the result, so the function is called with a placeholder for the node. If it
@@ -446,15 +551,18 @@ def parse_once(array: ArrayView, parse: Callable[[Fragment], T], fragment: Fragm
         return parse(fragment)
 
 
-def attributes_above(array: ArrayView, key: str) -> Iterator[Fragment]:
+def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
     """Yield the attribute of a name of each group that contains an array, the nearest group first."""
-    written = array.tree.memo.upwards(_attribute_of, array.node.group, array.tree, key)
+    if not array.node.path:
+        return iter(())
+    known = array.tree, key, array._only_known
+    written = array.tree.memo.upwards(_attribute_of, array.node.group, *known)
     return (Fragment(group, ("attributes", key), value) for group, value in written)
 
 
-def _attribute_of(node: Node, tree: Tree, key: str) -> Any:
+def _attribute_of(node: Node, tree: Tree, key: str, only_known: bool) -> Any:
     """Return an attribute of a node, None if there is no such node or attribute."""
-    document = tree.document(node)
+    document = tree.known(node) if only_known else tree.document(node)
     return None if document is None else document.attributes.get(key)
 
 
@@ -515,4 +623,4 @@ def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> 
     return node
 
 
-__all__ = ["ArrayView", "Memo"]
+__all__ = ["ArrayView", "Memo", "NodeView"]

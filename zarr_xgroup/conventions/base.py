@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import plugin_adapter
-from zarr_xgroup.conventions.array import ArrayView, attributes_around
+from zarr_xgroup.conventions.array import ArrayView, NodeView, attributes_around
 from zarr_xgroup.conventions.attributes import Attribute
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import (
     Convention,
@@ -220,14 +219,14 @@ class ConventionHandler(Convention):
         return plugin_adapter.interpretation_from_variables(self.get_variables, array)
 
     @classmethod
-    def check(cls, subject: CheckedNode) -> Iterable[Finding]:
+    def check(cls, subject: NodeView) -> Iterable[Finding]:
         """Return findings about the metadata of a node that its producer should mend, for `zarr_xgroup.check`.
 
         By default none. Called for every group and array, whether or not it declares the convention.
 
         Parameters
         ----------
-        subject : CheckedNode
+        subject : NodeView
             The node: its attributes, and those of the groups that contain it.
 
         Returns

@@ -21,11 +21,10 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar, NamedTuple
 
-from zarr_xgroup.conventions.array import ArrayView, own_dims_of, shape_of
+from zarr_xgroup.conventions.array import ArrayView, NodeView, own_dims_of, shape_of
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.base import ConventionHandler, Marks
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.descriptions import Parsed, must_be, such_as, write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.units import (
@@ -183,12 +182,12 @@ class CfHandler(ConventionHandler):
         return Marks(tuple(dim for dim in array.dims if dim in placed), has_crs)
 
     @classmethod
-    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+    def check(cls, subject: NodeView) -> Iterator[Finding]:
         """Yield mistakes in attributes by which xarray decodes values: an open leaves the values encoded then.
 
         Only in stores that declare conventions: in others, attributes may mean anything.
         """
-        if subject.is_array and subject.store.declares_something:
+        if subject.is_array:
             yield from _packing_mistakes(subject)
             yield from _missing_value_mistakes(subject)
             yield from _time_mistakes(subject)
@@ -210,7 +209,7 @@ class CfHandler(ConventionHandler):
 # Mistakes in attributes by which values are decoded.
 
 
-def _packing_mistakes(subject: CheckedNode) -> Iterator[Finding]:
+def _packing_mistakes(subject: NodeView) -> Iterator[Finding]:
     """Yield ``scale_factor`` and ``add_offset`` that are not a number each; a list of one counts as one."""
     for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
         packing = subject.attribute(key)
@@ -224,7 +223,7 @@ def _packing_mistakes(subject: CheckedNode) -> Iterator[Finding]:
             )
 
 
-def _missing_value_mistakes(subject: CheckedNode) -> Iterator[Finding]:
+def _missing_value_mistakes(subject: NodeView) -> Iterator[Finding]:
     """Yield a ``missing_value`` that is a JSON object."""
     missing = subject.attribute("missing_value")
     if missing is not None and isinstance(missing.value, OBJECT):
@@ -232,7 +231,7 @@ def _missing_value_mistakes(subject: CheckedNode) -> Iterator[Finding]:
         yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
 
 
-def _time_mistakes(subject: CheckedNode) -> Iterator[Finding]:
+def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
     """Yield mistakes in ``units`` of the form "unit since epoch", and in the ``calendar`` beside them."""
     units, calendar = subject.attribute("units"), subject.attribute("calendar")
     match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())

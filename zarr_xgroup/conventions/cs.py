@@ -20,6 +20,7 @@ import numpy as np
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
+    NodeView,
     fall_back_to_own_array,
     own_array_wins,
     own_dims_of,
@@ -36,7 +37,6 @@ from zarr_xgroup.conventions.axes import (
     name_of_target,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import (
     ALONG,
     CRS_KEYS,
@@ -589,7 +589,7 @@ class CsHandler(ConventionHandler):
         return next(filter(None, (crs_at(array, place) for place in places)), None)
 
     @classmethod
-    def check(cls, subject: CheckedNode) -> Iterable[Finding]:
+    def check(cls, subject: NodeView) -> Iterable[Finding]:
         """Return what is wrong with ``crs`` of a group, even if the group does not declare the convention.
 
         A ``crs`` without any axes is left alone: other conventions have an attribute of that name.

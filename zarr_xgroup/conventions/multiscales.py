@@ -16,10 +16,15 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Annotated, Any, ClassVar
 
-from zarr_xgroup.conventions.array import ArrayView, attributes_above, once_per_array, parse_once
+from zarr_xgroup.conventions.array import (
+    ArrayView,
+    NodeView,
+    attributes_above,
+    once_per_array,
+    parse_once,
+)
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.declaring import Convention
 from zarr_xgroup.conventions.descriptions import (
     Items,
@@ -379,7 +384,7 @@ class Multiscales(ConventionHandler):
     rules = RULES
 
     @classmethod
-    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+    def check(cls, subject: NodeView) -> Iterator[Finding]:
         """Yield items of a group's layout whose asset does not exist, or whose source is not a different level."""
         written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
         layout: Layout | None = None if written is None else ATTRIBUTE.read(written)[0]
@@ -453,7 +458,7 @@ def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> LevelMember
 
 
 @once_per_array
-def level_of(array: ArrayView) -> LevelMembership | None:
+def level_of(array: NodeView) -> LevelMembership | None:
     """Return the level that an array is of, by the nearest group whose layout has an item about it, else None.
 
     Report layouts up to that group whose list of levels cannot be used.
@@ -552,7 +557,7 @@ class AttributeScopes:
 
 
 @once_per_array
-def scopes_of(array: ArrayView) -> AttributeScopes:
+def scopes_of(array: NodeView) -> AttributeScopes:
     """Return the objects that may have attributes about an array."""
     return AttributeScopes.of(array.node, array.node.group, level_of(array), array.attributes_of)
 

@@ -27,11 +27,10 @@ from zarr_xgroup.conventions.affine import (
     require_cell_area,
     transform_of_gdal,
 )
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, NodeView
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.descriptions import Parsed, shown, write
 from zarr_xgroup.conventions.model import Interpretation
@@ -202,7 +201,7 @@ class SpatialHandler(ConventionHandler):
         return array.try_silently(scopes_of(array).value, DIMENSIONS) or ()
 
     @classmethod
-    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+    def check(cls, subject: NodeView) -> Iterator[Finding]:
         """Yield mistakes in items of a layout, bounding boxes without area, and dimensions that no array has."""
         layout = None if subject.is_array else subject.attribute(LAYOUT.key)
         levels = None if layout is None else layout.get("layout")
@@ -265,7 +264,7 @@ def _box_without_area(box: Fragment) -> Iterator[Finding]:
         yield report(SIDES, box, text, remedy, severity="warning")
 
 
-def _dimensions_of_no_array(group: CheckedNode, *, has_levels: bool) -> Iterator[Finding]:
+def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Finding]:
     """Yield that no array which a group's ``spatial:dimensions`` is about has these dimensions, if that is so.
 
     It is about the group's own arrays, and if the group has a layout, about the arrays of its levels; but not

@@ -402,9 +402,9 @@ class _Group:
         )
         if key in self._reads:
             read = tuple(map(document.attributes.text, self._reads[key]))
-            answer = self._answers.get((key, read))
-            if answer is not None and node not in answer.led_to:
-                return answer
+            shared = self._answers.get((key, read))
+            if shared is not None and node not in shared.led_to:
+                return shared
         view = interpreter.view(node, dims, **known)
         answer, is_whole = interpreter.memo.whole(interpreter.handlers.ask, view)
         # Findings are of this array alone. While the tree lacks documents, no reading is kept, nor are its answers:

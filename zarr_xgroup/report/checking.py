@@ -95,7 +95,7 @@ def _all_mistakes(
     report at the same place.
     """
     library, tree = call.library, call.library.tree
-    of_nodes = (mistake for node in checked.nodes() for mistake in mistakes_of(node))
+    of_nodes = (mistake for node in checked.nodes() for mistake in mistakes_of(checked, node))
     found = group_findings(of_nodes, by=_rule_and_text)
     lost = references.check(found_references(plans, tree), found, checked)
     found = group_findings([*found, *lost], by=_rule_and_text)

@@ -23,10 +23,9 @@ from zarr_xgroup.conventions.affine import (
     interpret_grid,
     require_cell_area,
 )
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, NodeView
 from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import Marks
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.descriptions import shown, write
 from zarr_xgroup.conventions.model import Interpretation
@@ -88,9 +87,9 @@ class StacProjHandler(ProjHandler):
         )
 
     @classmethod
-    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+    def check(cls, subject: NodeView) -> Iterator[Finding]:
         """Yield a ``proj:shape`` that is not the array's, or a transform by which the array does not fill ``proj:bbox``."""
-        if not (subject.is_array and len(subject.dims) > 1 and subject.is_declared(cls)):
+        if not (subject.is_array and len(subject.dims) > 1 and cls in subject.declared_around):
             return
         sizes = [height, width] = list(subject.shape[-2:])
         shape, transform, box = (

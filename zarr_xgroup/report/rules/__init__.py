@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from zarr_xgroup.conventions import declaring
-from zarr_xgroup.conventions.checked import CheckedNode, CheckedStore
+from zarr_xgroup.conventions.array import NodeView
+from zarr_xgroup.conventions.cf import CfHandler
+from zarr_xgroup.conventions.multiscales import level_of
 from zarr_xgroup.conventions.registry import (
     BUILT_IN,
     WITHOUT_COORDINATES,
@@ -30,10 +32,10 @@ from zarr_xgroup.report.rules import (
     references,
     stores,
 )
+from zarr_xgroup.report.rules.checked import CheckedStore
 
 __all__ = [
     "RULES",
-    "CheckedNode",
     "CheckedStore",
     "arrays",
     "mistakes_of",
@@ -61,43 +63,46 @@ RULES: tuple[Rule, ...] = tuple(
 )
 
 
-def mistakes_of(subject: CheckedNode) -> Iterator[Finding]:
+def mistakes_of(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
     """Yield the mistakes in one group or array, by built-in rules and by those of plug-ins."""
-    yield from _mistakes_of_array(subject) if subject.is_array else _mistakes_by_rules(subject)
+    of_node = _mistakes_of_array if subject.is_array else _mistakes_by_rules
+    yield from of_node(checked, subject)
     for handler in handlers():
-        if handler not in BUILT_IN and handler not in subject.store.failed:
-            yield from _mistakes_by_plugin(handler, subject)
+        if handler not in BUILT_IN and handler not in checked.failed:
+            yield from _mistakes_by_plugin(handler, checked, subject)
 
 
-def _mistakes_by_rules(subject: CheckedNode) -> Iterator[Finding]:
+def _mistakes_by_rules(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
     """Yield the mistakes in one group or array by all built-in rules."""
     for module in _RULES_OF_NODES:
-        yield from module.check(subject)
+        yield from module.check(checked, subject)
     for convention in _BUILT_IN:
-        yield from convention.check(subject)
+        # In a store that declares no convention, CF attributes may have any value.
+        if convention is not CfHandler or checked.declares_something:
+            yield from convention.check(subject)
 
 
-def _mistakes_of_array(array: CheckedNode) -> Iterator[Finding]:
+def _mistakes_of_array(checked: CheckedStore, array: NodeView) -> Iterator[Finding]:
     """Yield the mistakes in an array, from a cache if an array of its group has the same metadata.
 
     Groups often have hundreds of arrays that differ only in attributes which no rule reads.
     """
-    level = arrays.level_of(array)
+    level = level_of(array)
     items = () if level is None else tuple(item.keys for item in level.items)
-    written = (array.document.text_without_attributes(), *_attributes_of_rules(array))
+    written = (array.document.text_without_attributes(), *_attributes_of_rules(checked, array))
     by = (array.node.group, written, items)
-    first, mistakes = array.store.memo(_first_mistakes, array, by=by)
+    first, mistakes = checked.memo(_first_mistakes, checked, array, by=by)
     yield from (mistake.moved(str(first), str(array.node)) for mistake in mistakes)
 
 
-def _first_mistakes(array: CheckedNode) -> tuple[Node, list[Finding]]:
+def _first_mistakes(checked: CheckedStore, array: NodeView) -> tuple[Node, list[Finding]]:
     """Return an array and its mistakes, which `_mistakes_of_array` keeps for arrays with the same metadata."""
-    return array.node, list(_mistakes_by_rules(array))
+    return array.node, list(_mistakes_by_rules(checked, array))
 
 
-def _attributes_of_rules(array: CheckedNode) -> Iterator[tuple[str, bytes]]:
+def _attributes_of_rules(checked: CheckedStore, array: NodeView) -> Iterator[tuple[str, bytes]]:
     """Yield name and JSON text of each attribute of an array that a rule reads."""
-    read = (*_OTHER_ATTRIBUTES, *array.store.memo(_described_prefixes))
+    read = (*_OTHER_ATTRIBUTES, *checked.memo(_described_prefixes))
     for key in array.attributes:
         text = array.attributes.text(key) or b""
         is_read = key.startswith(read) or "convention" in key.lower() or "/" in key
@@ -111,7 +116,9 @@ def _described_prefixes() -> tuple[str, ...]:
     return tuple(attribute.prefix or attribute.key for attribute in described)
 
 
-def _mistakes_by_plugin(handler: Handler, subject: CheckedNode) -> Iterable[Finding]:
+def _mistakes_by_plugin(
+    handler: Handler, checked: CheckedStore, subject: NodeView
+) -> Iterable[Finding]:
     """Return the mistakes that the handler of a plug-in finds.
 
     If the handler raises anything, return none, warn, and do not call its rules again for this store.
@@ -125,6 +132,6 @@ def _mistakes_by_plugin(handler: Handler, subject: CheckedNode) -> Iterable[Find
             return found
     except XGroupError as error:
         message = f"the rules of convention {handler.name!r} ({handler.__module__}) failed: {error}"
-        subject.store.failed.add(handler)
+        checked.failed.add(handler)
         warn_user(XGroupPluginWarning(message, error))
         return []

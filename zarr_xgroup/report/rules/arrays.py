@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from zarr_xgroup.conventions.checked import CheckedNode
+from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.conventions.descriptions import must_be, shown, write
-from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
-from zarr_xgroup.conventions.multiscales import AttributeScopes, Layout, LevelMembership, level_in
+from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.conventions.spatial import DIMENSIONS, ORDER, SpatialHandler
 from zarr_xgroup.conventions.units import CF
 from zarr_xgroup.datasets.plan import GroupPlan
@@ -31,6 +30,7 @@ from zarr_xgroup.metadata.dimensions import (
     dimension_keys,
 )
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+from zarr_xgroup.report.rules.checked import CheckedStore
 from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
 from zarr_xgroup.variables.sources import Computed
 
@@ -46,21 +46,21 @@ RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE, DEGREES)
 _FULL_CIRCLE = 360.0
 
 
-def check(subject: CheckedNode) -> Iterator[Finding]:
+def check(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
     """Yield the mistakes in names and sizes of dimensions of an array, or of all arrays of a group.
 
     Where nothing declares a convention, only names that a convention needs are checked.
     """
-    is_declared = subject.store.declares_something
+    is_declared = checked.declares_something
     if subject.is_array:
-        yield from _unnamed_dimensions(subject)
+        yield from _unnamed_dimensions(subject, is_declared=is_declared)
         if is_declared:
             yield from _contradicting_names(subject)
     elif is_declared:
         yield from _conflicting_sizes(subject)
 
 
-def _unnamed_dimensions(array: CheckedNode) -> Iterator[Finding]:
+def _unnamed_dimensions(array: NodeView, *, is_declared: bool) -> Iterator[Finding]:
     """Yield a mistake if dimensions lack names that a convention needs, or a v3 array names them as in Zarr v2."""
     document, names = array.document, array.attribute(DIMENSION_KEY)
     nameless = sum(not name for name in array.dims)
@@ -70,66 +70,44 @@ def _unnamed_dimensions(array: CheckedNode) -> Iterator[Finding]:
         yield report(NAMES, place, text, write(place.keys[-1], _likely_names(array)))
     is_lacking = document["zarr_format"] == 3 and document.get("dimension_names") is None
     is_named = names is not None and names.value == list(array.dims)
-    if is_lacking and is_named and array.store.declares_something:
+    if is_lacking and is_named and is_declared:
         place = Fragment(array.node, ("dimension_names",), None)
         text = f"is missing; {DIMENSION_KEY} names the dimensions of arrays of Zarr v2 only"
         remedy = f'write as "dimension_names" what {DIMENSION_KEY} has'
         yield report(NAMES, place, text, remedy, severity="warning")
 
 
-def _needs_dimension_names(array: CheckedNode) -> bool:
+def _needs_dimension_names(array: NodeView) -> bool:
     """Tell whether an array follows a convention that refers to dimensions by name: `cs`, or `spatial` with a grid."""
-    has_cs = array.attribute(CS.key) is not None and array.is_declared(CsHandler)
-    has_grid = len(array.dims) > 1 and _scopes_of(array).get(DIMENSIONS.key) is not None
-    return has_cs or (has_grid and array.is_declared(SpatialHandler))
+    has_cs = array.attribute(CS.key) is not None and CsHandler in array.declared_around
+    has_grid = len(array.dims) > 1 and scopes_of(array).get(DIMENSIONS.key) is not None
+    return has_cs or (has_grid and SpatialHandler in array.declared_around)
 
 
-def _likely_names(array: CheckedNode) -> list[str]:
+def _likely_names(array: NodeView) -> list[str]:
     """Return the dimension names to suggest for an array.
 
     They are those of another array of the group with the same shape; else ``dim_0``, ``dim_1``, ..., where
     ``spatial:dimensions`` names the last ones of a grid.
     """
-    known = {} if array.group is None else array.store.memo(_names_by_shape, array.group)
+    group = array.group
+    known = {} if group is None else array.memo(_names_by_shape, group, by=group.node)
     named = known.get(array.shape)
     if named is not None:
         return [str(name) for name in named]
-    declared = _scopes_of(array).get(DIMENSIONS.key)
+    declared = scopes_of(array).get(DIMENSIONS.key)
     grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
     names = [name or f"dim_{axis}" for axis, name in enumerate(array.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
 
 
-def _names_by_shape(group: CheckedNode) -> Mapping[tuple[int, ...], tuple[str | None, ...]]:
+def _names_by_shape(group: NodeView) -> Mapping[tuple[int, ...], tuple[str | None, ...]]:
     """Return dimension names by shape: those of the first array of a group that names all its dimensions."""
     # The dict keeps the last array of a shape: reversed, that is the first.
     return {array.shape: array.dims for array in reversed(group.arrays) if None not in array.dims}
 
 
-def level_of(array: CheckedNode) -> LevelMembership | None:
-    """Return the level of a pyramid that an array is in, by the nearest ``multiscales`` layout; None if in none."""
-    layouts = ((group.node, array.store.memo(_layout_in, group)) for group in array.ancestors())
-    return level_in(((node, layout) for node, layout in layouts if layout is not None), array.node)
-
-
-def _layout_in(group: CheckedNode) -> Layout | None:
-    """Return the ``multiscales`` layout of a group, None if the attribute is missing or no object."""
-    written = group.attribute(LAYOUT.key)
-    is_one = written is not None and isinstance(written.value, OBJECT)
-    return Layout.read(written) if written is not None and is_one else None
-
-
-def _scopes_of(array: CheckedNode) -> AttributeScopes:
-    """Return the places where an attribute about an array may be: the array, its group, its pyramid level."""
-
-    def attributes_of(node: Node) -> Fragment | None:
-        found = array if node == array.node else array.store.node(node.path)
-        return None if found is None else found.all_attributes
-
-    return AttributeScopes.of(array.node, array.node.group, level_of(array), attributes_of)
-
-
-def _contradicting_names(array: CheckedNode) -> Iterator[Finding]:
+def _contradicting_names(array: NodeView) -> Iterator[Finding]:
     """Yield ``_ARRAY_DIMENSIONS`` and NCZarr's references that are no list of names, or contradict the array."""
     ndim = len(array.dims)
     for written, rule in _names_in_attributes(array):
@@ -152,7 +130,7 @@ def _contradicting_names(array: CheckedNode) -> Iterator[Finding]:
             yield report(rule, written, text, remedy, severity="warning")
 
 
-def _names_in_attributes(array: CheckedNode) -> Iterator[tuple[Fragment, Rule]]:
+def _names_in_attributes(array: NodeView) -> Iterator[tuple[Fragment, Rule]]:
     """Yield the values in which xarray and NCZarr name an array's dimensions, each with the rule about it."""
     names = array.attribute(DIMENSION_KEY)
     if names is not None:
@@ -166,7 +144,7 @@ def _names_in_attributes(array: CheckedNode) -> Iterator[tuple[Fragment, Rule]]:
                 yield nczarr, REFERENCES
 
 
-def _conflicting_sizes(group: CheckedNode) -> Iterator[Finding]:
+def _conflicting_sizes(group: NodeView) -> Iterator[Finding]:
     """Yield arrays of a group that give a dimension another size than an earlier array gives it.
 
     Dimension coordinates come first: their sizes are right. Another size counts as a mistake only if one of
@@ -174,8 +152,8 @@ def _conflicting_sizes(group: CheckedNode) -> Iterator[Finding]:
     """
     arrays = sorted(group.arrays, key=lambda array: array.dims != (array.node.name,))
     # The first array with each dimension, and by dimension and size the arrays that disagree with it.
-    first: dict[str, CheckedNode] = {}
-    others: defaultdict[tuple[str, int], list[CheckedNode]] = defaultdict(list)
+    first: dict[str, NodeView] = {}
+    others: defaultdict[tuple[str, int], list[NodeView]] = defaultdict(list)
     for array in arrays:
         for name, size in array.sizes.items():
             if first.setdefault(name, array).sizes[name] != size:

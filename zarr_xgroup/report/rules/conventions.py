@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
+from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.cf import CfHandler
-from zarr_xgroup.conventions.checked import CheckedNode
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.declaring import (
     ATTRIBUTE,
@@ -27,7 +27,6 @@ from zarr_xgroup.conventions.declaring import (
     Declaration,
     declaration_items,
     declarations,
-    declared_by,
     declared_name,
     is_known_without_coordinates,
     matches,
@@ -43,6 +42,7 @@ from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
+from zarr_xgroup.report.rules.checked import CheckedStore
 
 #: Conventions whose attributes are read even where they are not declared: to leave that out is a warning only.
 _READ_WITHOUT_DECLARATION = (ProjHandler, Multiscales)
@@ -57,7 +57,7 @@ _ATTRIBUTES_THAT_HOLD_OTHERS = (
 _MEMBERS_OF_DECLARATION = frozenset(member.key for _kind, member in fields_of(Declaration).values())
 
 
-def check(subject: CheckedNode) -> Iterator[Finding]:
+def check(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
     """Yield mistakes in a node's declarations, and in its attributes by the built-in conventions that it follows."""
     yield from _mistakes_of_declarations(subject)
     for convention in declarable():
@@ -67,7 +67,7 @@ def check(subject: CheckedNode) -> Iterator[Finding]:
         yield from _misspelt_attributes(subject, convention)
         if convention in BUILT_IN or convention not in handlers():
             yield from mistakes_of_convention(convention, subject)
-    if subject.store.declares_something:
+    if checked.declares_something:
         for key in subject.attributes:  # any attribute may hold references
             attribute = subject.attribute(key) if may_refer(subject.attributes.text(key)) else None
             for reference in () if attribute is None else references_in(attribute):
@@ -78,7 +78,7 @@ def check(subject: CheckedNode) -> Iterator[Finding]:
 # Declarations.
 
 
-def _mistakes_of_declarations(subject: CheckedNode) -> Iterator[Finding]:
+def _mistakes_of_declarations(subject: NodeView) -> Iterator[Finding]:
     """Yield mistakes in the attribute ``zarr_conventions``, and attributes that are probably a misspelling of it."""
     keys = [key for key in subject.attributes if "convention" in key.lower()]
     for key in misspelt(keys, [ATTRIBUTE.key], ROOT_KEYS):
@@ -168,7 +168,7 @@ def _prefix_of(convention: Handler) -> str:
     return next((attribute.prefix for attribute in convention.described), "")
 
 
-def _undeclared_attributes(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
+def _undeclared_attributes(subject: NodeView, convention: Handler) -> Iterator[Finding]:
     """Yield a mistake if a node has attributes of a convention that neither it nor a group above declares."""
     elsewhere = "group" if subject.is_array else "array"
     keys = [
@@ -181,9 +181,9 @@ def _undeclared_attributes(subject: CheckedNode, convention: Handler) -> Iterato
         return
     around = [subject] if subject.group is None else [subject, subject.group]
     if (
-        subject.is_declared(convention)
+        convention in subject.declared_around
         if _prefix_of(convention)
-        else any(convention in declared_by(node.attributes) for node in around)
+        else any(convention in node.declared for node in around)
     ):
         return
     names = ", ".join(keys)
@@ -193,7 +193,7 @@ def _undeclared_attributes(subject: CheckedNode, convention: Handler) -> Iterato
     yield report(DECLARED, subject.all_attributes.place(keys[0]), text, remedy, severity=severity)
 
 
-def _unused_declarations(subject: CheckedNode) -> Iterator[Finding]:
+def _unused_declarations(subject: NodeView) -> Iterator[Finding]:
     """Yield declarations of a convention of which no node in question has an attribute.
 
     A declaration on a group holds for all groups and arrays below it. An array that declares `spatial` may have
@@ -217,7 +217,7 @@ def _unused_declarations(subject: CheckedNode) -> Iterator[Finding]:
             yield report(USED, item, text, f"add {names}, or leave this item out")
 
 
-def _has_attributes_of(subject: CheckedNode, convention: Handler) -> bool:
+def _has_attributes_of(subject: NodeView, convention: Handler) -> bool:
     """Tell whether a node has attributes of a convention, or attributes in which such are nested.
 
     A CRS of `cs` may hold a geolocation and units; any attribute may hold a prefixed key.
@@ -238,14 +238,14 @@ def _has_attributes_of(subject: CheckedNode, convention: Handler) -> bool:
 # What descriptions say.
 
 
-def follows(subject: CheckedNode, convention: Handler) -> bool:
+def follows(subject: NodeView, convention: Handler) -> bool:
     """Tell whether a node follows a convention: it is declared, assumed, or an attribute can mean nothing else."""
-    if convention.name in subject.store.assumed or subject.is_declared(convention):
+    if convention.name in subject.assumed or convention in subject.declared_around:
         return True
     return any(attribute.is_unmistakable(subject.attributes) for attribute in convention.described)
 
 
-def mistakes_of_convention(convention: Handler, subject: CheckedNode) -> Iterator[Finding]:
+def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[Finding]:
     """Yield mistakes in the attributes that a convention describes, if a node follows it."""
     if not (convention.described and follows(subject, convention)):
         return
@@ -271,7 +271,7 @@ def mistakes_of_convention(convention: Handler, subject: CheckedNode) -> Iterato
             yield report(attribute.misplaced, written, text, remedy, severity="warning")
 
 
-def _misspelt_attributes(subject: CheckedNode, convention: Handler) -> Iterator[Finding]:
+def _misspelt_attributes(subject: NodeView, convention: Handler) -> Iterator[Finding]:
     """Yield attributes with the prefix of a convention whose names are probably misspelt."""
     prefix = _prefix_of(convention)
     keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
@@ -283,7 +283,7 @@ def _misspelt_attributes(subject: CheckedNode, convention: Handler) -> Iterator[
         yield report(SPELLING, subject.all_attributes.place(key), text, remedy)
 
 
-def _null_attribute(subject: CheckedNode, attribute: Attribute) -> Iterator[Finding]:
+def _null_attribute(subject: NodeView, attribute: Attribute) -> Iterator[Finding]:
     """Yield a mistake if an attribute is there and null."""
     reader = Reader(attribute.form, attribute.form)
     if attribute.key in subject.attributes:

@@ -9,7 +9,7 @@ from itertools import islice
 from posixpath import relpath
 
 from zarr_xgroup.conventions import cf
-from zarr_xgroup.conventions.checked import CheckedNode, CheckedStore
+from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, REFERENCE, SOMEWHERE
 from zarr_xgroup.errors import Rule
@@ -17,6 +17,7 @@ from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, with_names
 from zarr_xgroup.metadata.references import NODE, POINTER, URI, WRAPPED
 from zarr_xgroup.report.explanation import FoundReference
+from zarr_xgroup.report.rules.checked import CheckedStore
 
 #: How many more candidates a remedy names besides the first, so that it stays one line.
 _NAMED = 3
@@ -61,7 +62,9 @@ def check(
         if (attribute := _cf_attribute(place, checked)) is not None:
             text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
             names = [reference.target for reference in lost]
-            yield report(cf.SOMEWHERE, place, text, _remedy_for_cf_names(*attribute, names))
+            yield report(
+                cf.SOMEWHERE, place, text, _remedy_for_cf_names(checked, *attribute, names)
+            )
 
 
 def _references_with(rule: Rule, member: Place) -> Iterator[Place]:
@@ -115,7 +118,7 @@ def _remedy_for_lost_reference(reference: FoundReference, checked: CheckedStore)
 # Names and paths in CF attributes.
 
 
-def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[CheckedNode, str, str] | None:
+def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[NodeView, str, str] | None:
     """Return the node, name and text of the CF attribute at a place; None if it is none that names arrays."""
     subject, key = checked.node(place.node.strip("/")), place.pointer.rpartition("/")[2]
     if subject is None or key not in REFERRING:
@@ -124,9 +127,11 @@ def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[CheckedNode, str
     return (subject, key, text) if isinstance(text, str) else None
 
 
-def _remedy_for_cf_names(subject: CheckedNode, key: str, text: str, names: Iterable[str]) -> str:
+def _remedy_for_cf_names(
+    checked: CheckedStore, subject: NodeView, key: str, text: str, names: Iterable[str]
+) -> str:
     """Return the remedy for a CF attribute in which these names lead to no array."""
-    found = {name: _nearest_fitting_array(subject, key, name) for name in names}
+    found = {name: _nearest_fitting_array(checked, subject, key, name) for name in names}
     meant = {name: path for name, path in found.items() if path is not None}
     missing = [name for name in found if name not in meant]
     if not missing:
@@ -142,28 +147,29 @@ def _remedy_for_cf_names(subject: CheckedNode, key: str, text: str, names: Itera
     return f'name an array that is there, or leave "{key}" out'
 
 
-def _nearest_fitting_array(subject: CheckedNode, key: str, written: str) -> str | None:
+def _nearest_fitting_array(
+    checked: CheckedStore, subject: NodeView, key: str, written: str
+) -> str | None:
     """Return how to name the nearest fitting array of the same name in a CF attribute, None if there is none.
 
     Searched are the group of the referring array with all groups below it, then each group above. The array's
     bare name is enough if CF finds it by that; else its relative path is returned.
     """
     name, group = written.rstrip("/").rpartition("/")[2], subject.node.group
-    paths = subject.store.by_name.get(name, ())
+    paths = checked.by_name.get(name, ())
     for above in (group, *group.ancestors()):
         below = [path for path in paths if path.startswith(f"{above}/".replace("//", "/"))]
         for path in sorted(below, key=lambda path: (path.count("/"), path)):
-            if _can_be_named_by(subject, key, path):
-                nodes = map(subject.store.node, candidate_paths(name, group.path))
+            if _can_be_named_by(subject, key, checked.node(path.strip("/"))):
+                nodes = map(checked.node, candidate_paths(name, group.path))
                 first = next((node for node in nodes if node is not None and node.is_array), None)
                 is_first = first is not None and str(first.node) == path
                 return name if is_first else relpath(path, str(group))
     return None
 
 
-def _can_be_named_by(subject: CheckedNode, key: str, path: str) -> bool:
-    """Tell whether the array at a path has the dimensions or attributes that a CF attribute of another array needs."""
-    other = subject.store.node(path.strip("/"))
+def _can_be_named_by(subject: NodeView, key: str, other: NodeView | None) -> bool:
+    """Return whether a node is an array that has the dimensions or attributes that a CF attribute of another array needs."""
     if other is None or not other.is_array or other.node == subject.node:
         return False
     if key in ALONG:

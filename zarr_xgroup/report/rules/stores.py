@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from zarr_xgroup.conventions.checked import CheckedStore
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, report
@@ -19,6 +18,7 @@ from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of
+from zarr_xgroup.report.rules.checked import CheckedStore
 
 DOCUMENT = "Zarr, consolidated metadata"
 

@@ -22,7 +22,7 @@ from zarr_xgroup.conventions import (
     is_declared,
     register,
 )
-from zarr_xgroup.conventions.checked import CheckedNode
+from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.cs import Axis, CoordinateSet, Cs, System, Time
 from zarr_xgroup.conventions.descriptions import (
@@ -294,7 +294,7 @@ class StripesHandler(ConventionHandler):
     described = (Attribute("stripes", Nested(Stripes), STRIPES, '"stripes": {"colour": "red"}'),)
 
     @classmethod
-    def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+    def check(cls, subject: NodeView) -> Iterator[Finding]:
         stripes = subject.attribute("stripes")
         colour = None if stripes is None else stripes.get("colour")
         if colour is not None and colour.value == "grey" and is_declared(cls, subject.attributes):

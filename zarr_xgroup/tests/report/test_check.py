@@ -20,7 +20,7 @@ from packaging.version import Version
 import zarr_xgroup
 from zarr_xgroup import ConventionHandler
 from zarr_xgroup.conventions import register
-from zarr_xgroup.conventions.checked import CheckedNode
+from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import explanation
@@ -989,7 +989,7 @@ def test_rules_of_a_third_party_that_fail() -> None:
         name = "faulty"
 
         @classmethod
-        def check(cls, subject: CheckedNode) -> Iterator[Finding]:
+        def check(cls, subject: NodeView) -> Iterator[Finding]:
             raise ZeroDivisionError
 
         def interpret(self, array: Any) -> Any:
