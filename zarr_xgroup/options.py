@@ -165,10 +165,9 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeRe
     ValueError
         If it has a value that it cannot have, or the store is to be opened for writing.
     """
-    message = _("there is no option {names}; there are {options}")
     settled: dict[str, Any] = {**options}
-    if EngineZarrOptions.__annotations__.keys() <= kind.__annotations__.keys():
-        message = _("engine 'xgroup' has no option {names}; it has {options}")
+    is_for_xarray = EngineZarrOptions.__annotations__.keys() <= kind.__annotations__.keys()
+    if is_for_xarray:
         settled = _without_engine_zarr(settled)
     if unknown := sorted(settled.keys() - kind.__annotations__.keys()):
         if "group_filter" in unknown:
@@ -180,6 +179,9 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeRe
             likely = get_close_matches(name, kind.__annotations__, 1)
             named.append(text.format(name=name, meant=likely[0]) if likely else name)
         names = ", ".join(named)
+        message = _("there is no option {names}; there are {options}")
+        if is_for_xarray:
+            message = _("engine 'xgroup' has no option {names}; it has {options}")
         raise TypeError(
             message.format(names=names, options=", ".join(sorted(kind.__annotations__)))
         )
@@ -246,17 +248,18 @@ def is_size(number: Any) -> bool:
 
 def _without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options without those of engine zarr, which are honoured or refused."""
-    refused = {
-        "synchronizer": _("it is for writing, and zarr has none any more; leave it out"),
-        "chunk_store": _(
-            "zarr takes no store of chunks beside that of metadata any more; open one that has both"
-        ),
-        "store": _("the store to open is the first argument"),
-    }
-    for name, reason in refused.items():
+    refused = ("synchronizer", "chunk_store", "store")
+    for name in refused:
         if options.get(name) is not None:
+            reasons = {
+                "synchronizer": _("it is for writing, and zarr has none any more; leave it out"),
+                "chunk_store": _(
+                    "zarr takes no store of chunks beside that of metadata any more; open one that has both"
+                ),
+                "store": _("the store to open is the first argument"),
+            }
             message = _("engine 'xgroup' does not take {name!r}: {reason}")
-            raise TypeError(message.format(name=name, reason=reason))
+            raise TypeError(message.format(name=name, reason=reasons[name]))
     mode = options.get("mode")
     if mode not in (None, "r"):
         message = _("engine 'xgroup' only reads: mode must be 'r', got {mode!r}")

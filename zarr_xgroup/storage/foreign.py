@@ -239,20 +239,22 @@ class ForeignLimits:
     @classmethod
     def of(cls, options: ForeignOptions) -> Self:
         """Return the limits that options set; raise TypeError or ValueError if a value is not valid."""
-        seconds = _("{option} must be a positive number of seconds or None, got {value!r}")
-        number = _("{option} must be a positive integer or None, got {value!r}")
         values = []
-        for option, kind, message in (
-            ("cross_store_timeout", int | float, seconds),
-            ("cross_store_max_bytes", int, number),
-            ("cross_store_max_stores", int, number),
+        for option, kind in (
+            ("cross_store_timeout", int | float),
+            ("cross_store_max_bytes", int),
+            ("cross_store_max_stores", int),
         ):
             value: Any = options.get(option, DEFAULTS[option])
-            if value is not None:
-                if isinstance(value, bool) or not isinstance(value, kind):
-                    raise TypeError(message.format(option=option, value=value))
-                if not value > 0:
-                    raise ValueError(message.format(option=option, value=value))
+            is_number = isinstance(value, kind) and not isinstance(value, bool)
+            if value is not None and not (is_number and value > 0):
+                message = _("{option} must be a positive integer or None, got {value!r}")
+                if kind is not int:
+                    message = _(
+                        "{option} must be a positive number of seconds or None, got {value!r}"
+                    )
+                error = ValueError if is_number else TypeError
+                raise error(message.format(option=option, value=value))
             values.append(value)
         return cls(*values)
 
