@@ -1,4 +1,4 @@
-"""Errors of opening and reading stores, groups and references, with what would help in their texts."""
+"""Failures of storage: their reasons in words, and the errors of stores."""
 
 from __future__ import annotations
 

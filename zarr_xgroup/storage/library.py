@@ -24,9 +24,9 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
 from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
 from zarr_xgroup.options import ForeignOptions, StoreOptions
+from zarr_xgroup.storage.addresses import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.failures import check_foreign_root, reason_of
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
-from zarr_xgroup.storage.opening import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.reading import StoreReader, wait
 from zarr_xgroup.storage.start import check_group, find_start
 from zarr_xgroup.storage.stores import OpenStore, store_record

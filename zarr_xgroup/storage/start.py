@@ -1,4 +1,4 @@
-"""Where an open starts: the root of the store that an address leads into, and the documents read first."""
+"""The start of an open call: the root of the store at an address, the first documents, and a check that the group exists."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.failures import first_error, with_store_name
-from zarr_xgroup.storage.opening import (
+from zarr_xgroup.storage.addresses import (
     describe_store,
     held_store,
     is_served,
@@ -42,6 +41,7 @@ from zarr_xgroup.storage.opening import (
     root_of,
     supports_listing,
 )
+from zarr_xgroup.storage.failures import first_error, with_store_name
 from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many groups a message names.

@@ -27,9 +27,9 @@ from zarr_xgroup.metadata.documents import (
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, is_below, is_node_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
+from zarr_xgroup.storage.addresses import is_served, splits_at_backslash
 from zarr_xgroup.storage.failures import is_never_listed, reason_of
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
-from zarr_xgroup.storage.opening import is_served, splits_at_backslash
 from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
 
 #: How many bytes a chunk of another store may have that is read while a store is opened.

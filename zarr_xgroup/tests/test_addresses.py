@@ -21,7 +21,7 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.storage.opening import root_of
+from zarr_xgroup.storage.addresses import root_of
 from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,

@@ -20,7 +20,7 @@ from fsspec.asyn import AsyncFileSystem
 from zarr.abc.store import Store
 from zarr.storage import StorePath, WrapperStore
 
-from zarr_xgroup.storage.opening import open_store
+from zarr_xgroup.storage.addresses import open_store
 from zarr_xgroup.storage.reading import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,

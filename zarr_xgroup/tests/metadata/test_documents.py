@@ -24,8 +24,8 @@ from zarr_xgroup.metadata.documents import (
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import KnownStore, Tree
+from zarr_xgroup.storage.addresses import describe_store
 from zarr_xgroup.storage.library import Library
-from zarr_xgroup.storage.opening import describe_store
 from zarr_xgroup.tests.builders import (
     TRUSTS_CONSOLIDATED,
     Group,

@@ -14,7 +14,7 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPathError
-from zarr_xgroup.storage.opening import uri_of
+from zarr_xgroup.storage.addresses import uri_of
 from zarr_xgroup.storage.places import (
     Link,
     Network,
