@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import accumulate, chain
-from operator import attrgetter
 from typing import TypeVar
 
 from zarr_xgroup.errors import (
@@ -300,7 +299,7 @@ def referred_to_by(attribute: str, name: str = "") -> str:
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     """Return the warnings that tell findings, one for each cause: arrays, what they lost, where, and why."""
     found = []
-    for finding in by_cause(findings):
+    for finding in group_findings(of_opening(findings)):
         topic, arrays, place = finding.topic or Topic.METADATA, finding.arrays, finding.place
         before = place_before(place, arrays)
         where = before and listed([before], count=max(1, len(finding.places)))
@@ -321,42 +320,25 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
     return found
 
 
-def by_cause(findings: Iterable[Finding]) -> list[Finding]:
-    """Return what an open warns of, findings of one cause as one, at most 200 of each topic.
-
-    What was wrong comes first, what was not declared last.
-    """
+def of_opening(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that opening warns of: problems first, undeclared arrays last."""
     topics = list(_WARNINGS)
-    told = [finding for finding in findings if finding.topic is not None]
-    told.sort(key=lambda finding: topics.index(finding.topic or Topic.METADATA))
-    return group_findings(told, by=_cause, most_of=attrgetter("topic"))
+    return sorted(
+        (finding for finding in findings if finding.topic is not None),
+        key=lambda finding: topics.index(finding.topic or Topic.METADATA),
+    )
 
 
-def group_findings(
-    findings: Iterable[Finding],
-    by: Callable[[Finding], Hashable],
-    most_of: Callable[[Finding], Hashable] | None = None,
-) -> list[Finding]:
-    """Return findings, those that have something in common as one, with nothing that must not be shown.
+def group_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings grouped by rule, pointer and text, at most 200 of a topic or rule, safe to show.
 
-    Whatever shows findings shows what this returns.
-
-    Parameters
-    ----------
-    findings : iterable of Finding
-        What was found.
-    by : callable
-        Returns what findings have in common that are one.
-    most_of : callable, optional
-        Returns what findings have in common of which there are to be at most 200: the last stands
-        for all others.
+    Paths in texts are compared relative to the group of the array: the same problem at like places of
+    several groups is one finding. So are a reference that several nodes write, and all problems with
+    one other store. Of more than 200, the last finding counts the others.
     """
-    found = [_in_one(same) for same in _grouped(findings, by)]
-    if most_of is None:
-        return found
-    limited = []
-    for alike in _grouped(found, most_of):
-        shown, others = alike[: _MOST - 1], alike[_MOST - 1 :]
+    shown = []
+    for alike in _grouped(map(_in_one, _grouped(findings, _cause)), _limited_by):
+        others = alike[_MOST - 1 :]
         if len(others) > 1:
             last, count = others[0], sum(finding.count for finding in others)
             text = ngettext(
@@ -373,31 +355,32 @@ def group_findings(
                 count=count,
             )
             others = [last]
-        limited += [*shown, *others]
-    return limited
-
-
-def wording(finding: Finding) -> Hashable:
-    """Return what findings have in common that are the same in like places of several groups."""
-    texts = (_relative(text, finding) for text in (finding.text, finding.remedy))
-    return finding.rule, finding.severity, *texts
+        shown += [*alike[: _MOST - 1], *others]
+    return shown
 
 
 def _cause(finding: Finding) -> Hashable:
-    """Return what findings have in common that an open tells as one.
-
-    That is what is found in the same words at like places of nodes, a reference that several write,
-    and all that is wrong with one other store.
-    """
-    error, place = finding.error, finding.place
-    is_of_conventions = finding.topic in (Topic.PROBLEM, Topic.CHOICE)
-    text = _relative(finding.text, finding)
-    if is_of_conventions and isinstance(error, XGroupStoreError) and error.store:
+    """Return what findings have in common that are one."""
+    if (error := _store_error(finding)) is not None:
         return finding.topic, error.store
-    if is_of_conventions and isinstance(error, XGroupReferenceError) and place.pointer:
-        text = error.target or text
-    where = place.pointer or _relative(place_before(place, finding.arrays), finding)
-    return finding.topic, finding.rule, where, text
+    text = _relative(finding.text, finding)
+    if isinstance(finding.error, XGroupReferenceError) and finding.place.pointer:
+        text = finding.error.target or text
+    remedy = _relative(finding.remedy, finding)
+    return finding.topic, finding.rule, finding.place.pointer, text, remedy
+
+
+def _limited_by(finding: Finding) -> Hashable:
+    """Return what findings have in common of which at most 200 are shown."""
+    return finding.topic or finding.rule.name
+
+
+def _store_error(finding: Finding) -> XGroupStoreError | None:
+    """Return the error behind a finding if it is about one other store."""
+    error, is_of_conventions = finding.error, finding.topic in (Topic.PROBLEM, Topic.CHOICE)
+    if is_of_conventions and isinstance(error, XGroupStoreError) and error.store:
+        return error
+    return None
 
 
 def _grouped(
@@ -411,16 +394,15 @@ def _grouped(
 
 def _in_one(same: Sequence[Finding]) -> Finding:
     """Return findings that have something in common as one: about all of their arrays, the first place."""
-    first, error, cost = same[0], same[0].error, same[0].cost
+    first, cost, error = same[0], same[0].cost, same[0].error
     arrays = _united(finding.arrays for finding in same)
     places = _united(finding.places or (finding.place,) for finding in same)
     text = _in_one_text(same, [finding.text for finding in same])
-    if first.topic is Topic.PROBLEM and isinstance(error, XGroupStoreError) and error.store:
-        # All that is wrong with the store, whoever refers to it.
-        reasons = dict.fromkeys(finding.error.reason for finding in same if finding.error)
-        text, places, cause = "; ".join(reasons), (), error.__cause__
-        error = XGroupStoreError(text, store=error.store, place=error.place)
-        error.__cause__ = cause
+    if (of_store := _store_error(first)) is not None:
+        # All problems with the store, in the order of the nodes that refer to it.
+        text = "; ".join(dict.fromkeys(other.error.reason for other in same if other.error))
+        error = XGroupStoreError(text, store=of_store.store, place=of_store.place)
+        error.__cause__ = of_store.__cause__
     if first.topic is Topic.PROBLEM or cost:
         # What arrays were opened without, and each time which if not all lack the same.
         lacking: defaultdict[str, set[str]] = defaultdict(set)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
 from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.undeclared import forgotten_declarations, undeclared_data_arrays
-from zarr_xgroup.findings import Finding, group_findings, wording
+from zarr_xgroup.findings import Finding, group_findings
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.opening import Opening, opening
 from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
@@ -18,10 +17,6 @@ from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import CheckedStore, arrays, mistakes_of, references, stores
 from zarr_xgroup.variables.stored import members_as_zarr_writes
-
-#: What mistakes in different nodes that are reported as one have in common, and what a limit is set on.
-_rule_and_text = attrgetter("rule", "text", "remedy", "severity")
-_rule = attrgetter("rule.name")
 
 
 @with_report_options_shown
@@ -42,7 +37,7 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
     Returns
     -------
     Verdict
-        What a producer should mend, errors first; empty where nothing is wrong. It prints as text.
+        The problems to fix, errors first. It prints as text.
 
     Raises
     ------
@@ -63,7 +58,7 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
             groups = list(tree.subtree(Node(0, call.group)))
         checked = CheckedStore(tree, groups, call.assumed_in(plans))
         # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = merged_mistakes(_all_mistakes(call, plans, checked))
+        found = group_findings(_all_mistakes(call, plans, checked))
         mistakes = [replace(mistake, error=None) for mistake in found]
         mistakes.sort(key=lambda mistake: (mistake.severity != "error", mistake.place.node))
         name = tree.stores[0].name
@@ -72,33 +67,17 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
     return verdict
 
 
-def merged_mistakes(mistakes: Iterable[Finding]) -> list[Finding]:
-    """Return mistakes with those of the same text as one, and of one rule at most 200 different ones.
-
-    Different are mistakes whose texts differ by more than the paths in them. The last one of a rule with more
-    counts all others.
-    """
-    found = group_findings(mistakes, by=_rule_and_text)
-    known = {wording(mistake) for mistake in found}
-    shown = {wording(it): it for it in group_findings(found, by=wording, most_of=_rule)}
-    # The last finding of a rule with too many has another text, which counts all others.
-    others = (last for words, last in shown.items() if words not in known)
-    return [*(mistake for mistake in found if wording(mistake) in shown), *others]
-
-
 def _all_mistakes(
     call: Opening, plans: list[GroupPlan], checked: CheckedStore
 ) -> Iterator[Finding]:
-    """Yield all mistakes in a store, maybe the same one for several nodes.
+    """Yield all mistakes in a store, not grouped.
 
     The order matters: rules about references, and about what an open finds, leave out what rules about nodes
     report at the same place.
     """
     library, tree = call.library, call.library.tree
-    of_nodes = (mistake for node in checked.nodes() for mistake in mistakes_of(checked, node))
-    found = group_findings(of_nodes, by=_rule_and_text)
-    lost = references.check(found_references(plans, tree), found, checked)
-    found = group_findings([*found, *lost], by=_rule_and_text)
+    found = [mistake for node in checked.nodes() for mistake in mistakes_of(checked, node)]
+    found += list(references.check(found_references(plans, tree), found, checked))
     yield from found
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
     # What an open finds and no rule has reported.

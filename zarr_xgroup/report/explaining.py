@@ -28,7 +28,7 @@ from zarr_xgroup.datasets.undeclared import (
     undeclared_findings,
     without_coordinate,
 )
-from zarr_xgroup.findings import Place, by_cause
+from zarr_xgroup.findings import Place, group_findings, of_opening
 from zarr_xgroup.metadata.cf import BOUNDARIES, mappings_in, names_in
 from zarr_xgroup.metadata.nodes import Keys, Node, pointer_to
 from zarr_xgroup.metadata.tree import Tree
@@ -312,7 +312,7 @@ class _Explaining:
                     findings.append(times_undecoded(plan.node, variable, reason))
         bare = undeclared_data_arrays(self._plans.values(), self._call.interpreter, is_tree=True)
         findings.extend(undeclared_findings(bare))
-        for finding in by_cause(findings):
+        for finding in group_findings(of_opening(findings)):
             kind = "" if finding.topic is None else finding.topic.value
             yield FoundProblem(
                 kind, finding.text, finding.place, finding.arrays, finding.cost, finding.count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TextIO
@@ -20,7 +20,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Topic, group_findings, place_before, shortened, wording
+from zarr_xgroup.findings import Topic, place_before, shortened
 from zarr_xgroup.i18n import and_more, listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
@@ -381,8 +381,8 @@ def verdict_parts(
     verdict: FoundMistakes, *, is_whole: bool = False, hint: str = ""
 ) -> Iterator[RenderableType]:
     """Yield what is drawn of what is to be mended in a store, as `explanation_parts` does."""
-    once = group_findings(verdict.mistakes, by=wording)
-    for mistake in verdict.mistakes if is_whole else once[:_MOST_TOLD]:
+    mistakes = verdict.mistakes if is_whole else verdict.mistakes[:_MOST_TOLD]
+    for mistake in mistakes:
         style = "bold red" if mistake.severity == "error" else "bold yellow"
         before = literal(f"{mistake.severity}: ", style)
         indent = literal(" " * before.cell_len)
@@ -398,15 +398,15 @@ def verdict_parts(
         yield Wrapped(literal("Instead: ", "green") + literal(mistake.remedy), indent=2)
         yield Wrapped(literal(f"{rule.name} ({rule.document}, {rule.section})", "dim"), indent=2)
         yield Text()
-    others = 0 if is_whole else sum(mistake.count for mistake in once[_MOST_TOLD:])
-    if others:
+    if others := sum(mistake.count for mistake in verdict.mistakes[len(mistakes) :]):
         yield _more(others, "problem", hint)
         yield Text()
     told = literal("nothing to mend", "green")
-    if once:
-        errors = sum(mistake.count for mistake in once if mistake.severity == "error")
-        warnings = sum(mistake.count for mistake in once) - errors
-        told = literal(f"errors: {errors}, warnings: {warnings}")
+    if mistakes:
+        count = Counter[str]()
+        for mistake in verdict.mistakes:
+            count[mistake.severity] += mistake.count
+        told = literal(f"errors: {count['error']}, warnings: {count['warning']}")
     elif not verdict.is_declared:
         told = literal('nothing to mend, but no node has "zarr_conventions": little was checked')
     yield Wrapped(literal(verdict.store, "bold") + literal(": ") + told)

@@ -21,10 +21,14 @@ import zarr_xgroup
 from zarr_xgroup import ConventionHandler
 from zarr_xgroup.conventions import register
 from zarr_xgroup.conventions.array import NodeView
-from zarr_xgroup.errors import Rule, XGroupPluginWarning, XGroupStoreNotFoundError
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.errors import (
+    Rule,
+    XGroupPluginWarning,
+    XGroupStoreError,
+    XGroupStoreNotFoundError,
+)
+from zarr_xgroup.findings import Finding, Place, Topic, group_findings, report
 from zarr_xgroup.report import explanation
-from zarr_xgroup.report.checking import merged_mistakes
 from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import RULES
 from zarr_xgroup.tests import products
@@ -733,10 +737,10 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! conventions/texts /#zarr_conventions/0/uuid /a#zarr_conventions/0/uuid -> write, for example, "uuid"
         ! conventions/used /#zarr_conventions/3 /a#zarr_conventions/3 -> add "uom", or leave this item out
         conventions/texts /#zarr_conventions/1/name /a#zarr_conventions/1/name -> write, for example, "name": "cs"
-        conventions/known /#zarr_conventions/0 /a#zarr_conventions/0 /#zarr_conventions/1 /a#zarr_conventions/1
-            -> leave it, if it is meant for other readers
         conventions/texts /#zarr_conventions/3/by /a#zarr_conventions/3/by /#zarr_conventions/3/version
             /a#zarr_conventions/3/version -> leave it out
+        conventions/known /#zarr_conventions/0 /a#zarr_conventions/0 /#zarr_conventions/1 /a#zarr_conventions/1
+            -> leave it, if it is meant for other readers
         """,
     ),
     "declarations by uuid": (
@@ -906,15 +910,15 @@ def test_the_same_in_many_arrays_is_one_mistake() -> None:
     assert "and 297 more" in repr(verdict)
 
 
-def test_the_same_in_like_groups_is_printed_once() -> None:
+def test_the_same_in_like_groups_is_one_mistake() -> None:
     cs = {"crs": [{"axes": {"x": axis(values={"external": {"node": "../x"}})}}]}
     gone = declaring("cs", cs=cs)
     nodes: Nodes = {"": {}}
     for n in range(210):
         nodes |= {f"tile{n:03}": {}, f"tile{n:03}/a": sized("x", 2, **gone)}
     verdict = check_nodes(nodes)
-    lost = [it for it in verdict.mistakes if it.rule.name == "ref/leads-somewhere"]
-    assert [it.place.node for it in lost] == [f"/{path}" for path in nodes if path.endswith("/a")]
+    (lost,) = [it for it in verdict.mistakes if it.rule.name == "ref/leads-somewhere"]
+    assert [it.node for it in lost.places] == [f"/{path}" for path in nodes if path.endswith("/a")]
     text = repr(verdict)
     assert text.count("leads nowhere") == 1
     assert "       /tile001/a#/attributes/cs" in text
@@ -922,10 +926,21 @@ def test_the_same_in_like_groups_is_printed_once() -> None:
     assert "errors: 1, warnings: 1" in " ".join(text.split())
 
 
+def test_all_findings_about_one_other_store_are_one_with_all_places() -> None:
+    error = XGroupStoreError("cannot be opened: not found", store="s3://gone/a.zarr")
+    places = [Place(f"/{name}", f"/attributes/{name}") for name in "ab"]
+    (found,) = group_findings(
+        report(Topic.PROBLEM, place, f"text of {place}", error=error) for place in places
+    )
+    assert found.places == tuple(places)
+    assert found.arrays == ("/a", "/b")
+    assert found.text == error.reason
+
+
 def test_of_one_rule_there_are_200_mistakes() -> None:
     rule = Rule("a/b", "document", "section")
     at = [Place(f"/{n}") for n in range(999)]
-    merged = merged_mistakes(Finding(rule, it, f"text {it}", places=(it,)) for it in at)
+    merged = group_findings(Finding(rule, it, f"text {it}", places=(it,)) for it in at)
     assert len(merged) == 200
     assert merged[-1].text == "text /199 (and 799 more of this kind)"
     assert len(merged[-1].places) == 800
