@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeAlias, Unpack
-from typing import Literal as OneOf
+from typing import Any, Unpack
 
 from zarr_xgroup.conventions.crs import CRS_ATTRIBUTES, Crs, crs_in
 from zarr_xgroup.conventions.declaring import (
@@ -44,6 +43,7 @@ from zarr_xgroup.report.explanation import (
     FoundLevel,
     FoundProblem,
     FoundReference,
+    Kind,
 )
 from zarr_xgroup.report.results import Explanation, Levels
 from zarr_xgroup.resolver import Followed
@@ -55,7 +55,6 @@ _LONGEST = 80
 #: How many values that are written in metadata are shown, and how many letters of each.
 _SHOWN_VALUES, _LONGEST_VALUE = 3, 30
 
-Kind: TypeAlias = OneOf["own", "stored", "foreign", "computed", "inline", "given"]
 #: Where the values of a source are, if they are not computed.
 _KINDS: Mapping[type, Kind] = {Stored: "stored", Literal: "inline", HandlerVariable: "given"}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -22,6 +23,15 @@ VERSION = 1
 
 #: The attributes of a finding in the JSON of a verdict; the others only matter when the store is opened.
 _FIELDS_IN_JSON = ("rule", "place", "text", "remedy", "severity", "places", "count")
+
+
+#: Where the values of a coordinate are: see `FoundCoordinate`.
+Kind: TypeAlias = Literal["own", "stored", "foreign", "computed", "inline", "given"]
+
+
+def parent_of(path: str) -> str:
+    """Return the path of the group that a node is in, "/" for the root itself."""
+    return path.rpartition("/")[0] or "/"
 
 
 @dataclass(frozen=True)
@@ -122,7 +132,7 @@ class FoundCoordinate:
 
     name: str
     dims: tuple[str, ...]
-    kind: Literal["own", "stored", "foreign", "computed", "inline", "given"]
+    kind: Kind
     origin: Place | None = None
     text: str = ""
     is_index: bool = False
@@ -157,6 +167,11 @@ class FoundProblem:
     arrays: tuple[str, ...] = ()
     lost: str = ""
     count: int = 1
+
+    @property
+    def other_arrays(self) -> list[str]:
+        """The arrays that it concerns besides the node of its place."""
+        return [path for path in self.arrays if self.place is None or path != self.place.node]
 
 
 @dataclass(frozen=True)
@@ -202,6 +217,11 @@ class FoundArray:
     def name(self) -> str:
         """The last segment of its path."""
         return self.path.rpartition("/")[2]
+
+    @property
+    def sizes(self) -> list[tuple[str, int | str]]:
+        """Its dimensions with their sizes."""
+        return list(zip_longest(self.dims, self.shape, fillvalue="?"))
 
 
 @dataclass(frozen=True)
@@ -291,6 +311,16 @@ class FoundStore:
     groups: tuple[FoundGroup, ...] = ()
     references: tuple[FoundReference, ...] = ()
     problems: tuple[FoundProblem, ...] = ()
+
+    @property
+    def array_count(self) -> int:
+        """The number of arrays in all groups."""
+        return sum(len(group.arrays) for group in self.groups)
+
+    @property
+    def problem_count(self) -> int:
+        """The number of problems, including those that the last of a kind stands for."""
+        return sum(problem.count for problem in self.problems)
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON values: each object has the attributes of a class, by their names."""

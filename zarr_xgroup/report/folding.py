@@ -12,7 +12,13 @@ from functools import cached_property
 from typing import TypeVar
 
 from zarr_xgroup.findings import Topic
-from zarr_xgroup.report.explanation import FoundArray, FoundGroup, FoundReference, FoundStore
+from zarr_xgroup.report.explanation import (
+    FoundArray,
+    FoundGroup,
+    FoundReference,
+    FoundStore,
+    parent_of,
+)
 
 T = TypeVar("T", FoundArray, FoundGroup)
 
@@ -46,7 +52,7 @@ class Folding:
         self._found, self._is_whole, self._most_rows = found, is_whole, most_rows
         self._children: defaultdict[str, list[FoundGroup]] = defaultdict(list)
         for group in found.groups[1:]:
-            self._children[_parent(group.path)].append(group)
+            self._children[parent_of(group.path)].append(group)
         self.references: defaultdict[str, list[FoundReference]] = defaultdict(list)
         for reference in found.references:
             for path in dict.fromkeys((reference.source.node, *reference.arrays)):
@@ -65,7 +71,7 @@ class Folding:
                 self.numbers[path].append(number)
                 while path not in self._rank:
                     self._rank[path] = int(problem.kind == Topic.NO_PRINCIPAL.value)
-                    path = _parent(path)
+                    path = parent_of(path)
 
     def arrays(self, group: FoundGroup) -> tuple[list[list[FoundArray]], int]:
         """Return the arrays of a group that are shown, alike ones together, and how many more it has."""
@@ -136,7 +142,3 @@ class Folding:
             return conventions, references, problems, array.times
         facts = (array.dims, array.coordinates, array.missing, array.crs, array.times)
         return (*facts, conventions, references, problems)
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0] or "/"

@@ -13,7 +13,6 @@ import html
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
-from itertools import zip_longest
 from string import Template
 
 from zarr_xgroup.findings import Place, Topic, place_before, shortened
@@ -28,6 +27,7 @@ from zarr_xgroup.report.explanation import (
     FoundReference,
     FoundStore,
     level_table,
+    parent_of,
 )
 from zarr_xgroup.report.folding import Folding
 
@@ -90,10 +90,7 @@ def framed(found: FoundStore, text: str) -> str:
         The explanation as text, which shows where frames are not supported. If the page is too large for a
         notebook, only this is returned, with a hint.
     """
-    if (
-        sum(len(group.arrays) for group in found.groups) + len(found.references)
-        <= _MOST_NODES_IN_NOTEBOOK
-    ):
+    if found.array_count + len(found.references) <= _MOST_NODES_IN_NOTEBOOK:
         inside = page(found).replace("&", "&amp;").replace("'", "&#39;")
         whole = Template(_FRAME).substitute(page=inside, text=html.escape(text))
         if len(whole) <= _LONGEST_IN_NOTEBOOK:
@@ -129,10 +126,10 @@ def page(found: FoundStore) -> str:
         f"Zarr v{found.zarr_format}",
         "consolidated" if found.is_consolidated else "not consolidated",
         _counted(len(found.groups), "group"),
-        _counted(sum(len(group.arrays) for group in found.groups), "array"),
+        _counted(found.array_count, "array"),
         _counted(len(found.references), "reference"),
         *([f"{broken:,} lead{'s' if broken == 1 else ''} nowhere"] if broken else []),
-        _counted(sum(problem.count for problem in found.problems), "problem"),
+        _counted(found.problem_count, "problem"),
     ]
     tree = _PageTree(found)
     whole = Template(parts["html"]).substitute(
@@ -214,8 +211,7 @@ def _short_names(alike: Sequence[FoundArray] | Sequence[FoundGroup]) -> str:
 
 def _dims_with_sizes(array: FoundArray) -> str:
     """Return the dimensions of an array with their sizes, "scalar" if it has none."""
-    pairs = zip_longest(array.dims, array.shape, fillvalue="?")
-    return " \u00d7 ".join(f"{name} {size}" for name, size in pairs) or "scalar"
+    return " \u00d7 ".join(f"{name} {size}" for name, size in array.sizes) or "scalar"
 
 
 def _span(kind: str, text: str) -> str:
@@ -242,15 +238,10 @@ def _coordinates_and_bounds(array: FoundArray, group: FoundGroup) -> list[FoundC
 
 def _name_and_other_sizes(group: FoundGroup, other: FoundGroup) -> str:
     """Return the name of a group, with the sizes of dimensions that differ from those in a similar group."""
-    known = {pair for array in other.arrays for pair in zip(array.dims, array.shape, strict=False)}
-    pairs = (pair for array in group.arrays for pair in zip(array.dims, array.shape, strict=False))
+    known = {pair for array in other.arrays for pair in array.sizes}
+    pairs = (pair for array in group.arrays for pair in array.sizes)
     sizes = dict.fromkeys(f"{dim} {size}" for dim, size in pairs if (dim, size) not in known)
     return f"{group.name} ({', '.join(sizes)})" if sizes else group.name
-
-
-def _parent(path: str) -> str:
-    """Return the path of the group that a node is in, "/" for the root itself."""
-    return path.rpartition("/")[0] or "/"
 
 
 class _PageTree:
@@ -301,12 +292,12 @@ class _PageTree:
         """Add the arrays and problems of each group to the groups above it; the root has all problems."""
         found = self._found
         for group in reversed(found.groups[1:]):
-            self._array_counts[_parent(group.path)] += self._array_counts[group.path]
+            self._array_counts[parent_of(group.path)] += self._array_counts[group.path]
         for path, numbers in self._folding.numbers.items():
             row = self._row_of(Place(path))
             while row in self._row_ids and row.node not in ("/", self._root.path):
                 self._problem_numbers[row].update(numbers)
-                row = Place(_parent(row.node))
+                row = Place(parent_of(row.node))
         self._problem_numbers[Place(self._root.path)].update(range(1, 1 + len(found.problems)))
 
     def _assign_rows(self) -> None:
@@ -324,7 +315,7 @@ class _PageTree:
                 self._group_row_of[Place(first)] = Place(path)
                 self._representative.update(dict.fromkeys(others, first))
             number = len(arrays) + len(groups)
-            if path == self._root.path or (_parent(path) in self._open_groups and number <= room):
+            if path == self._root.path or (parent_of(path) in self._open_groups and number <= room):
                 self._open_groups.add(path)
                 room -= number
             pending.extend(groups)
@@ -524,10 +515,9 @@ class _PageTree:
             place = problem.place
             if place is not None and not place_before(place, problem.arrays):
                 place = None
-            named = (Place(path) for path in problem.arrays if place is None or path != place.node)
-            links = _join_html(
-                _first_and_more([self._link(array) for array in named], _MOST_ARRAYS_NAMED), " "
-            )
+            paths = problem.arrays if place is None else problem.other_arrays
+            named = [self._link(Place(path)) for path in paths]
+            links = _join_html(_first_and_more(named, _MOST_ARRAYS_NAMED), " ")
             lines = [
                 f"opened without {problem.lost}" if problem.lost else "",
                 _html("at {}", self._link(place)) if place else "",

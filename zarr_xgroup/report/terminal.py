@@ -11,7 +11,6 @@ import os
 import shutil
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -33,6 +32,7 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundStore,
     level_table,
+    parent_of,
 )
 from zarr_xgroup.report.folding import Folding
 
@@ -159,15 +159,13 @@ def explanation_parts(
         yield _more(more, "problem", hint)
     if problems:
         yield Text()
-    arrays = sum(len(group.arrays) for group in found.groups)
-    number = sum(problem.count for problem in found.problems)
-    yield Wrapped(
-        literal(
-            f"Groups: {len(found.groups)}. Arrays: {arrays}. References: {len(found.references)}. "
-            f"Problems: {number}.",
-            "dim",
-        )
-    )
+    counts = {
+        "Groups": len(found.groups),
+        "Arrays": found.array_count,
+        "References": len(found.references),
+        "Problems": found.problem_count,
+    }
+    yield Wrapped(literal(" ".join(f"{noun}: {count}." for noun, count in counts.items()), "dim"))
 
 
 def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
@@ -181,9 +179,10 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     if problem.lost:
         end = "" if problem.text.endswith("?") else "."
         text += literal(f"{end} Opened without {problem.lost}")
-    others = [path for path in problem.arrays if place is None or path != place.node]
     # The text of that topic names the arrays.
-    if others and (problem.kind != Topic.NO_PRINCIPAL.value or not problem.text):
+    if (others := problem.other_arrays) and (
+        problem.kind != Topic.NO_PRINCIPAL.value or not problem.text
+    ):
         text += literal(" (") + _names(others, "dim") + literal(")")
     return text
 
@@ -249,8 +248,8 @@ class _StoreTree:
         array = alike[0]
         label = _names([same.name for same in alike], "" if array.is_coordinate else "bold")
         if len({(same.dims, same.shape, same.dtype) for same in alike}) == 1:
-            sizes = zip_longest(array.dims, array.shape, fillvalue="?")
-            label += literal(f" ({', '.join(f'{dim}: {size}' for dim, size in sizes)}) ")
+            sizes = ", ".join(f"{dim}: {size}" for dim, size in array.sizes)
+            label += literal(f" ({sizes}) ")
             label += literal(array.dtype, "dim")
         if array.is_coordinate:
             label += literal(": coordinate" if len(alike) == 1 else ": coordinates", "dim")
@@ -326,7 +325,7 @@ def _conventions(array: FoundArray) -> Text:
             if convention.tier in ("recognised", "unknown"):
                 texts[-1] += literal(f" ({convention.tier})", "dim")
         if path not in (None, array.path):
-            is_near = path == (array.path.rpartition("/")[0] or "/")
+            is_near = path == parent_of(array.path)
             texts[-1] += literal(f" of {'the group' if is_near else path}", "dim")
     word = "convention " if len(texts) == 1 else "conventions "
     return literal(word, "dim") + literal(", ").join(texts)

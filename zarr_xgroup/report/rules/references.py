@@ -16,7 +16,7 @@ from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, with_names
 from zarr_xgroup.metadata.references import NODE, POINTER, URI, WRAPPED
-from zarr_xgroup.report.explanation import FoundReference
+from zarr_xgroup.report.explanation import FoundReference, parent_of
 from zarr_xgroup.report.rules.checked import CheckedStore
 
 #: How many more candidates a remedy names besides the first, so that it stays one line.
@@ -93,7 +93,7 @@ def _better_reference(reference: FoundReference, target: Place) -> Iterator[Find
 def _path_from_group(reference: FoundReference, node: str) -> str:
     """Return the path of a node relative to the group of the referring array: how the first rule reads paths."""
     array = next(iter(reference.arrays), reference.source.node)
-    return relpath(node, array.rpartition("/")[0] or "/")
+    return relpath(node, parent_of(array))
 
 
 def _remedy_for_lost_reference(reference: FoundReference, checked: CheckedStore) -> str:

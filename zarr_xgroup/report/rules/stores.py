@@ -18,6 +18,7 @@ from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import chain_of
+from zarr_xgroup.report.explanation import parent_of
 from zarr_xgroup.report.rules.checked import CheckedStore
 
 DOCUMENT = "Zarr, consolidated metadata"
@@ -72,7 +73,7 @@ def mistakes_found_by_open(
         if has_no_other_rule and node in has_cause:
             continue  # it may follow from that mistake
         if topic is Topic.NO_PRINCIPAL:
-            group = node.rpartition("/")[0] or "/"
+            group = parent_of(node)
             is_reported = any("/attributes" in reported_within[path] for path in (node, group))
         else:
             # A mistake in a part of a value explains what an array lacks by that value. A choice among
