@@ -1,7 +1,8 @@
-"""Random stores that declare `cs`, as the convention has it."""
+"""Random stores that follow conventions: drawing their parts, and stores that declare `cs`."""
 
 import copy
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,7 +30,30 @@ def cs_of(*systems: Json, **more: Json) -> dict[str, Json]:
     return declaring("cs", cs={"crs": list(systems), **more})
 
 
-# Random documents that follow the convention.
+def numbered(shape: Sequence[int], start: int = 0) -> npt.NDArray[Any]:
+    """Return an array of floats that are all different."""
+    size = math.prod(shape)
+    return np.arange(start, start + size, dtype="f8").reshape(tuple(shape))
+
+
+class Drawing:
+    """Draws the parts of one random store."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def any(self, *choices: Any) -> Any:
+        """Return one of several values, or a value of one of several strategies."""
+        return self._draw(
+            st.one_of(*(it if isinstance(it, st.SearchStrategy) else st.just(it) for it in choices))
+        )
+
+    def chance(self, one_of: int = 2) -> bool:
+        """Return True in one of two cases, or in one of this many."""
+        return bool(self._draw(st.integers(1, one_of)) == one_of)
+
+
+# Random documents of `cs`.
 
 GROUP, ARRAY, COORDINATES = "g", "g/a", "coords"
 
@@ -58,25 +82,14 @@ _attributes = st.dictionaries(
 )
 
 
-class _Builder:
+class _Builder(Drawing):
     """One random store in the making."""
 
     def __init__(self, draw: st.DrawFn) -> None:
-        self._draw = draw
+        super().__init__(draw)
         self._count = 0
         self.arrays: dict[str, Array] = {}
         self.sizes: dict[str, int] = {}
-
-    def any(self, *strategies: Any) -> Any:
-        """Return a value of any of the strategies or values."""
-        return self._draw(
-            st.one_of(
-                *(it if isinstance(it, st.SearchStrategy) else st.just(it) for it in strategies)
-            )
-        )
-
-    def chance(self) -> bool:
-        return bool(self._draw(st.booleans()))
 
     def optional(self, target: dict[str, Json], key: str, *strategies: Any) -> None:
         if self.chance():
@@ -224,9 +237,8 @@ class _Builder:
             terms["p0"] = {"explicit": [self.any(_quarters)]}
         shape = tuple(self.sizes[dim] for dim in self.sizes if dim != axis)
         if self.chance():
-            data = np.arange(float(np.prod(shape))).reshape(shape)
             dims = tuple(dim for dim in self.sizes if dim != axis)
-            terms["ps"] = self.external_values(self.external(data, dims, written))
+            terms["ps"] = self.external_values(self.external(numbered(shape), dims, written))
         return {"formula": "atmosphere_hybrid_sigma_pressure_coordinate", "terms": terms}
 
     # Systems.
@@ -272,8 +284,7 @@ def cs_stores(draw: st.DrawFn) -> dict[str, Array | Mapping[str, Json]]:
     more: dict[str, Json] = {}
     builder.optional(more, "id", {"proj:code": "EPSG:4326"}, {"proj:code": "EPSG:32633"})
     attributes = cs_of(*systems, **more)
-    shape = tuple(builder.sizes.values())
-    data = np.arange(float(np.prod(shape))).reshape(shape)
+    data = numbered([*builder.sizes.values()])
     nodes: dict[str, Array | Mapping[str, Json]] = {
         **groups,
         ARRAY: Array(data, tuple(dims), attributes),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from zarr_xgroup.tests.builders import Array, ZarrFormat, build, memory_store, quietly
 from zarr_xgroup.tests.oracles.cf import References, names_in
 from zarr_xgroup.tests.oracles.stores import arrays_in, name_of, parent, upwards
-from zarr_xgroup.tests.strategies import thorough
+from zarr_xgroup.tests.strategies import Drawing, numbered, thorough
 
 GROUPS = ("", "g", "g/h", "g/i", "k", "k/l")
 REFERENCES = {
@@ -21,20 +21,17 @@ REFERENCES = {
 }
 
 
-class Hierarchy:
+class Hierarchy(Drawing):
     """One random hierarchy in the making: where dimensions are defined, and arrays."""
 
     def __init__(self, draw: st.DrawFn) -> None:
-        self._draw = draw
+        super().__init__(draw)
         #: What each group defines; sizes are such that no two definitions of a name share one.
         self.defined = {"": {"t": 2, "x": 3}}
         for group in draw(st.lists(st.sampled_from(GROUPS[1:]), max_size=1)):
             self.defined[group] = {"t": 5}
         self.nodes: dict[str, Any] = {group: {} for group in GROUPS}
         self.number = 0
-
-    def chance(self, one_of: int = 2) -> bool:
-        return bool(self._draw(st.integers(1, one_of)) == one_of)
 
     def place(self, group: str, dim: str) -> str:
         return next(it for it in upwards(group) if dim in self.defined.get(it, {}))
@@ -43,10 +40,9 @@ class Hierarchy:
         group = parent(path)
         shape = tuple(self.defined[self.place(group, dim)][dim] for dim in dims)
         self.number += 100
-        values = np.arange(self.number, self.number + int(np.prod(shape)), dtype="f8")
         # No two are described alike: one that is, beside another, is taken for its copy.
         described = {"long_name": f"{path} it is", **attributes}
-        self.nodes[path] = Array(values.reshape(shape), dims, described)
+        self.nodes[path] = Array(numbered(shape, self.number), dims, described)
 
     def fill(self) -> None:
         for group in GROUPS:
@@ -57,12 +53,12 @@ class Hierarchy:
             for name in ("lon", "area"):
                 if self.chance(3):
                     bounded = name == "lon" and self.chance()
-                    dims = self._draw(st.sampled_from([("x",), ("t", "x"), ()]))
+                    dims = self.any(("x",), ("t", "x"), ())
                     self.add(f"{prefix}{name}", dims, **({"bounds": "edges"} if bounded else {}))
             if self.chance(4):
                 self.add(f"{prefix}crs", (), grid_mapping_name="latitude_longitude")
             if self.chance(3):
-                self.add(f"{prefix}edges", self._draw(st.sampled_from([("x",), ("t", "x")])))
+                self.add(f"{prefix}edges", self.any(("x",), ("t", "x")))
             if self.chance():
                 self.data(f"{prefix}v")
 
@@ -70,10 +66,10 @@ class Hierarchy:
         chosen = {
             key: " ".join(self._draw(st.lists(st.sampled_from(them), max_size=2, unique=True)))
             if key == "coordinates"
-            else self._draw(st.sampled_from(["", *them]))
+            else self.any("", *them)
             for key, them in REFERENCES.items()
         }
-        dims = self._draw(st.sampled_from([("t", "x"), ("x",), ("x", "t"), ("t",)]))
+        dims = self.any(("t", "x"), ("x",), ("x", "t"), ("t",))
         self.add(path, dims, **{key: value for key, value in chosen.items() if value})
 
 

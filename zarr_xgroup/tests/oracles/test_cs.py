@@ -55,6 +55,8 @@ def assert_holds(dataset: xr.Dataset, expected: Expected, nodes: dict[str, Any])
             assert bounds == expected.bounds.name
         elif bounds == own:  # whatever their side is called
             *along, side = dims_of(nodes, f"{group}/{own}")
+            if (*along,) != expected.bounds.dims[:-1]:  # stored as (2, n), opened as (n, 2)
+                side, *along = dims_of(nodes, f"{group}/{own}")
             assert (*along,) == expected.bounds.dims[:-1]
             expected.bounds.dims = (*along, side)
         assert_is(dataset.variables[bounds], expected.bounds)

@@ -19,7 +19,7 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.oracles.geolocation import located
 from zarr_xgroup.tests.oracles.stores import arrays_in, name_of
-from zarr_xgroup.tests.strategies import thorough
+from zarr_xgroup.tests.strategies import numbered, thorough
 
 CODES = {"geodetic": ["EPSG:4326", "EPSG:4258"], "planar": ["EPSG:32632", "EPSG:3035"]}
 
@@ -42,8 +42,7 @@ def swaths(draw: st.DrawFn) -> dict[str, Any]:
         for number, key in enumerate("xy"):
             name = f"{kind[:3]}_{key}"
             lengths = tuple(sizes[{"row": "y", "column": "x"}.get(dim, dim)] for dim in lie)
-            values = np.arange(np.prod(lengths), dtype="f8").reshape(lengths) + 100 * number
-            nodes[f"{place}/{name}"] = Array(values, lie)
+            nodes[f"{place}/{name}"] = Array(numbered(lengths, 100 * number), lie)
             ways = [f"/{place}/{name}", *([name, f"../{name}"] if group == place else [])]
             pair[key] = {"node": draw(st.sampled_from(ways))}
         if draw(st.booleans()):

@@ -23,7 +23,7 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.oracles.spatial import Grid, Spatial
 from zarr_xgroup.tests.oracles.stores import arrays_in, name_of
-from zarr_xgroup.tests.strategies import thorough
+from zarr_xgroup.tests.strategies import Drawing, numbered, thorough
 
 if HAS_RIOXARRAY := find_spec("rioxarray") is not None:
     import rioxarray  # noqa: F401
@@ -41,15 +41,15 @@ _scales: st.SearchStrategy[list[Any]] = st.sampled_from(
 )
 
 
-class _Pyramid:
+class _Pyramid(Drawing):
     """One random store in the making: arrays on one grid, or levels of several."""
 
     def __init__(self, draw: st.DrawFn) -> None:
-        self._draw = draw
-        self.layout = self.one_of("", "p", "p/q")
-        self.y, self.x = self.one_of(("y", "x"), ("y", "x"), ("lat", "lon"), ("row", "column"))
+        super().__init__(draw)
+        self.layout = self.any("", "p", "p/q")
+        self.y, self.x = self.any(("y", "x"), ("y", "x"), ("lat", "lon"), ("row", "column"))
         orders = [("y", "x"), ("x", "y"), ("band", "y", "x"), ("y", "band", "x"), ("x", "y", "b")]
-        self.order = self.one_of(orders[0], *orders)
+        self.order = self.any(orders[0], *orders)
         self.nodes: dict[str, Any] = {"": {}}
         for part in ("p", "p/q"):
             if f"{self.layout}/".startswith(f"{part}/"):
@@ -59,12 +59,6 @@ class _Pyramid:
         self.turns = [(0, 0), (0, 0), (0, 0), (2.5, 0.5), (0, 1)]
         self.may_contradict = False
 
-    def one_of(self, *values: Any) -> Any:
-        return self._draw(st.sampled_from(values))
-
-    def chance(self) -> bool:
-        return bool(self._draw(st.booleans()))
-
     def below(self, name: str) -> str:
         return f"{self.layout}/{name}".lstrip("/")
 
@@ -72,12 +66,11 @@ class _Pyramid:
         lengths = {"y": size[0], "x": size[1], "band": 2, "b": 1}
         names = [{"y": self.y, "x": self.x}.get(it, it) for it in self.order]
         shape = tuple(lengths[it] for it in self.order)
-        values = np.arange(math.prod(shape), dtype="f4").reshape(shape)
-        self.nodes[path] = Array(values, names, attributes)
+        self.nodes[path] = Array(numbered(shape), names, attributes)
 
     def transform(self) -> list[Any]:
         a, e = self._draw(_steps), -self._draw(_steps)
-        b, d = self.one_of(*self.turns)
+        b, d = self.any(*self.turns)
         return [a, b, self._draw(_corners), d, e, self._draw(_corners)]
 
     def where(self) -> Json:
@@ -103,7 +96,7 @@ class _Pyramid:
         self.add(self.below("c"), self.size)
         whole = {**self.where(), "spatial:dimensions": [self.y, self.x]}
         if self.chance():
-            whole["spatial:registration"] = self.one_of("pixel", "node")
+            whole["spatial:registration"] = self.any("pixel", "node")
         if self.chance():
             whole["spatial:shape"] = list(self.size)
         on_arrays = {key: value for key, value in whole.items() if self.chance()}
@@ -114,11 +107,11 @@ class _Pyramid:
             others["spatial:transform"] = self.transform()  # the arrays' own goes before it
         self.put(self.layout, others)
         if self.chance():
-            name, length = self.one_of((self.y, self.size[0]), (self.x, self.size[1]))
+            name, length = self.any((self.y, self.size[0]), (self.x, self.size[1]))
             self.nodes[self.below(name)] = Array(np.linspace(3.0, 4.0, length), (name,))
 
     def pyramid(self) -> None:
-        kind = self.one_of("groups", "groups", "arrays", "root is a level")
+        kind = self.any("groups", "groups", "arrays", "root is a level")
         if kind == "arrays":  # of one group: the coordinates of some would be all arrays'
             self.turns = [(0, 0)]
         self.may_contradict = kind != "arrays"
@@ -129,7 +122,7 @@ class _Pyramid:
             asset = "." if kind == "root is a level" and not level else f"l{level}"
             item: Json = {"asset": asset}
             if level:
-                source = self.one_of(level - 1, 0)
+                source = self.any(level - 1, 0)
                 size = self.derive(item, source, size if source == level - 1 else self.size)
             if self.chance():
                 item["spatial:shape"] = list(size)
@@ -142,7 +135,7 @@ class _Pyramid:
                 self.add(path, size)
             if level == 0:
                 self.first(item, group, paths)
-            elif self.one_of(False, False, False, True):
+            elif self.any(False, False, False, True):
                 declared = {"spatial:transform": self.transform()}
                 if len(paths) == 1 and self.chance():
                     self.put(paths[0], declared)
@@ -154,15 +147,15 @@ class _Pyramid:
         """Say how a level follows from one of a size, and return its own size."""
         scale = self._draw(_scales)
         in_box = "spatial:bbox" in self.nodes[self.layout]
-        offset = [0, 0] if in_box else self.one_of([0, 0], [0, 0], [1, 0.5], [-1, 2])
+        offset = [0, 0] if in_box else self.any([0, 0], [0, 0], [1, 0.5], [-1, 2])
         relation = {"scale": self.ordered(scale, 1)}
         if any(offset) or self.chance():
             relation["translation"] = self.ordered(offset, 0)
         item["derived_from"] = self.items[source]["asset"]
         item["transform"] = relation
         height, width = (max(1, math.ceil(n / s)) for n, s in zip(size, scale, strict=True))
-        if self.may_contradict and self.one_of(False, False, False, True):
-            width = self.one_of(width + 1, 2 * width, 3 * width, (width + 1) // 2)
+        if self.may_contradict and self.any(False, False, False, True):
+            width = self.any(width + 1, 2 * width, 3 * width, (width + 1) // 2)
         return height, width
 
     def ordered(self, numbers: list[Any], other: int) -> list[Any]:
@@ -175,8 +168,8 @@ class _Pyramid:
         """Say where the first level is: on one of the places that count for it."""
         where = self.where()
         if self.chance():
-            where["spatial:registration"] = self.one_of("pixel", "node")
-        place = self.one_of("array", "group", "item", "layout")
+            where["spatial:registration"] = self.any("pixel", "node")
+        place = self.any("array", "group", "item", "layout")
         if place == "array":
             for path in paths:
                 self.put(path, where)
@@ -198,8 +191,8 @@ class _Pyramid:
         for path in paths:
             is_array = isinstance(self.nodes[path], Array)
             often = (False,) * (6 if is_array else 1)
-            if self.one_of(True, *often):
-                self.put(path, {"proj:code": self.one_of(*CODES)})
+            if self.any(True, *often):
+                self.put(path, {"proj:code": self.any(*CODES)})
 
 
 @st.composite
@@ -212,7 +205,7 @@ def grids(draw: st.DrawFn, *, levels: bool) -> dict[str, Any]:
         builder.grid()
     builder.systems()
     conventions = ["spatial", "proj", *(["multiscales"] if levels else [])]
-    builder.nodes[builder.one_of("", builder.layout)] |= declaring(*conventions)
+    builder.nodes[builder.any("", builder.layout)] |= declaring(*conventions)
     return builder.nodes
 
 
