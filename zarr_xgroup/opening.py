@@ -211,9 +211,8 @@ class Opening:
         )
         builder.read(plans)
         datasets: dict[str, xr.Dataset] = {}
-        while (
-            plans
-        ):  # thousands of plans take as much memory as the Datasets that are built of them
+        while plans:
+            # Thousands of plans take as much memory as the Datasets that are built of them.
             plan = plans.popleft()
             dataset, findings = builder.dataset(plan)
             dataset.set_close(self.library.closer)
