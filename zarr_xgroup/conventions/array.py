@@ -140,11 +140,9 @@ class NodeView:
 
     def declared_above(self, node: Node) -> Declared:
         """Return the conventions that the groups which contain a node declare themselves."""
-        return (
-            self.memo(_declared_above, self, node.group, by=node.group)
-            if node.path
-            else NOT_DECLARED
-        )
+        if not node.path:
+            return NOT_DECLARED
+        return self.memo(_declared_above, self, node.group, by=node.group)
 
     def declared_for_arrays_of(self, group: Node) -> Declared:
         """Return the conventions that are declared for all arrays of a group."""
@@ -278,8 +276,6 @@ class ArrayView(NodeView):
 
     Attributes
     ----------
-    node : Node
-        The store and path of the array.
     dims : tuple of str
         The dimension names of the array, one for each axis; empty in `axis_names`, which asks for them.
     shape : tuple of int

@@ -19,7 +19,6 @@ from zarr_xgroup.conventions import (
     Model,
     Nested,
     Text,
-    is_declared,
     register,
 )
 from zarr_xgroup.conventions.array import NodeView
@@ -297,7 +296,7 @@ class StripesHandler(ConventionHandler):
     def check(cls, subject: NodeView) -> Iterator[Finding]:
         stripes = subject.attribute("stripes")
         colour = None if stripes is None else stripes.get("colour")
-        if colour is not None and colour.value == "grey" and is_declared(cls, subject.attributes):
+        if colour is not None and colour.value == "grey" and cls in subject.declared:
             yield report(DULL, colour, "is dull", 'write "colour": "red"', severity="warning")
 
     def interpret(self, array: ArrayView) -> Interpretation:
