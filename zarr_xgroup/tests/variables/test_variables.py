@@ -1,6 +1,6 @@
 """Arrays as lazy variables: what their fill values mean, and the other way round."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from zarr.abc.store import Store
 
-from zarr_xgroup import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
@@ -190,20 +189,6 @@ def reading(store: Store, *paths: str) -> VariableFactory:
     library.open(store, {})
     library.ask(lambda: [library.tree.document(Node(0, path)) for path in paths])
     return VariableFactory(library.tree, library.zarr_store)
-
-
-@pytest.mark.parametrize("path", ["nope", "v/deeper"])
-def test_no_array_to_open(path: str) -> None:
-    factory = reading(store_of(Group({"v": Array(1.0)})), "v", path)
-    node = Node(0, path)
-    calls: tuple[Callable[[], object], ...] = (
-        lambda: factory.variable(Stored(node, ())),
-        lambda: factory.template(node, ()),
-        lambda: factory.zarr_objects(node),
-    )
-    for call in calls:
-        with pytest.raises(XGroupMetadataError, match=f"^there is no array /{path}$"):
-            call()
 
 
 CUBE = Array(np.arange(24).reshape(2, 3, 4), ("a", "b", "c"), {"units": "m"}, chunks=(2, 1, 3))
