@@ -48,7 +48,7 @@ from zarr_xgroup.report.explanation import (
 from zarr_xgroup.report.results import Explanation, Levels
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.functions import Regular, RegularBounds, RotatedCentres
-from zarr_xgroup.variables.sources import HandlerVariable, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
 #: How many letters are shown of a CRS that is not understood, or of units.
 _LONGEST = 80
@@ -423,31 +423,31 @@ def _described(source: Source) -> str:
             text += f" {'-' if factor < 0 else '+'} {abs(factor)} * {position}"
         return text
 
-    if isinstance(source, Stored):
-        if source.first:
+    match source:
+        case Stored(first=True):
             return f"its first element along {source.along[0]!r}"
-        return "transposed" if source.transposed else ""
-    if isinstance(source, Literal):
-        values = source.values.ravel()
-        texts = [str(value) for value in values[:_SHOWN_VALUES].tolist()]
-        last = [str(value) for value in values[_SHOWN_VALUES:][-1:].tolist()]
-        shown = [redact(text)[:_LONGEST_VALUE] for text in texts + last]
-        if last:
-            shown.insert(_SHOWN_VALUES, "...")
-        return f"values {', '.join(shown)}" if shown else "no values"
-    if isinstance(source, Offset):
-        return sides(source)
-    if isinstance(source, HandlerVariable):
-        return "a variable that the handler of a convention gave"
-    function = source.function
-    if isinstance(function, Regular):
-        kind = "regular" if function.offset is None else "affine transform"
-        return f"{kind}: {formula(function.first, (function.step, 'i', function.offset or 0))}"
-    if isinstance(function, RegularBounds):
-        line = function.values
-        return f"{formula(line.first, (line.step, 'i', 0))}; {sides(function)}"
-    if isinstance(function, RotatedCentres):
-        column = (function.column, "column", function.offset)
-        row = (function.row, "row", function.offset)
-        return f"rotated affine transform: {formula(function.origin, column, row)}"
+        case Stored():
+            return "transposed" if source.transposed else ""
+        case Literal():
+            values = source.values.ravel()
+            shown = [str(value) for value in values[:_SHOWN_VALUES].tolist()]
+            shown += [str(value) for value in values[_SHOWN_VALUES:][-1:].tolist()]
+            shown = [redact(text)[:_LONGEST_VALUE] for text in shown]
+            if len(shown) > _SHOWN_VALUES:
+                shown.insert(_SHOWN_VALUES, "...")
+            return f"values {', '.join(shown)}" if shown else "no values"
+        case Offset():
+            return sides(source)
+        case HandlerVariable():
+            return "a variable that the handler of a convention gave"
+        case Computed(function=Regular(offset=None) as line):
+            return f"regular: {formula(line.first, (line.step, 'i', 0))}"
+        case Computed(function=Regular() as line):
+            return f"affine transform: {formula(line.first, (line.step, 'i', line.offset or 0))}"
+        case Computed(function=RegularBounds(values=line) as bounds):
+            return f"{formula(line.first, (line.step, 'i', 0))}; {sides(bounds)}"
+        case Computed(function=RotatedCentres() as centres):
+            column = (centres.column, "column", centres.offset)
+            row = (centres.row, "row", centres.offset)
+            return f"rotated affine transform: {formula(centres.origin, column, row)}"
     return "computed"

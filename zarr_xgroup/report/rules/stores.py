@@ -54,16 +54,14 @@ def mistakes_found_by_open(
     # By node: the pointers to values that are reported, and to all values that contain these.
     reported_at: defaultdict[str, set[str]] = defaultdict(set)
     reported_within: defaultdict[str, set[str]] = defaultdict(set)
+    has_cause: set[str] = set()
     for mistake in reported:
         for place in (mistake.place, *mistake.places):
             if place.pointer:
                 reported_at[place.node].add(place.pointer)
                 reported_within[place.node].update(_pointer_prefixes(place.pointer))
-    has_cause = {
-        node
-        for node, at in reported_at.items()
-        if any(pointer.startswith(_CAUSES) for pointer in at)
-    }
+            if place.pointer.startswith(_CAUSES):
+                has_cause.add(place.node)
     for finding in findings:
         node, topic = finding.place.node, finding.topic
         is_of_conventions = topic in (None, Topic.PROBLEM, Topic.CHOICE)
