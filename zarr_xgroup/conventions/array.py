@@ -142,7 +142,11 @@ class NodeView:
         """Return the conventions that the groups which contain a node declare themselves."""
         if not node.path:
             return NOT_DECLARED
-        return self.memo(_declared_above, self, node.group, by=node.group)
+
+        def declared(group: Node, above: Declared | None) -> Declared:
+            return self.declared_by(group) | (above or NOT_DECLARED)
+
+        return self.memo.upwards(declared, node.group, by="declared above")
 
     def declared_for_arrays_of(self, group: Node) -> Declared:
         """Return the conventions that are declared for all arrays of a group."""
@@ -493,12 +497,6 @@ class ArrayView(NodeView):
         )
 
 
-def _declared_above(view: NodeView, group: Node) -> Declared:
-    """Return the conventions that a group and the groups which contain it declare themselves."""
-    declared = (view.declared_by(node).identities for node in (group, *group.ancestors()))
-    return Declared(frozenset().union(*declared))
-
-
 def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
     """Return the conventions that a group, or the root for the whole store, declares for all arrays of the group."""
     document = view.document_of(group)
@@ -551,15 +549,13 @@ def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
     """Yield the attribute of a name of each group that contains an array, the nearest group first."""
     if not array.node.path:
         return iter(())
-    known = array.tree, key, array._only_known
-    written = array.tree.memo.upwards(_attribute_of, array.node.group, *known)
-    return (Fragment(group, ("attributes", key), value) for group, value in written)
 
+    def written(group: Node, above: tuple[Fragment, ...] | None) -> tuple[Fragment, ...]:
+        fragment = array.attribute(key, group)
+        return (above or ()) if fragment is None else (fragment, *(above or ()))
 
-def _attribute_of(node: Node, tree: Tree, key: str, only_known: bool) -> Any:
-    """Return an attribute of a node, None if there is no such node or attribute."""
-    document = tree.known(node) if only_known else tree.document(node)
-    return None if document is None else document.attributes.get(key)
+    found = array.memo.upwards(written, array.node.group, by=("attributes above", key))
+    return iter(found)
 
 
 def attributes_around(array: ArrayView) -> list[Mapping[str, Any]]:

@@ -149,7 +149,6 @@ class Interpreter:
         self.memo = Memo(tree)
         self.handlers = HandlerSet(handlers)
         # Only of groups for which all documents above are known.
-        self._around: dict[Node, TextsAround] = {}
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
         """Return the readings of groups. While the tree lacks documents they are incomplete; `Library.ask` calls again."""
@@ -166,22 +165,15 @@ class Interpreter:
 
     def texts_around(self, group: Node) -> TextsAround:
         """Return the attributes of a group and of the groups above: one object for equal attributes, to compare by identity."""
-        known, is_whole = self._around, True
-        # Upwards to the nearest group that is known, then down again.
-        unknown, above = [], None
-        for node in chain([group], group.ancestors()):
-            if (above := known.get(node)) is not None:
-                break
-            unknown.append(node)
-        for node in reversed(unknown):
+
+        def texts_around(node: Node, above: TextsAround | None) -> TextsAround:
             document = self.tree.document(node)
             texts = () if document is None else texts_of(document.attributes)
-            if texts or above is None:  # groups without attributes make no difference
-                above = self.memo(TextsAround, texts, above)
-            is_whole = is_whole and self.tree.is_known(node)
-            if is_whole:
-                known[node] = above
-        return above or TextsAround((), None)
+            if above is not None and not texts:  # groups without attributes make no difference
+                return above
+            return self.memo(TextsAround, texts, above)
+
+        return self.memo.upwards(texts_around, group, by="texts around")
 
 
 def texts_of(attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:

@@ -144,28 +144,34 @@ class Memo:
                 return found
         return None
 
-    def upwards(
-        self, function: Callable[..., T | None], group: Node, *values: Any
-    ) -> tuple[tuple[Node, T], ...]:
-        """Return what a function gives for a group and each group above it, nearest first, without None.
+    def upwards(self, function: Callable[[Node, T | None], T], group: Node, by: Hashable) -> T:
+        """Return what a function makes of a group and of its own result for the group above (None above the root).
 
-        The results are kept for each of these groups, so that the arrays of deep groups share them.
+        The results are kept for all groups on the way, so that deep groups share them.
+
+        Parameters
+        ----------
+        function : callable
+            The function; it is not kept.
+        group : Node
+            The group.
+        by : hashable
+            The key of the cache, together with the group.
         """
-        found: tuple[tuple[Node, T], ...] | None = None
         unknown, is_whole = [], True
-        # Upwards to the nearest group that is known, then down again.
+        above: Any = None
+        # Upwards to the nearest group with a result, then down again: groups may be nested too deep for recursion.
         for node in chain([group], group.ancestors()):
-            if (found := self._known.get((function, node, values))) is not None:
+            if (above := self._known.get((by, node))) is not None:
                 break
             unknown.append(node)
-        found = found or ()
         for node in reversed(unknown):
-            result, has_all = self.whole(function, node, *values)
-            found = found if result is None else ((node, result), *found)
+            above, has_all = self.whole(function, node, above)
             is_whole = is_whole and has_all
             if is_whole:
-                self._known[function, node, values] = found
-        return found
+                self._known[by, node] = above
+        result: T = above
+        return result
 
     def forget(self) -> None:
         """Drop all results."""
