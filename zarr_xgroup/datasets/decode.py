@@ -75,7 +75,7 @@ class Decoded:
         ):  # values of an index are, before pandas 3
             index = index.copy(deep=True)
             variable = index.create_variables({self.name: variable})[self.name]
-        data = variable._data
+        data: Any = variable._data
         data = data.copy() if isinstance(data, np.ndarray) else data
         attrs, encoding = copy_of(self.variable.attrs), copy_of(self.variable.encoding)
         copied = type(variable)(variable.dims, data, attrs, encoding, fastpath=True)
