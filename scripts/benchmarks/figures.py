@@ -1,361 +1,252 @@
-"""What is compared with what, and what is aimed at: the rows of the table."""
+"""The rows of the table: which call of engine xgroup is compared with which of engine zarr, and the aim."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from itertools import product
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import xarray as xr
+from xarray.backends import BackendEntrypoint
 
-from zarr_xgroup.tests.builders import write_local
+import zarr_xgroup
 from zarr_xgroup.tests.servers import serve_http
 
 from . import stores
-from .measure import Call, import_seconds, medians, peak
-from .stores import Kind
+from .measure import Call, first_opens, medians, peak
 
 Engine: TypeAlias = Literal["xgroup", "zarr"]
 
-ENGINES: tuple[Engine, ...] = ("xgroup", "zarr")
-#: Of what is opened group by group: what declares nothing, and what refers to another group.
-KINDS: tuple[Kind, ...] = ("plain", "refs")
-#: What is opened of small groups by engine xgroup, and by engine zarr.
-SMALL_GROUPS: tuple[tuple[Kind, Kind], ...] = (
-    ("plain", "plain"),
-    ("refs", "refs"),
-    ("refs", "inline"),
-)
-PRODUCTS = ("sentinel1_grd_eopf_v2", "sentinel2_l1c_eopf_v2", "sentinel2_l1c_geozarr_v3")
+#: A real product and the group of it that is opened alone.
+PRODUCTS = {
+    "sentinel1_grd_eopf_v2": "S01SIWGRD_20250912T053648_0025_C023_5AA4_0081FD_VH/measurements",
+    "sentinel2_l1c_eopf_v2": "measurements/reflectance/r10m",
+    "sentinel2_l1c_geozarr_v3": "measurements/reflectance/r10m",
+}
+DEMO = Path(zarr_xgroup.__file__).parent / "demo.zarr"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured. The defaults take some seven minutes on two cores.
+    """How much is measured. The defaults take some five minutes on two cores.
 
     Parameters
     ----------
-    trees : mapping of int to int
-        Numbers of groups of the trees to open, with how often each of them is opened.
-    flat : sequence of int
-        Numbers of groups whose cost per group is compared with that of the first.
-    flat_runs : int
-        How often each of these is opened.
-    groups : sequence of int
-        Numbers of groups of the stores of which one group is opened; the last one counts
-        where there is one row.
-    small : sequence of int
-        Numbers of arrays of the small groups that are opened.
-    memory : int
-        Number of groups of the tree whose peak of memory is taken.
-    products : sequence of str
-        Real products to open.
-    product_runs : int
-        How often each of them is opened.
-    runs : int
-        How often a group is opened; a variable is read three times as often.
-    imports : int
-        How often zarr_xgroup is imported.
+    groups : int
+        Number of groups of the trees, and of the store from which one group is opened.
+    tree_runs, group_runs, product_runs, process_runs : int
+        How often each tree, single group, tree of a product, and group in a new process is opened.
+    products : mapping of str to str
+        Names of products, each with the group that is opened alone.
     """
 
-    trees: Mapping[int, int] = field(default_factory=lambda: {50: 7, 400: 3, 1000: 2})
-    flat: tuple[int, ...] = (50, 400, 2000)
-    flat_runs: int = 2
-    groups: tuple[int, ...] = (50, 400)
-    small: tuple[int, ...] = (2, 10)
-    memory: int = 200
-    products: tuple[str, ...] = PRODUCTS
+    groups: int = 400
+    tree_runs: int = 5
+    group_runs: int = 45
     product_runs: int = 7
-    runs: int = 15
-    imports: int = 7
-
-
-@dataclass(frozen=True)
-class Opening:
-    """What is opened by which engine: a tree, or the group in the middle of a store."""
-
-    engine: Engine
-    kind: Kind
-    n_groups: int
-    one_group: bool = False
-    consolidated: bool = True
-
-    @property
-    def n_opened(self) -> int:
-        """How many groups the time is spent on."""
-        return 1 if self.one_group else self.n_groups
-
-    def call(self, folder: Path) -> Call:
-        """Return what opens it; a store that is not consolidated is written below the folder."""
-        store = _store(self.kind, self.n_groups, folder, consolidated=self.consolidated)
-        options: dict[str, Any] = {"engine": self.engine, "consolidated": self.consolidated}
-        if self.one_group:
-            group = stores.group_path(self.n_groups // 2)
-            return partial(xr.open_dataset, store, group=group, **options)
-        return partial(xr.open_datatree, store, **options)
-
-    def warm_up(self, folder: Path) -> None:
-        """Do what only the first open in a process has to do, such as imports."""
-        replace(self, n_groups=1).call(folder)()
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A ratio to state: of times, for each group that is opened.
-
-    The column is that of the history which it has; most have none.
-    """
-
-    figure: str
-    goal: str
-    ours: Opening
-    theirs: Opening
-    column: str = ""
+    process_runs: int = 9
+    products: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: a figure with the garbage collector on, and with it off."""
+    """A figure: engine xgroup divided by engine zarr, or a difference of numbers of requests.
 
-    figure: str
-    n: int | None = None
-    on: float | None = None
-    off: float | None = None
-    goal: str = ""
-    unit: str = ""
-    column: str = ""
+    Attributes
+    ----------
+    title : str
+        What is compared.
+    value : float
+        The figure.
+    aim : float
+        The figure that it shall not exceed.
+    limit : float or None
+        The figure of an engine that has all variables ready: the time that xarray itself needs.
+    column : str
+        The column of history.md. Of several rows with the same column, history.md has the largest value.
+    """
 
-
-def rows(plan: Plan, folder: Path) -> Iterator[Row]:
-    """Yield the rows as they are measured. The folder is for stores that have to be in one."""
-    for n, runs in plan.trees.items():
-        slowest = n == max(plan.trees)
-        yield from _compared(trees(n)[: 1 if slowest else None], runs, folder)
-    yield from _compared(costs_per_group(plan.flat), plan.flat_runs, folder, on=False)
-    yield from _compared(single_groups(plan.groups), plan.runs, folder)
-    yield from small_groups(plan.small, plan.runs)
-    yield from real_products(plan.products, plan.product_runs, folder)
-    yield from reading(plan.runs)
-    yield memory(plan.memory, folder)
-    yield from requests()
-    milliseconds = 1e3 * import_seconds(plan.imports)
-    yield Row("import zarr_xgroup, after xarray and zarr", on=milliseconds, goal="<= 20", unit="ms")
+    title: str
+    value: float
+    aim: float
+    column: str
+    limit: float | None = None
 
 
-def landing(n: int, runs: int, folder: Path) -> Iterator[Row]:
-    """Yield the rows that the history of landings has, for stores of n groups."""
-    kept = [compared for compared in (*trees(n), *single_groups((n,))) if compared.column]
-    whole = [compared for compared in kept if not compared.ours.one_group]
-    single = [compared for compared in kept if compared.ours.one_group]
-    yield from _compared(whole, runs, folder, off=False)
-    yield from _compared(single, 5 * runs, folder, off=False)
-    yield from small_groups((2, 10), 5 * runs)
-    yield memory(n // 2, folder)
-    yield from requests()
+class Ready(BackendEntrypoint):
+    """An engine whose variables are ready: it shows how long xarray takes to make the objects that we return."""
 
+    def open_dataset(self, filename_or_obj: Any, *, drop_variables: Any = None) -> xr.Dataset:
+        """Return the root of a tree as `ready` returns it."""
+        return _dataset(filename_or_obj["/"])
 
-def trees(n: int) -> list[Comparison]:
-    """Return what is compared for trees of n groups; the first one is the one that counts most."""
-    return [
-        _tree("refs", "inline", n, "<= 0.25", column="refs / inline"),
-        _tree("refs", "refs", n, "<= 0.80", column="refs / bare"),
-        _tree("refs+ref", "inline", n, "<= 0.25"),
-        _tree("refs+ref", "refs+ref", n, "<= 0.80"),
-        _tree("absolute", "inline", n, "<= 0.16", column="absolute / inline"),
-        _tree("worst", "inline", n, "<= 0.6", column="worst / inline"),
-        _tree("plain", "plain", n, "<= 0.9", consolidated=False),
-    ]
-
-
-def costs_per_group(sizes: Collection[int]) -> list[Comparison]:
-    """Return the comparisons of trees by engine xgroup with the smallest one."""
-    first, *others = (Opening("xgroup", "refs", n) for n in sizes)
-    name = f"cost per group of open_datatree: xgroup on refs / at N = {first.n_groups}"
-    return [Comparison(name, "0.85 to 1.15", opening, first) for opening in others]
-
-
-def single_groups(sizes: Collection[int]) -> list[Comparison]:
-    """Return what is compared for one group of stores with n groups, by n."""
-    *_, last = sizes
-    consolidated = Opening("xgroup", "refs", last, one_group=True)
-    single = [replace(consolidated, n_groups=n, consolidated=False) for n in sizes]
-    name = "one group, not consolidated: xgroup on refs /"
-    return [
-        Comparison(
-            "one group, consolidated: xgroup on refs / zarr on refs",
-            "<= 0.055",
-            consolidated,
-            replace(consolidated, engine="zarr"),
-            column="one group / bare",
-        ),
-        *(
-            Comparison(
-                f"{name} zarr on inline",
-                "<= 0.75",
-                ours,
-                replace(ours, engine="zarr", kind="inline"),
-            )
-            for ours in single
-        ),
-        *(
-            Comparison(f"{name} at N = {single[0].n_groups}", "1.0", ours, single[0])
-            for ours in single[1:]
-        ),
-    ]
-
-
-def small_groups(sizes: Collection[int], runs: int) -> Iterator[Row]:
-    """Yield rows on groups of few arrays, as are opened one after the other: nothing is new then."""
-    for (ours, theirs), n in product(SMALL_GROUPS, sizes):
-        opens = {
-            engine: partial(
-                xr.open_dataset,
-                stores.memory_store(stores.small_contents(kind, n)),  # type: ignore[arg-type]
-                engine=engine,
-                group=stores.SMALL,
-            )
-            for engine, kind in zip(ENGINES, (ours, theirs), strict=True)
-        }
-        without = " (no coordinates)" if theirs in stores.DECLARES else ""
-        figure = f"a group of few arrays: xgroup on {ours} / zarr on {theirs}{without}"
-        row = _row_of_calls(figure, n, "<= 1.6", opens, 3 * runs)
-        compared = ours if ours == theirs else f"{ours} / {theirs}"
-        yield replace(row, column=f"{n} arrays, {compared}")
-
-
-def ratios(
-    comparisons: Collection[Comparison], runs: int, folder: Path, *, collecting: bool
-) -> list[float]:
-    """Return the ratios of comparisons, for which all that they open takes turns."""
-    openings = dict.fromkeys(
-        opening for compared in comparisons for opening in (compared.ours, compared.theirs)
-    )
-    calls = {opening: opening.call(folder) for opening in openings}
-    for opening in openings:
-        opening.warm_up(folder)
-    times = medians(calls, runs, collecting=collecting)
-    costs = {opening: taken / opening.n_opened for opening, taken in times.items()}
-    return [costs[compared.ours] / costs[compared.theirs] for compared in comparisons]
-
-
-def real_products(names: Collection[str], runs: int, folder: Path) -> Iterator[Row]:
-    """Yield rows on real products, or one that says that they are not there."""
-    if not stores.SHARED.is_dir():
-        yield Row("real products: not beside the repository")
-        return
-    for name in names:
-        store: Any = stores.memory_store(stores.product_contents(name, folder))
-        n_groups = len(list(xr.open_datatree(store, engine="zarr").subtree))
-        opens = {engine: partial(xr.open_datatree, store, engine=engine) for engine in ENGINES}
-        yield _row_of_calls(
-            f"open_datatree of {name}: xgroup / zarr", n_groups, "<= 0.8", opens, runs
+    def open_datatree(
+        self, filename_or_obj: Any, *, drop_variables: Any = None, **_options: Any
+    ) -> xr.DataTree:
+        """Return a tree as `ready` returns it."""
+        return xr.DataTree.from_dict(
+            {path: _dataset(node) for path, node in filename_or_obj.items()}
         )
 
 
+def ready(opened: xr.Dataset | xr.DataTree) -> Call:
+    """Return a call that makes the same object again by `Ready`, of the same variables without indexes."""
+    is_tree = isinstance(opened, xr.DataTree)
+    nodes = (
+        {node.path: node.to_dataset(inherit=False) for node in opened.subtree}
+        if isinstance(opened, xr.DataTree)
+        else {"/": opened}
+    )
+    found = {
+        path: {name: variable.to_base_variable() for name, variable in node.variables.items()}
+        for path, node in nodes.items()
+    }
+    described = {path: (found[path], set(node.coords), node.attrs) for path, node in nodes.items()}
+    return partial(xr.open_datatree if is_tree else xr.open_dataset, described, engine=Ready)  # type: ignore[arg-type]
+
+
+def _dataset(node: Any) -> xr.Dataset:
+    variables, coordinates, attributes = node
+    data = {name: variable for name, variable in variables.items() if name not in coordinates}
+    return xr.Dataset(data, {name: variables[name] for name in coordinates}, attributes)
+
+
+def rows(plan: Plan, folder: Path) -> Iterator[Row]:
+    """Yield the rows as they are measured. The folder is for stores that are not in memory."""
+    yield from trees(plan.groups, plan.tree_runs)
+    yield one_of_many_groups(plan.groups, plan.group_runs)
+    yield from small_groups(plan.group_runs)
+    yield from products(plan, folder)
+    yield from first_opens_of_processes(plan.process_runs)
+    yield from reading(plan.group_runs)
+    yield memory(plan.groups // 2)
+    yield from requests()
+
+
+def trees(n: int, runs: int) -> Iterator[Row]:
+    """Yield the rows for trees of n groups."""
+
+    def call(engine: Engine, kind: stores.Kind) -> Call:
+        store: Any = stores.memory_store(stores.contents(kind, n))
+        return partial(xr.open_datatree, store, engine=engine)
+
+    kinds: tuple[stores.Kind, ...] = ("refs", "absolute", "worst")
+    calls = {f"xgroup {kind}": call("xgroup", kind) for kind in kinds}
+    limits = {f"limit {kind}": ready(calls[f"xgroup {kind}"]()) for kind in kinds}  # type: ignore[arg-type]
+    theirs = {"inline": call("zarr", "inline"), "bare": call("zarr", "refs")}
+    times = medians({**calls, **limits, **theirs}, runs)
+    for kind, other, aim in (
+        ("refs", "inline", 0.23),
+        ("refs", "bare", 0.70),
+        ("absolute", "inline", 0.19),
+        ("worst", "inline", 0.75),
+    ):
+        value, limit = (times[f"{engine} {kind}"] / times[other] for engine in ("xgroup", "limit"))
+        column = f"{kind} / {other}"
+        yield Row(
+            f"tree of {n} groups: xgroup on {kind} / zarr on {other}", value, aim, column, limit
+        )
+
+
+def one_of_many_groups(n: int, runs: int) -> Row:
+    """Return the row for one group of a store with n groups."""
+    store = stores.memory_store(stores.contents("refs", n))
+    value, limit = _of_a_group(store, store, stores.group_path(n // 2), runs)
+    title = f"one of {n} groups: xgroup on refs / zarr on bare"
+    return Row(title, value, 0.055, "one group / bare", limit)
+
+
+def small_groups(runs: int) -> Iterator[Row]:
+    """Yield the rows for groups of few arrays, opened again in the same process."""
+    pairs: tuple[tuple[stores.Kind, stores.Kind], ...] = (("plain", "plain"), ("refs", "inline"))
+    for ours, theirs in pairs:
+        for n in (2, 10):
+            first, second = (
+                stores.memory_store(stores.small_contents(kind, n)) for kind in (ours, theirs)
+            )
+            value, limit = _of_a_group(first, second, stores.SMALL, runs)
+            title = f"a group of {n} arrays: xgroup on {ours} / zarr on {theirs}"
+            yield Row(title, value, 1.1, f"{n} arrays, {ours}", limit)
+
+
+def products(plan: Plan, folder: Path) -> Iterator[Row]:
+    """Yield the rows for real products, none if their documents are not beside the repository."""
+    if not stores.SHARED.is_dir():
+        return
+    aims = {"tree": {True: 0.65, False: 0.45}, "group": {True: 0.50, False: 1.10}}
+    for name, group in (PRODUCTS if plan.products is None else plan.products).items():
+        store = stores.product(name, folder)
+        for consolidated in (False, True):
+            how = "consolidated" if consolidated else "plain"
+            options = {"consolidated": consolidated}
+            calls: dict[str, Call] = {
+                engine: partial(xr.open_datatree, store, engine=engine, **options)  # type: ignore[arg-type]
+                for engine in ("xgroup", "zarr")
+            }
+            calls["limit"] = ready(calls["xgroup"]())  # type: ignore[arg-type]
+            times = medians(calls, plan.product_runs)
+            value, limit = (times[key] / times["zarr"] for key in ("xgroup", "limit"))
+            title = f"{name}, {how}: tree"
+            yield Row(title, value, aims["tree"][consolidated], f"products, tree, {how}", limit)
+            value, limit = _of_a_group(store, store, group, plan.group_runs, **options)
+            title = f"{name}, {how}: group {Path(group).name}"
+            yield Row(title, value, aims["group"][consolidated], f"products, group, {how}", limit)
+
+
+def _of_a_group(
+    ours: Any, theirs: Any, group: str, runs: int, **options: Any
+) -> tuple[float, float]:
+    """Return the time that engine xgroup takes for a group, and the limit, divided by the time of engine zarr."""
+    calls: dict[str, Call] = {
+        engine: partial(xr.open_dataset, store, engine=engine, group=group, **options)
+        for engine, store in (("xgroup", ours), ("zarr", theirs))
+    }
+    calls["limit"] = ready(calls["xgroup"]())  # type: ignore[arg-type]
+    times = medians(calls, runs)
+    return times["xgroup"] / times["zarr"], times["limit"] / times["zarr"]
+
+
+def first_opens_of_processes(runs: int) -> Iterator[Row]:
+    """Yield the rows for new processes that import xarray and open a group of the demo store."""
+    measured = first_opens(str(DEMO), "ocean", ("xgroup", "zarr"), runs)
+    ours, theirs = measured["xgroup"], measured["zarr"]
+    yield Row("first open in a process, time", ours[0] / theirs[0], 1.10, "first open")
+    yield Row("first open in a process, memory", ours[1] / theirs[1], 1.10, "first open, memory")
+
+
 def reading(runs: int) -> Iterator[Row]:
-    """Yield rows on reading a variable that has been opened."""
-    for name, read in {"whole": read_whole, "in slices": read_slices}.items():
-        calls = {engine: partial(read, large_variable(engine)) for engine in ENGINES}
-        figure = f"reading a variable {name}: xgroup / zarr"
-        yield _row_of_calls(figure, 1, "0.95 to 1.05", calls, 3 * runs)
+    """Yield the row for reading an open variable, chunk by chunk and as a whole."""
+
+    def call(engine: Engine) -> Call:
+        store: Any = stores.memory_store(stores.large_contents())
+        dataset = xr.open_dataset(store, engine=engine, group=stores.LARGE, cache=False)
+        variable = dataset["temperature"].variable
+        parts = [(number, slice(100), slice(100)) for number in range(len(variable))]
+        return lambda: [variable[part].values for part in (*parts, (slice(None), 7, 7), ())]
+
+    times = medians({"xgroup": call("xgroup"), "zarr": call("zarr")}, runs)
+    yield Row("reading a variable", times["xgroup"] / times["zarr"], 1.05, "reading")
 
 
-def large_variable(engine: Engine) -> xr.Variable:
-    """Return a lazy variable of some megabytes that does not keep what is read."""
-    store: Any = stores.memory_store(stores.large_contents())
-    dataset = xr.open_dataset(store, engine=engine, group=stores.LARGE, cache=False)
-    return dataset["temperature"].variable
-
-
-def read_whole(variable: xr.Variable) -> None:
-    """Read all chunks."""
-    variable.values  # noqa: B018
-
-
-def read_slices(variable: xr.Variable) -> None:
-    """Read a part of each chunk one by one, and lines through all chunks and every second one."""
-    parts = [(number, slice(100), slice(100)) for number in range(len(variable))]
-    for index in (*parts, (slice(None), 7, 7), (slice(None, None, 2), 7)):
-        variable[index].values  # noqa: B018
+def memory(n: int) -> Row:
+    """Return the row for the memory that opening a tree of n groups takes."""
+    store: Any = stores.memory_store(stores.contents("refs", n))
+    ours, theirs = (
+        peak(partial(xr.open_datatree, store, engine=engine)) for engine in ("xgroup", "zarr")
+    )
+    title = f"peak memory of a tree of {n} groups: xgroup on refs / zarr on bare"
+    return Row(title, ours / theirs, 1.0, "memory")
 
 
 def requests() -> Iterator[Row]:
-    """Yield rows on what a web server is asked for one group; to read shared times costs one request."""
-    for kind, goal in zip(KINDS, ("0", "1"), strict=True):
+    """Yield the rows for requests to a web server: for one group, more than engine zarr sends."""
+    kinds: tuple[tuple[stores.Kind, int], ...] = (("plain", 0), ("refs", 1))  # 1: the shared times
+    for kind, aim in kinds:
         with serve_http(stores.contents(kind, 2)) as server:
             counts = {}
-            for engine in ENGINES:
+            for engine in ("xgroup", "zarr"):
                 server.requests.clear()
                 xr.open_dataset(server.url, group=stores.group_path(1), engine=engine)
                 counts[engine] = len(server.requests)
         more = counts["xgroup"] - counts["zarr"]
-        yield Row(
-            f"requests over HTTP for one group, beside those of zarr: xgroup on {kind}",
-            on=more,
-            goal=goal,
-            unit="more",
-            column=f"requests, {kind}",
-        )
-
-
-def memory(n: int, folder: Path) -> Row:
-    """Return the row on the memory that opening a tree takes."""
-    ours, theirs = (Opening(engine, "refs", n) for engine in ENGINES)
-
-    def ratio(*, collecting: bool) -> float:
-        return peak(ours.call(folder), collecting=collecting) / peak(
-            theirs.call(folder), collecting=collecting
-        )
-
-    figure = "peak of memory of open_datatree: xgroup on refs / zarr on refs"
-    on, off = ratio(collecting=True), ratio(collecting=False)
-    return Row(figure, n, on, off, "<= 1.0", column="memory")
-
-
-def _tree(
-    ours: Kind, theirs: Kind, n: int, goal: str, *, consolidated: bool = True, column: str = ""
-) -> Comparison:
-    what = "open_datatree" if consolidated else "open_datatree, not consolidated"
-    # Engine zarr follows no references.
-    without = " (no coordinates)" if theirs in stores.DECLARES else ""
-    return Comparison(
-        f"{what}: xgroup on {ours} / zarr on {theirs}{without}",
-        goal,
-        Opening("xgroup", ours, n, consolidated=consolidated),
-        Opening("zarr", theirs, n, consolidated=consolidated),
-        column,
-    )
-
-
-def _compared(
-    comparisons: list[Comparison], runs: int, folder: Path, *, on: bool = True, off: bool = True
-) -> Iterator[Row]:
-    unasked: list[float | None] = [None] * len(comparisons)
-    without = ratios(comparisons, runs, folder, collecting=False) if off else unasked
-    collecting = ratios(comparisons, runs, folder, collecting=True) if on else unasked
-    for compared, with_collector, without_it in zip(comparisons, collecting, without, strict=True):
-        yield Row(
-            compared.figure,
-            compared.ours.n_groups,
-            with_collector,
-            without_it,
-            compared.goal,
-            column=compared.column,
-        )
-
-
-def _row_of_calls(
-    figure: str, n: int, goal: str, calls: Mapping[Engine, Callable[[], object]], runs: int
-) -> Row:
-    medians(calls, 1, collecting=True)  # what only the first call pays for
-    on, off = (medians(calls, runs, collecting=collecting) for collecting in (True, False))
-    return Row(figure, n, on["xgroup"] / on["zarr"], off["xgroup"] / off["zarr"], goal)
-
-
-@cache
-def _store(kind: Kind, n_groups: int, folder: Path, *, consolidated: bool) -> Any:
-    found = stores.contents(kind, n_groups, consolidated=consolidated)
-    if consolidated:
-        return stores.memory_store(found)
-    return write_local(found, folder / f"{kind}_{n_groups}.zarr")
+        yield Row(f"more requests over HTTP for one group: {kind}", more, aim, f"requests, {kind}")

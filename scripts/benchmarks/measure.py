@@ -1,71 +1,78 @@
-"""Times and memory of calls, taken so that they can be compared with each other."""
+"""Processor time and memory of calls, measured so that they can be compared with each other."""
 
 import gc
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TypeAlias, TypeVar
 
 Call: TypeAlias = Callable[[], object]
 K = TypeVar("K")
 
-_IMPORT = """
-import time, xarray, zarr
-start = time.perf_counter()
-import zarr_xgroup.backend
-print(time.perf_counter() - start)
+_FIRST_OPEN = """
+import resource, sys, time, warnings
+warnings.simplefilter("ignore")
+import xarray
+store, engine, group = sys.argv[1:]
+dataset = xarray.open_dataset(store, engine=engine, group=group)
+print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
-@contextmanager
-def collector(*, on: bool) -> Iterator[None]:
-    """Start without garbage, and with the garbage collector on (as users have it) or off."""
+def seconds(call: Call) -> float:
+    """Return the processor time of a call in all threads, in seconds, without that of freeing its result."""
     gc.collect()
-    if not on:
-        gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def seconds(call: Call, *, collecting: bool) -> float:
-    """Return how long a call takes, without giving back its result."""
-    with collector(on=collecting):
-        start = time.perf_counter()
-        result = call()
-        taken = time.perf_counter() - start
-        del result
+    start = time.process_time()
+    result = call()
+    taken = time.process_time() - start
+    del result
     return taken
 
 
-def medians(calls: Mapping[K, Call], runs: int, *, collecting: bool) -> dict[K, float]:
-    """Return the median times of calls that take turns, in seconds."""
+def medians(calls: Mapping[K, Call], runs: int) -> dict[K, float]:
+    """Return the median processor times of calls that take turns, in seconds.
+
+    Each is called once before, for what only the first call does.
+    """
+    for call in calls.values():
+        call()
     times: dict[K, list[float]] = {key: [] for key in calls}
     for _run in range(runs):
         for key, call in calls.items():
-            times[key].append(seconds(call, collecting=collecting))
+            times[key].append(seconds(call))
     return {key: median(taken) for key, taken in times.items()}
 
 
-def peak(call: Call, *, collecting: bool) -> int:
+def peak(call: Call) -> int:
     """Return how many bytes Python and NumPy hold at most during a call."""
-    with collector(on=collecting):
-        tracemalloc.start()
-        try:
-            result = call()
-            del result
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        result = call()
+        del result
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
-def import_seconds(runs: int) -> float:
-    """Return how long a new interpreter that has xarray and zarr imports zarr_xgroup (median)."""
-    command = [sys.executable, "-c", _IMPORT]
-    printed = (subprocess.run(command, check=True, capture_output=True) for _ in range(runs))
-    return median(float(process.stdout) for process in printed)
+def first_opens(
+    store: str, group: str, engines: tuple[str, ...], runs: int
+) -> dict[str, tuple[float, float]]:
+    """Return processor time (seconds) and peak memory of new processes that open a group, by engine (medians)."""
+    measured: dict[str, list[tuple[float, float]]] = {engine: [] for engine in engines}
+    for _run in range(runs):
+        for engine in engines:
+            command = [sys.executable, "-c", _FIRST_OPEN, store, engine, group]
+            printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            taken, memory = map(float, printed.split())
+            measured[engine].append((taken, memory))
+    return {
+        engine: (
+            median(taken for taken, _memory in runs_of),
+            median(memory for _taken, memory in runs_of),
+        )
+        for engine, runs_of in measured.items()
+    }

@@ -29,26 +29,26 @@ from zarr_xgroup.tests.builders import (
 )
 
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Kind: TypeAlias = Literal["refs", "refs+ref", "absolute", "inline", "worst", "plain"]
+Kind: TypeAlias = Literal["refs", "absolute", "inline", "worst", "plain"]
 
 SIZES = {"time": 8, "y": 16, "x": 20}
-#: Where the regular coordinates begin, and their steps.
+#: First value and step of the regular coordinates.
 REGULAR = {"y": (5.0e6, -10.0), "x": (6.0e5, 10.0)}
 FIELDS = ("temperature", "salinity", "oxygen", "nitrate", "chlorophyll")
-#: What a group has itself where its fields refer to nothing.
+#: The coordinates in each group of the kind "inline".
 OWN_COORDINATES = ("time", "y", "x", "longitude", "latitude")
-#: Where a small group is.
+#: The path of a small group.
 SMALL = "small"
 TIME_UNITS = "days since 2020-01-01"
 TIME = {"unit": "days", "epoch": "2020-01-01", "calendar": "standard"}
-#: Engine xgroup has to open these by following what every array declares.
-DECLARES: frozenset[Kind] = frozenset({"refs", "refs+ref", "absolute", "worst"})
+#: The kinds whose arrays declare a convention.
+DECLARES: frozenset[Kind] = frozenset({"refs", "absolute", "worst"})
 
 #: The array to read: 8 MB in 8 chunks, in a group of its own.
 LARGE = "product/large"
 LARGE_SHAPE = (8, 512, 512)
 
-#: What zarr says besides in the documents of its arrays.
+#: Members that zarr writes in the documents of arrays, besides those of `builders`.
 AS_ZARR = {"fill_value": 0.0, "storage_transformers": []}
 
 #: Documents of real products, and the script that makes stores of them. Not in the repository.
@@ -64,11 +64,9 @@ def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
     """Yield all nodes by path, groups before their members.
 
     Kinds: "refs" declares `cs` on every array, regular y and x, and shares an external time and
-    two-dimensional longitudes and latitudes; "refs+ref" is "refs" with `ref` declared on every
-    array, too, and an attribute that refers to the longitudes; "absolute" computes nothing: every array refers
-    to the same times, y and x by their absolute paths; "inline" has arrays for all of these in each group,
-    as producers write today; "worst" is "refs" with another `cs` on every array; "plain" has
-    fields without coordinates.
+    two-dimensional longitudes and latitudes; "absolute" computes nothing: every array refers to the same times, y and x
+    by their absolute paths; "inline" has arrays for all of these in each group, as producers write today; "worst" is
+    "refs" with another `cs` on every array; "plain" has fields without coordinates.
     """
     yield "", Group()
     yield "product", Group()
@@ -86,10 +84,9 @@ def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
             yield f"{group}/{name}", _field(kind, name, number * len(FIELDS) + position)
 
 
-def contents(kind: Kind, n_groups: int, *, consolidated: bool = True) -> Contents:
-    """Return a whole store."""
-    found = build(dict(nodes(kind, n_groups)))
-    return consolidate(found) if consolidated else found
+def contents(kind: Kind, n_groups: int) -> Contents:
+    """Return a whole store, consolidated."""
+    return consolidate(build(dict(nodes(kind, n_groups))))
 
 
 def small_contents(kind: Kind, n_arrays: int) -> Contents:
@@ -118,21 +115,21 @@ def large_contents() -> Contents:
     return consolidate(build(described))
 
 
-def product_contents(name: str, folder: Path) -> dict[str, bytes]:
-    """Return the store of a real product, which has no chunks; it is rebuilt in a folder.
+def product(name: str, folder: Path) -> str:
+    """Return the path of the store of a real product, without chunks. It is written below a folder.
 
     Raises
     ------
     FileNotFoundError
         If the documents of products are not beside the repository.
     """
-    document = json.loads((SHARED / "samples" / "products" / f"{name}.json").read_text())
-    rebuild = runpy.run_path(str(SHARED / "tools" / "rebuild_store.py"))
     store = folder / f"{name}.zarr"
-    rebuild["write_node"](document, store, document["zarr_format"])
-    zarr.consolidate_metadata(str(store))
-    files = (path for path in store.rglob("*") if path.is_file())
-    return {path.relative_to(store).as_posix(): path.read_bytes() for path in files}
+    if not store.exists():
+        document = json.loads((SHARED / "samples" / "products" / f"{name}.json").read_text())
+        rebuild = runpy.run_path(str(SHARED / "tools" / "rebuild_store.py"))
+        rebuild["write_node"](document, store, document["zarr_format"])
+        zarr.consolidate_metadata(str(store))
+    return str(store)
 
 
 def memory_store(found: Contents) -> MemoryStore:
@@ -166,9 +163,6 @@ def _field(kind: Kind, name: str, number: int) -> Array:
         offset = number if kind == "worst" else 0
         dimensions = ("time", f"y{number % 5}", f"x{number % 5}") if offset else dimensions
         attributes |= _declarations(dimensions, offset)
-    if kind == "refs+ref":
-        attributes |= declaring("cs", "ref")
-        attributes["auxiliary"] = {"node": "/shared/longitude"}
     if kind == "inline":
         attributes["coordinates"] = "longitude latitude"
     return _array(name, dimensions, tuple(SIZES.values()), attributes)

@@ -1,8 +1,5 @@
 """The benchmarks measure what they say: their stores are right, and the table gets printed."""
 
-import gc
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +30,6 @@ def test_coordinates_are_the_same_wherever_they_are_kept() -> None:
     assert set(own.coords) == with_crs - {"spatial_ref"}
     for kind, names in (
         ("refs", with_crs),
-        ("refs+ref", with_crs),
         ("absolute", {"time", "y", "x"}),
     ):
         shared = group_of(kind)
@@ -52,53 +48,21 @@ def test_one_group_costs_no_documents_of_arrays_and_one_chunk() -> None:
     assert store.chunk_gets == {"shared/time/c/0": 1}
 
 
-@pytest.fixture
-def without_old_objects() -> Iterator[None]:
-    """Let the garbage collector, which is called for each figure, leave out what is there."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-@pytest.mark.server
-@pytest.mark.skipif(Version("2024.11") > XARRAY, reason="engine zarr cannot open such trees")
-@pytest.mark.usefixtures("without_old_objects")
-@pytest.mark.filterwarnings("ignore")
-def test_the_table_is_printed(tmp_path: Path) -> None:
-    measured = {"trees": {1: 1, 2: 1}, "flat": (1, 2), "groups": (1, 2), "small": (2,), "memory": 1}
-    runs = dict.fromkeys(["flat_runs", "product_runs", "runs", "imports"], 1)
-    # Version 2, which engine zarr opens in all versions of zarr.
-    plan = figures.Plan(**measured, **runs, products=("sentinel2_l1c_eopf_v2",))
-    title, _columns, *lines = main.table(plan, tmp_path)
-    assert title.endswith("garbage collector")
-    missing = not stores.SHARED.is_dir()
-    assert [re.split(r":| of |,  +|  +", line)[0] for line in lines] == [
-        *["open_datatree"] * 6,
-        "open_datatree, not consolidated",
-        "open_datatree",
-        "cost per group",
-        "one group, consolidated",
-        *["one group, not consolidated"] * 3,
-        *["a group"] * 3,
-        "real products" if missing else "open_datatree",
-        "reading a variable whole",
-        "reading a variable in slices",
-        "peak",
-        *["requests over HTTP for one group, beside those"] * 2,
-        "import zarr_xgroup, after xarray and zarr",
-    ]
-
-
 @pytest.mark.server
 @pytest.mark.skipif(Version("2024.11") > XARRAY, reason="engine zarr cannot open such trees")
 @pytest.mark.filterwarnings("ignore")
-def test_a_row_for_the_history_has_its_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(figures, "ratios", lambda compared, *_runs, **_how: [1.0] * len(compared))
-    monkeypatch.setattr(figures, "medians", lambda calls, *_runs, **_how: dict.fromkeys(calls, 1.0))
-    monkeypatch.setattr(figures, "peak", lambda *_call, **_how: 1.0)
+def test_table_and_row(tmp_path: Path) -> None:
+    # A product of version 2, which engine zarr opens in all versions of zarr.
+    product = {
+        "sentinel2_l1c_eopf_v2": figures.PRODUCTS["sentinel2_l1c_eopf_v2"],
+    }
+    runs = dict.fromkeys(["tree_runs", "group_runs", "product_runs", "process_runs"], 1)
+    measured = list(figures.rows(figures.Plan(groups=2, products=product, **runs), tmp_path))
+    columns, *lines = main.table(measured)
+    assert columns.split() == ["ratio", "aim", "limit"]
+    assert len(lines) == len(measured) == 15 + 4 * stores.SHARED.is_dir()
     history = (Path(main.__file__).parent / "history.md").read_text().splitlines()
-    titles, row = main.history_row(2, 1, tmp_path)
-    assert titles in history
+    titles, row = main.history_row(measured)
+    if stores.SHARED.is_dir():
+        assert titles in history
     assert row.count("|") == titles.count("|")
