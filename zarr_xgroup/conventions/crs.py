@@ -1,7 +1,7 @@
 """Coordinate reference systems: what pyproj makes of them, and how metadata declare them.
 
-pyproj parses, compares and converts texts. Its answers are cached by text, because many arrays of a store have
-the same one. Texts that may name a file are not given to it (`crs_texts`).
+pyproj parses, compares and converts texts. Its results are cached, because many arrays of a store have the same CRS.
+Texts that may name a file are not given to it (`crs_texts`).
 
 Sources: proj convention (zarr-conventions/proj); CF 1.12, section 5.6; OGC 18-010r7 (WKT 2); PROJJSON schema 0.7.
 """
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
@@ -82,10 +82,12 @@ class Crs:
         parsed = _parsed(self.text)
         return self.text if parsed is None else str(parsed.name)
 
-    @property
+    @cached_property
     def code(self) -> str | None:
         """The authority and code (``EPSG:32633``), None if the CRS has none."""
-        authority = _authority(self.text)
+        # Cached, because PROJ compares a CRS without a code with all CRSs of its database.
+        parsed = _parsed(self.text)
+        authority = None if parsed is None else parsed.to_authority()
         return None if authority is None else ":".join(authority)
 
     @property
@@ -104,28 +106,82 @@ class Crs:
     @property
     def variable_name(self) -> str:
         """A name for a grid mapping variable of this CRS: authority and code, else its name."""
-        parsed, authority = _parsed(self.text), _authority(self.text)
-        if authority is not None:
-            return "_".join(authority)
-        name = self.text if parsed is None else parsed.name
+        if self.code is not None:
+            return self.code.replace(":", "_")
         # The text may be a whole WKT: cut it to the length of a name that people can read.
-        return re.sub(r"\W+", "_", name)[:40].strip("_")
+        return re.sub(r"\W+", "_", self.title)[:40].strip("_")
 
     def is_same(self, other: Crs) -> bool:
-        """Tell whether two CRSs are known to be the same but for the order of axes."""
-        return _is_same_crs(self.text, other.text) is True
+        """Return whether two CRSs are known to be the same except for the order of axes."""
+        return _is_same_crs(self, other) is True
 
     def differs(self, other: Crs) -> bool:
-        """Tell whether two CRSs are known to differ: False, too, if pyproj does not understand one of them."""
-        return _is_same_crs(self.text, other.text) is False
+        """Return whether two CRSs are known to differ: False, too, if pyproj does not understand one of them."""
+        return _is_same_crs(self, other) is False
 
     def grid_mapping(self) -> Mapping[str, Any]:
         """Return the attributes of a CF grid mapping variable, read-only: the text alone if pyproj does not understand it."""
-        return _grid_mapping(self.text) or MappingProxyType({self.key: self.text})
+        return self._grid_mapping
+
+    @cached_property
+    def _grid_mapping(self) -> Mapping[str, Any]:
+        parsed = _parsed(self.text)
+        if parsed is None:
+            return MappingProxyType({self.key: self.text})
+        try:
+            attributes: dict[str, Any] = parsed.to_cf()
+        except (KeyError, ValueError, TypeError, _pyproj().exceptions.CRSError):
+            attributes = {"crs_wkt": parsed.to_wkt()}  # a parameter is missing
+        # GDAL and older tools read `spatial_ref` instead of `crs_wkt`.
+        return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
 
     def axis_attributes(self) -> dict[str, dict[str, str]]:
-        """Return the attributes of coordinates along ``X`` and ``Y``: units, standard_name, axis."""
-        return {axis: dict(found) for axis, found in _axis_attributes(self.text).items()}
+        """Return the CF attributes that pyproj gives to coordinates along ``X`` and ``Y``; only ``axis`` if it does not give both."""
+        return {axis: dict(attributes) for axis, attributes in self._axis_attributes.items()}
+
+    @cached_property
+    def _axis_attributes(self) -> dict[str, dict[str, str]]:
+        parsed = _parsed(self.text)
+        horizontal = _horizontal_axes(parsed)
+        if len(horizontal) < 2 and parsed is not None and parsed.is_projected:
+            # pyproj knows axes by their names; older GDAL wrote ``AXIS["X",EAST]``.
+            described = parsed.to_json_dict()
+            for axis in described.get("coordinate_system", {}).get("axis", ()):
+                names = {"east": "Easting", "north": "Northing"}
+                axis["name"] = names.get(axis["direction"], axis["name"])
+            with suppress(_pyproj().exceptions.CRSError):
+                horizontal = _horizontal_axes(_pyproj().CRS.from_json_dict(described))
+        if len(horizontal) < 2:
+            return {name: {"axis": name} for name in ("X", "Y")}
+        units = {axis.unit_name.lower() for axis in parsed.axis_info if axis.direction in ALONG}
+        for axis in horizontal.values():
+            unit = axis.pop("units")
+            # pyproj gives degrees to every geographic CRS, also if its axes are in grads.
+            if not parsed.is_geographic or units == {"degree"}:
+                axis["units"] = cf_length(unit)
+        return horizontal
+
+    @cached_property
+    def _normalized(self) -> Any:
+        """The ``pyproj.CRS`` without its code and its shift to another datum, its axes in the order X, Y, others.
+
+        Two texts of one CRS may differ in these: WKT1 often has no order of axes, and may have ``TOWGS84``, which no
+        code has. pyproj ignores the order of axes only of geographic CRSs.
+        """
+        parsed, pyproj = _parsed(self.text), _pyproj()
+        try:
+            described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
+            for part in (described, *described.get("components", ())):
+                part.pop("id", None)
+                axes = part.get("coordinate_system", {}).get("axis", [])
+                axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
+            return pyproj.CRS.from_json_dict(described)
+        except (pyproj.exceptions.CRSError, ValueError):
+            return parsed  # PROJ may write text that is not JSON, or that it does not read
+
+
+#: One CRS for each text, because arrays of a store often have the same: what pyproj gives is cached by CRS.
+_crs = lru_cache(_KEPT)(Crs)
 
 
 def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterator[Crs]:
@@ -138,11 +194,11 @@ def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterato
             continue
         value = values[key]
         if isinstance(value, OBJECT):
-            yield Crs(key, json.dumps(value, sort_keys=True))
+            yield _crs(key, json.dumps(value, sort_keys=True))
         elif isinstance(value, int) and not isinstance(value, bool):
-            yield Crs(key, f"EPSG:{value}")
+            yield _crs(key, f"EPSG:{value}")
         elif isinstance(value, str) and value.strip():
-            yield Crs(key, value)
+            yield _crs(key, value)
 
 
 def is_geographic(identity: Any, name: Any = None) -> bool:
@@ -200,26 +256,32 @@ _EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
 
 
 class _CrsMember(Kind):
-    """A member that says a CRS, as PROJJSON, WKT 2 or a code: read as a `Crs` if pyproj understands it."""
+    """A member that holds a CRS, as PROJJSON, WKT 2 or a code: read as a `Crs` if pyproj understands it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the CRS, or `UNUSABLE` if pyproj does not understand it; report a form that is not the member's."""
-        key, written, expected = reader.member.key, value.value, ""
+        """Return the CRS, or `UNUSABLE` if pyproj does not understand it; report a value in the wrong form."""
+        key, written = reader.member.key, value.value
         crs = next(crs_in({key: written}, (key,)), None)
         is_understood = crs is not None and crs.is_understood
-        if key == PROJJSON and not isinstance(written, OBJECT):
-            expected = _("an object of PROJJSON")
-        elif key == WKT and (crs is None or not isinstance(written, str) or _WKT1.match(written)):
-            expected = _("WKT 2")
-        elif key == CODE and not _is_code(written):
-            expected = _("an authority and a code, such as 'EPSG:32633'")
-        if expected:
+        if expected := _missing_form(key, written):
             text, is_kept = must_be(expected, written), crs is None or is_understood
             severity: Severity = "warning" if is_understood else "error"
             reader.refuse(value, text, _remedy(key, written), severity=severity, value_kept=is_kept)
         elif crs is not None and not is_understood:
             _report_not_understood(value, _remedy(key, written), reader)
         return crs if is_understood else UNUSABLE
+
+
+def _missing_form(key: str, value: object) -> str:
+    """Return the form that the value of a member must have, "" if it has that form."""
+    if key == PROJJSON and not isinstance(value, OBJECT):
+        return _("an object of PROJJSON")
+    is_wkt2 = isinstance(value, str) and bool(value.strip()) and not _WKT1.match(value)
+    if key == WKT and not is_wkt2:
+        return _("WKT 2")
+    if key == CODE and not _is_code(value):
+        return _("an authority and a code, such as 'EPSG:32633'")
+    return ""
 
 
 def _is_code(value: object) -> bool:
@@ -363,7 +425,7 @@ def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
     return next((crs for crs in systems if crs.is_understood), None)
 
 
-# What pyproj makes of texts: cached, because stores say the same of many arrays.
+# What pyproj makes of texts.
 
 
 @cache
@@ -392,21 +454,11 @@ def _parsed(text: str) -> Any:
 
 
 @lru_cache(_KEPT)
-def _authority(text: str) -> tuple[str, str] | None:
-    """Return the authority and the code of a CRS, None if it has none.
-
-    Cached, as PROJ compares a CRS without a code with all CRSs of its database.
-    """
-    parsed = _parsed(text)
-    return None if parsed is None else parsed.to_authority()
-
-
-@lru_cache(_KEPT)
-def _is_same_crs(text: str, other: str) -> bool | None:
-    """Return whether two texts are the same CRS except for the order of axes, None if pyproj does not understand one of them."""
-    if text == other:
+def _is_same_crs(crs: Crs, other: Crs) -> bool | None:
+    """Return whether two CRSs are the same except for the order of axes, None if pyproj does not understand one of them."""
+    if crs.text == other.text:
         return True
-    mine, theirs = _parsed(text), _parsed(other)
+    mine, theirs = _parsed(crs.text), _parsed(other.text)
     if mine is None or theirs is None:
         return None
     if mine.equals(theirs, ignore_axis_order=True):
@@ -415,67 +467,7 @@ def _is_same_crs(text: str, other: str) -> bool | None:
     is_shifted = mine.is_bound and theirs.is_bound
     if is_shifted and mine.coordinate_operation != theirs.coordinate_operation:
         return False
-    return bool(_normalized(text).equals(_normalized(other), ignore_axis_order=True))
-
-
-@lru_cache(_KEPT)
-def _normalized(text: str) -> Any:
-    """Return a ``pyproj.CRS`` without its code and its shift to another datum, its axes in the order X, Y, others.
-
-    Two texts of one CRS may differ in these: WKT1 often has no order of axes, and may have ``TOWGS84``, which no
-    code has. pyproj ignores the order of axes only of geographic CRSs.
-    """
-    parsed, pyproj = _parsed(text), _pyproj()
-    try:
-        described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
-        for part in (described, *described.get("components", ())):
-            part.pop("id", None)
-            axes = part.get("coordinate_system", {}).get("axis", [])
-            axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
-        return pyproj.CRS.from_json_dict(described)
-    except (pyproj.exceptions.CRSError, ValueError):
-        return parsed  # PROJ may write text that is not JSON, or that it does not read
-
-
-@lru_cache(_KEPT)
-def _grid_mapping(text: str) -> Mapping[str, Any]:
-    """Return the attributes of a CF grid mapping variable, empty if pyproj does not understand the text."""
-    parsed = _parsed(text)
-    if parsed is None:
-        return MappingProxyType({})
-    try:
-        attributes: dict[str, Any] = parsed.to_cf()
-    except (KeyError, ValueError, TypeError, _pyproj().exceptions.CRSError):
-        attributes = {"crs_wkt": parsed.to_wkt()}  # a parameter is missing
-    # GDAL and older tools read `spatial_ref` instead of `crs_wkt`.
-    return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
-
-
-#: The names by which pyproj knows the axes of a projected CRS, by direction.
-_NAMES_OF_AXES = {"east": "Easting", "north": "Northing"}
-
-
-@lru_cache(_KEPT)
-def _axis_attributes(text: str) -> dict[str, dict[str, str]]:
-    """Return the CF attributes that pyproj gives to the axes ``X`` and ``Y``; only ``axis`` if it does not give both."""
-    parsed = _parsed(text)
-    horizontal = _horizontal_axes(parsed)
-    if len(horizontal) < 2 and parsed is not None and parsed.is_projected:
-        # pyproj knows axes by their names; older GDAL wrote ``AXIS["X",EAST]``.
-        described = parsed.to_json_dict()
-        for axis in described.get("coordinate_system", {}).get("axis", ()):
-            axis["name"] = _NAMES_OF_AXES.get(axis["direction"], axis["name"])
-        with suppress(_pyproj().exceptions.CRSError):
-            horizontal = _horizontal_axes(_pyproj().CRS.from_json_dict(described))
-    if len(horizontal) < 2:
-        return {name: {"axis": name} for name in ("X", "Y")}
-    units = {axis.unit_name.lower() for axis in parsed.axis_info if axis.direction in ALONG}
-    for axis in horizontal.values():
-        unit = axis.pop("units")
-        # pyproj gives degrees to every geographic CRS, also if its axes are in grads.
-        if not parsed.is_geographic or units == {"degree"}:
-            axis["units"] = cf_length(unit)
-    return horizontal
+    return bool(crs._normalized.equals(other._normalized, ignore_axis_order=True))
 
 
 def _horizontal_axes(crs: Any) -> dict[str, dict[str, str]]:
