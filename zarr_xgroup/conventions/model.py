@@ -50,7 +50,7 @@ class Coordinate:
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
         """Return the coordinate with its dimensions renamed.
 
-        A coordinate called like a dimension, or with ``<dimension>_`` in front of its name, gets the new name there.
+        If the coordinate has the name of a dimension, or that name with ``_`` and more behind it, it is renamed, too.
 
         Parameters
         ----------
@@ -59,9 +59,9 @@ class Coordinate:
         """
         if not names:
             return self
-        # The exact name goes first: of dimensions "x" and "x_bnds", the coordinate "x_bnds" belongs to the latter.
-        old = next((dim for dim in names if self.name == dim), None)
-        old = old or next((dim for dim in names if self.name.startswith(f"{dim}_")), "")
+        # The exact name takes precedence: of dimensions "x" and "x_bnds", the coordinate "x_bnds" belongs to the latter.
+        prefixes = (dim for dim in names if self.name.startswith(f"{dim}_"))
+        old = self.name if self.name in names else next(prefixes, "")
         return replace(
             self,
             name=f"{names.get(old, old)}{self.name.removeprefix(old)}",
@@ -76,9 +76,9 @@ class Coordinate:
     def parts(self) -> Iterator[Coordinate]:
         """Yield the coordinate, its formula terms and bounds, and recursively their formula terms and bounds."""
         yield self
-        companions = [*self.formula_terms.values(), *([self.bounds] if self.bounds else ())]
-        for companion in companions:
-            yield from companion.parts()
+        for companion in (*self.formula_terms.values(), self.bounds):
+            if companion is not None:
+                yield from companion.parts()
 
     @property
     def identity(self) -> Hashable:
@@ -91,22 +91,6 @@ class Coordinate:
             return self.source
         units = self.attributes.get("units"), self.attributes.get("calendar")
         return (self.name, self.source, *map(str, units))
-
-
-@dataclass(frozen=True)
-class GridMapping:
-    """The CRS of an array, and the affine transform of its grid.
-
-    Attributes
-    ----------
-    crs : Crs
-        The CRS.
-    geotransform : str or None
-        The affine transform as GDAL writes it: from the corner of the grid, in the order ``c a b f d e``.
-    """
-
-    crs: Crs
-    geotransform: str | None = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +114,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Interpretation:
-    """What conventions say of an array.
+    """What conventions declare for an array.
 
     Attributes
     ----------
@@ -139,7 +123,7 @@ class Interpretation:
     crs : Crs or None
         The coordinate reference system of the array.
     overruled_crs : Crs or None
-        The CRS that attributes declare, where a grid mapping variable says one, which counts.
+        The CRS that attributes declare, if the array's grid mapping variable, which takes precedence, has one, too.
     geotransform : str or None
         The affine transform of the array's grid as GDAL writes it, if the coordinates are computed from it.
     attributes : mapping
@@ -163,8 +147,3 @@ class Interpretation:
     links: tuple[Link, ...] = ()
     references: tuple[Followed, ...] = ()
     overruled_crs: Crs | None = None
-
-    @property
-    def grid_mapping(self) -> GridMapping | None:
-        """The CRS with the geotransform, or None without a CRS."""
-        return None if self.crs is None else GridMapping(self.crs, self.geotransform)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from itertools import chain
 
 import numpy as np
@@ -15,6 +15,7 @@ from zarr_xgroup.conventions.crs import (
     crs_of_grid_mapping,
 )
 from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import PlannedVariable, UnfinishedPlan
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Topic, report
@@ -31,28 +32,16 @@ def attach_grid_mappings(group: UnfinishedPlan) -> None:
     used for a grid.
     """
     _name_mappings_alone(group)
-    variables = group.variables
-    gridded = [array for array in group.arrays if array.interpretation.crs is not None]
-    if not gridded and not group.in_other_crs:
-        return
-    mappings = _GridMappings(group)
-
-    # 1. The CRSs of grids. Coordinates and bounds name none. Arrays with one interpretation have the same CRS.
-    attributes = [array.document.attributes for array in group.arrays]
-    keys = ("coordinates", "bounds")
-    named = {name for own in attributes for key in keys for name in names_in(own, key)} - group.data
-    known: dict[Interpretation, str] = {}
-    for array in gridded:
+    variables, mappings = group.variables, _GridMappings(group)
+    known: dict[Interpretation, str] = {}  # arrays with one interpretation have the same CRS
+    for array, crs in _arrays_on_grids(group):
         interpretation, variable = array.interpretation, variables[array.node.name]
-        is_axis = variable.is_coordinate or variable.dims == (variable.name,)
-        if interpretation.crs is None or is_axis or variable.name in named:
-            continue
         if interpretation in known and variable.get("grid_mapping") is None:
             variable.add({"grid_mapping": known[interpretation]})
             continue
         try:
             with containing():
-                crs, transform = interpretation.crs, interpretation.geotransform
+                transform = interpretation.geotransform
                 used = mappings.use(variable, crs, array.node, transform, is_grid=True)
         except XGroupError as error:
             group.findings.append(report(Topic.PROBLEM, array.node, error))
@@ -60,7 +49,6 @@ def attach_grid_mappings(group: UnfinishedPlan) -> None:
             if used:
                 known[interpretation] = used
 
-    # 2. The CRSs of coordinates that differ from the CRS of the grid.
     for name, (crs, referrer) in group.in_other_crs.items():
         mappings.use(variables[name], crs, referrer)
 
@@ -80,6 +68,23 @@ def _name_mappings_alone(group: UnfinishedPlan) -> None:
             for name in names_in(written, "grid_mapping"):
                 if name in variables and name not in group.data:
                     variables[name].is_coordinate = True
+
+
+def _arrays_on_grids(group: UnfinishedPlan) -> Iterator[tuple[ArrayReading, Crs]]:
+    """Yield the arrays of a group that name the CRS of their grid: coordinates and bounds do not.
+
+    An array that becomes a grid mapping on the way is a coordinate from then on.
+    """
+    systems = [(array, array.interpretation.crs) for array in group.arrays]
+    gridded = [(array, crs) for array, crs in systems if crs is not None]
+    attributes = [array.document.attributes for array in (group.arrays if gridded else ())]
+    keys = ("coordinates", "bounds")
+    named = {name for own in attributes for key in keys for name in names_in(own, key)} - group.data
+    for array, crs in gridded:
+        variable = group.variables[array.node.name]
+        is_axis = variable.is_coordinate or variable.dims == (variable.name,)
+        if not is_axis and variable.name not in named:
+            yield array, crs
 
 
 class _GridMappings:

@@ -9,17 +9,18 @@ from typing import Any
 
 from zarr_xgroup.conventions.units import is_bare_unit_of_time
 from zarr_xgroup.datasets.decode import why_not_times
-from zarr_xgroup.datasets.interpretation import GroupReading
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.metadata.nodes import Node
 
 
 def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     """Return the readings of a tree's groups with `times` set: the arrays that are times by references alone.
 
-    An array without units, or whose own units are a unit of time without an epoch, is a time if all arrays that refer to it, at least one of them in another
-    group, declare the same units of time and calendar for it. It is then decoded in its own group, too.
+    An array without units, or whose own units are a unit of time without an epoch, is a time if all arrays that refer
+    to it, at least one of them in a different group, declare the same units of time and calendar for it. It is then
+    decoded in its own group, too.
     """
-    # For each array: the attributes of times that each referring array declares of it.
+    # For each array: the attributes of times that each referring array declares for it.
     declared: dict[Node, dict[Node, list[Mapping[str, Any]]]] = defaultdict(dict)
     for referrer in (array for reading in readings for array in reading.arrays):
         for node, attributes in referrer.said_of_arrays():
@@ -28,28 +29,33 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
             if isinstance(units, str) and "since" in units and not why_not_times(attributes):
                 times.append(attributes)
 
-    def agreed(node: Node) -> dict[str, Any]:
-        """Return the attributes that all referring arrays declare alike of an array; {} if it is not a time to all."""
-        by_referrer = declared.get(node, {})
-        is_local = all(referrer.group == node.group for referrer in by_referrer)
-        if not all(by_referrer.values()) or is_local:
-            return {}
-        times = [attributes for each in by_referrer.values() for attributes in each]
-        if len({(time["units"], str(time.get("calendar"))) for time in times}) > 1:
-            return {}
-        shared = times[0].items()
-        return {
-            key: value for key, value in shared if all(time.get(key) == value for time in times)
-        }
-
     found = []
     for reading in readings:
-        unitless = (
-            array.node
-            for array in reading.arrays
-            for units in (array.document.attributes.get("units"),)
-            if units is None or is_bare_unit_of_time(units)
-        )
-        times_by_name = {node.name: attributes for node in unitless if (attributes := agreed(node))}
+        times_by_name = {
+            it.node.name: _agreed_times(it, declared[it.node]) for it in reading.arrays
+        }
+        times_by_name = {name: times for name, times in times_by_name.items() if times}
         found.append(replace(reading, times=times_by_name) if times_by_name else reading)
     return found
+
+
+def _agreed_times(
+    array: ArrayReading, declared: Mapping[Node, Sequence[Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """Return the attributes of times that all arrays which refer to an array declare for it; {} if it is not a time.
+
+    `declared` are the attributes of times that each referring array declares.
+    """
+    units = array.document.attributes.get("units")
+    is_local = all(referrer.group == array.node.group for referrer in declared)
+    if is_local or not all(declared.values()):
+        return {}
+    if units is not None and not is_bare_unit_of_time(units):
+        return {}
+    first, *others = (time for times in declared.values() for time in times)
+    keys = ("units", "calendar")
+    if any(str(time.get(key)) != str(first.get(key)) for time in others for key in keys):
+        return {}
+    return {
+        key: value for key, value in first.items() if all(time.get(key) == value for time in others)
+    }
