@@ -38,24 +38,23 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None = None) -> T:
-    """Return data without the attributes of conventions, of which the coordinates are left.
+    """Return data without the attributes of conventions; the coordinates made of them are kept.
 
-    As the option ``convention_attrs="drop"`` of an open does it: to be used where data were opened
-    with all attributes, and are now to be written as netCDF, or after they were subset. Removed are
-    ``cs``, ``geolocation``, ``uom``, ``multiscales``, attributes that begin with ``spatial:`` or
-    ``proj:``, those with references of `ref`, ``crs`` of a group if it is an object, what plug-ins
-    own, and their items of ``zarr_conventions``: each if the variable, its Dataset (the group), or,
-    as far as prefixes are concerned, a group above declares the convention. What is left and
-    netCDF cannot hold becomes JSON text, as by the option.
+    The function does what the option ``convention_attrs="drop"`` does when a store is opened. Use it for data that were
+    opened with all attributes, before you write them as netCDF, or after you have subset them. It removes ``cs``,
+    ``geolocation``, ``uom``, ``multiscales``, attributes that begin with ``spatial:`` or ``proj:``, those with
+    references of `ref`, ``crs`` of a group if it is an object, the attributes that plug-ins own, and their items of
+    ``zarr_conventions``: each if the variable or its Dataset (the group) declares the convention, or, for attributes
+    with its prefix, a group above. Other attributes that netCDF cannot hold become JSON text, as with the option.
 
     Parameters
     ----------
     data : xarray.Dataset, xarray.DataArray or xarray.DataTree
-        Left as it is. A DataArray no longer knows what its group declared.
+        Not changed. A DataArray does not have the declarations of its group.
     assume_conventions : str or iterable of str, optional
-        Names of conventions that count as declared: those that the group of a DataArray declared, or
-        that a Dataset no longer knows after it was computed with. What it was opened with, and what groups
-        above declared, a Dataset keeps in its ``encoding``.
+        Names of conventions that are treated as declared: those that the group of a DataArray declared, or
+        that a Dataset has lost in a computation. A Dataset keeps in its ``encoding`` the conventions that were
+        assumed when it was opened, and those that groups above declared.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     datasets: dict[str, xr.Dataset] = {"/": copied}
     if isinstance(copied, xr.DataTree):
         datasets = {node.path: node.to_dataset(inherit=False) for node in copied.subtree}
-    # Conventions that groups above declared, or that the open assumed: it left them in the encoding.
+    # When the data were opened, the encoding got the conventions that groups above declared, and those assumed.
     remembered: list[Any] = [
         dataset.encoding.pop(CONVENTIONS_KEY, {}) for dataset in datasets.values()
     ]
@@ -108,65 +107,61 @@ def apply_convention_attrs(
     above: Iterable[Mapping[str, Any]],
     assumed: Collection[str] = (),
 ) -> None:
-    """Restate, keep or drop the attributes of conventions in Datasets, in place, as `convention_attrs` says.
+    """Restate, keep or drop the attributes of conventions in Datasets, in place, according to `convention_attrs`.
 
     `datasets` are by path, `above` the attributes of the groups above all of them. The conventions named by
-    `assumed` count as declared by each Dataset.
+    `assumed` are treated as declared by each Dataset.
     """
-    # 1. The conventions in scope of a group: those that it declares, and those that groups above it declare.
-    from_above = {handler for attributes in above for handler in _declared_conventions(attributes)}
+    # The conventions in scope of a group: those that it declares, and those that groups above it declare.
+    from_above = set[Handler]().union(*map(_declared_conventions, above))
     in_scope: dict[str, set[Handler]] = {}
     for path in sorted(datasets):  # parents first
         parent = path.rpartition("/")[0] or "/"
         declared = _declared_conventions(datasets[path].attrs)
         in_scope[path] = in_scope.get(parent, from_above) | declared
 
-    # 2. Handlers that restate attributes name in them the variables that were attached. A handler that does not
-    #    override `restated` has nothing to say, and is not called for each of thousands of variables.
+    assumed_handlers = _handlers_named(assumed)
+    _restate(datasets, {path: scope | assumed_handlers for path, scope in in_scope.items()})
+    if how == "keep":
+        # `drop_conventions` will need the conventions that groups above declare, and the assumed ones.
+        for path, dataset in datasets.items():
+            others = in_scope[path] - _declared_conventions(dataset.attrs)
+            if others or assumed:
+                names = sorted(handler.name for handler in others)
+                dataset.encoding[CONVENTIONS_KEY] = {"above": names, "assumed": sorted(assumed)}
+        return
+
+    variables = [each for dataset in datasets.values() for each in dataset.variables.values()]
+    if how == "drop":
+        # Attributes of a group are dropped also if only arrays, of any group, declare the convention.
+        by_arrays = assumed_handlers.union(*(_declared_conventions(it.attrs) for it in variables))
+        for path, dataset in datasets.items():
+            by_group = assumed_handlers | _declared_conventions(dataset.attrs)
+            own = dataset.variables.values()
+            _drop_convention_attributes(own, by_group, in_scope[path])
+            _drop_convention_attributes([dataset], by_group | by_arrays, in_scope[path])
+    _fit_for_netcdf([*datasets.values(), *variables])
+
+
+def _restate(
+    datasets: Mapping[str, xr.Dataset], conventions: Mapping[str, Collection[Handler]]
+) -> None:
+    """Let handlers rewrite attributes in Datasets, in place, so that they name the attached variables.
+
+    `conventions` are those of each Dataset; variables may declare more.
+    """
+    # A handler that does not override `restated` is not called for each of thousands of variables.
     default = vars(ConventionHandler)["restated"]
-    restating = [
-        handler for handler in handlers() if getattr_static(handler, "restated") is not default
-    ]
+    restating = [cls for cls in handlers() if getattr_static(cls, "restated") is not default]
     for path, dataset in datasets.items() if restating else ():
-        conventions = in_scope[path] | _handlers_named(assumed)
         dims = {name: variable.dims for name, variable in dataset.variables.items()}
         holders: list[Any] = [dataset, *dataset.variables.values()]
         for holder in holders:
             own = declared_by(holder.attrs)
             for handler in restating:
-                if handler in conventions or handler in own:
+                if handler in conventions[path] or handler in own:
                     restated = _answer_of(handler, handler.restated, holder.attrs, dict(dims))
                     holder.attrs = holder.attrs if restated is None else dict(restated)
-
-    # 3. All attributes stay. What they do not say `drop_conventions` will need: which conventions groups above
-    #    declare, and which were assumed.
-    if how == "keep":
-        for path, dataset in datasets.items():
-            others = sorted(
-                cls.name for cls in in_scope[path] - _declared_conventions(dataset.attrs)
-            )
-            if others or assumed:
-                remembered = {"above": others, "assumed": sorted(assumed)}
-                dataset.encoding[CONVENTIONS_KEY] = remembered
-        return
-
-    # 4. Attributes of conventions go; those of a group also if only arrays, of any group, declare the convention.
-    if how == "drop":
-        variables = [each for dataset in datasets.values() for each in dataset.variables.values()]
-        by_arrays = {
-            handler for variable in variables for handler in _declared_conventions(variable.attrs)
-        }
-        for path, dataset in datasets.items():
-            by_group = _handlers_named(assumed) | _declared_conventions(dataset.attrs)
-            _drop_convention_attributes(dataset.variables.values(), by_group, in_scope[path])
-            dataset.attrs = _without_conventions(
-                dataset.attrs, by_group | by_arrays, in_scope[path]
-            )
-
-    # 5. The attributes that are left become such that netCDF can hold them.
-    for dataset in datasets.values():
-        dataset.attrs = _netcdf_attributes(dataset.attrs)
-        _fit_for_netcdf(dataset.variables.values())
 
 
 def _answer_of(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -197,74 +192,66 @@ def _declared_conventions(attributes: Mapping[str, Any]) -> set[Handler]:
 
 
 def _drop_convention_attributes(
-    variables: Iterable[xr.Variable], by_group: set[Handler], in_scope: set[Handler]
+    holders: Iterable[xr.Variable | xr.Dataset], declared: set[Handler], in_scope: set[Handler]
 ) -> None:
-    """Drop from variables, in place, the attributes of conventions that they or their group declare.
+    """Drop from variables or Datasets, in place, the attributes of conventions and their declarations.
 
-    Of conventions `in_scope`, which groups above may declare, only attributes with the convention's prefix go.
+    All attributes are dropped that handlers of the conventions own which are `declared` or which the variable or
+    Dataset declares itself. Of conventions `in_scope`, which groups above may declare, only attributes with the
+    convention's prefix are dropped.
     """
-    for variable in variables:
-        declared = by_group | _declared_conventions(variable.attrs)
-        variable.attrs = _without_conventions(variable.attrs, declared, in_scope)
-
-
-def _without_conventions(
-    attributes: Mapping[str, Any], declared: Collection[Handler], in_scope: Iterable[Handler]
-) -> dict[str, Any]:
-    """Return attributes without those of conventions, and without their items of ``zarr_conventions``.
-
-    Of conventions `declared` all attributes that their handlers own go; of those `in_scope`, which groups above
-    may declare, only attributes with the convention's prefix.
-    """
-    named = {key: value for key, value in attributes.items() if isinstance(key, str)}
     prefixes = tuple(f"{handler.name}:" for handler in in_scope)
-    owned = {key for key in named if key.startswith(prefixes)}
-    for handler in declared:
-        owned |= _answer_of(handler, lambda owner: set(owner.owned(named)), handler) or set()
-    kept = {key: value for key, value in attributes.items() if key not in owned}
-    if not declared or CONVENTIONS_KEY not in kept:
-        return kept
+    for holder in holders:
+        conventions = declared | _declared_conventions(holder.attrs)
+        named = {key: value for key, value in holder.attrs.items() if isinstance(key, str)}
+        owned = {key for key in named if key.startswith(prefixes)}
+        for handler in conventions:
+            owned |= (
+                _answer_of(handler, lambda cls, keys: set(cls.owned(keys)), handler, named) or set()
+            )
+        holder.attrs = {key: value for key, value in holder.attrs.items() if key not in owned}
+        if conventions and CONVENTIONS_KEY in holder.attrs:
+            written = _other_declarations(holder.attrs.pop(CONVENTIONS_KEY), conventions)
+            holder.attrs |= {CONVENTIONS_KEY: written} if written else {}
 
-    # Declarations of other conventions stay, in a list or an object as they were written.
-    written = kept.pop(CONVENTIONS_KEY)
-    dropped = {
+
+def _other_declarations(written: Any, dropped: Collection[Handler]) -> Any:
+    """Return ``zarr_conventions``, a list or an object, without the items that declare some conventions."""
+    declaring = {
         item.keys[-1]
         for item in declaration_items(Fragment(Node(0, ""), (), written))
-        if isinstance(item.value, Mapping) and any(matches(cls, item.value) for cls in declared)
+        if isinstance(item.value, Mapping) and any(matches(cls, item.value) for cls in dropped)
     }
     if isinstance(written, Mapping):
-        written = {key: item for key, item in written.items() if key not in dropped}
-    elif isinstance(written, list):
-        written = [item for place, item in enumerate(written) if str(place) not in dropped]
-    return {**kept, CONVENTIONS_KEY: written} if written else kept
+        return {key: item for key, item in written.items() if key not in declaring}
+    if isinstance(written, list):
+        return [item for place, item in enumerate(written) if str(place) not in declaring]
+    return written
 
 
-def _fit_for_netcdf(variables: Iterable[xr.Variable]) -> None:
-    """Change attributes of variables, in place, so that xarray can write the variables to netCDF."""
-    for variable in variables:
-        variable.attrs = _netcdf_attributes(variable.attrs)
-        # netCDF has no booleans: xarray writes integers with an attribute ``dtype``, which must not be there yet.
-        if variable.dtype == bool:
-            variable.attrs.pop("dtype", None)
+def _fit_for_netcdf(holders: Iterable[xr.Variable | xr.Dataset]) -> None:
+    """Change attributes, in place, so that xarray can write the variables or Datasets to netCDF.
 
-
-def _netcdf_attributes(attributes: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return attributes as every kind of netCDF file can hold them: texts, numbers, all else as JSON text.
-
-    Names that xarray and the netCDF libraries reserve are left out: they say how a file stores dimensions.
+    Names that xarray and the netCDF libraries reserve are removed: they describe how a file stores dimensions.
     """
+    for holder in holders:
+        attributes = {key: it for key, it in holder.attrs.items() if key not in _RESERVED}
+        holder.attrs = {key: _fitting(value) for key, value in attributes.items()}
+        # netCDF has no booleans: xarray writes integers and adds an attribute ``dtype``, which must not exist yet.
+        if isinstance(holder, xr.Variable) and holder.dtype == bool:
+            holder.attrs.pop("dtype", None)
 
-    def is_number(value: Any) -> bool:
-        if isinstance(value, bool):
-            return False
-        return isinstance(value, float) or (isinstance(value, int) and _LEAST <= value <= _MOST)
 
-    fitting = {}
-    for key, value in attributes.items():
-        if isinstance(value, list | tuple):
-            fits = bool(value) and all(map(is_number, value))
-        else:  # a value of no JSON type, as a NumPy scalar, comes from decoding or a plug-in, and stays
-            fits = is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
-        if key not in _RESERVED:
-            fitting[key] = value if fits else json.dumps(value, default=str)
-    return fitting
+def _fitting(value: Any) -> Any:
+    """Return the value of an attribute as every kind of netCDF file can hold it: texts, numbers, all else as JSON text."""
+    if isinstance(value, list | tuple):
+        fits = bool(value) and all(map(_is_number, value))
+    else:  # a value of no JSON type, as a NumPy scalar, comes from decoding or a plug-in, and is kept
+        fits = _is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
+    return value if fits else json.dumps(value, default=str)
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number that an attribute in a netCDF file can hold."""
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, float) or (is_integer and _LEAST <= value <= _MOST)

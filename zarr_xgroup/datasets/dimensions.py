@@ -58,20 +58,9 @@ def assign_dimensions(
     one; `hints` the names that conventions give the last axes, used for axes without a name.
     """
     shapes = {name: document["shape"] for name, document in arrays.items()}
-    # 1. Hints of conventions for the last axes, unless there are more hints than axes.
-    hinted: dict[str, Names] = {}
-    for name, dims in declared.items():
-        last = hints.get(name, ())
-        begin = len(dims) - len(last)
-        hinted[name] = dims
-        if last and begin >= 0:
-            pairs = zip(dims[begin:], last, strict=True)
-            ends = (hint if dim is None and hint not in dims else dim for dim, hint in pairs)
-            hinted[name] = (*dims[:begin], *ends)
-    # 2. No axis is without a name, no name has two sizes.
+    hinted = {name: _hinted(dims, hints.get(name, ())) for name, dims in declared.items()}
     named = _with_phony_names(hinted, shapes)
     assigned = _without_conflicts(named, shapes)
-    # 3. Names other than the declared ones are reported.
     findings = {}
     for name, document in arrays.items():
         before, after, shape = named[name], assigned[name], list(shapes[name])
@@ -98,22 +87,30 @@ def assign_dimensions(
     return Assigned(assigned, named, findings)
 
 
+def _hinted(dims: Names, hints: Names) -> Names:
+    """Return names of dimensions, with hints in place of None for the last axes; unchanged if there are too many hints."""
+    begin = len(dims) - len(hints)
+    if begin < 0:
+        return dims
+    pairs = zip(dims[begin:], hints, strict=True)
+    ends = (hint if dim is None and hint not in dims else dim for dim, hint in pairs)
+    return (*dims[:begin], *ends)
+
+
 def _with_phony_names(
     declared: Mapping[str, Names], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
     """Return dimension names with ``phony_dim_N`` for axes without one; arrays share the name for a size."""
-    needed: dict[int, int] = {}  # as many as one array needs, by size
-    for name, dims in declared.items():
-        axes = zip(shapes[name], dims, strict=True)
-        for size, times in Counter(size for size, dim in axes if dim is None).items():
-            needed[size] = max(times, needed.get(size, 0))
+    axes_of = {name: list(zip(shapes[name], dims, strict=True)) for name, dims in declared.items()}
+    needed: Counter[int] = Counter()  # as many as one array needs, by size
+    for axes in axes_of.values():
+        needed |= Counter(size for size, dim in axes if dim is None)
     taken = {dim for dims in declared.values() for dim in dims}
     free = (phony for number in count() if (phony := f"{_PHONY}{number}") not in taken)
     names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
     named = {}
-    for name, dims in declared.items():
-        left = {size: iter(names.get(size, ())) for size in shapes[name]}
-        axes = zip(shapes[name], dims, strict=True)
+    for name, axes in axes_of.items():
+        left = {size: iter(names.get(size, ())) for size, _dim in axes}
         named[name] = tuple(next(left[size]) if dim is None else dim for size, dim in axes)
     return named
 
@@ -121,7 +118,7 @@ def _with_phony_names(
 def _without_conflicts(
     named: Mapping[str, tuple[str, ...]], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return dimension names, renamed where another array has the name with another size.
+    """Return dimension names, renamed if a different array has the name with a different size.
 
     Dimension coordinates take names first: a dimension has the size of its coordinate.
     """
@@ -148,8 +145,8 @@ def _without_conflicts(
 class Inherited:
     """The names of an array's dimensions, and the coordinates of those that ancestors define."""
 
-    #: The names that its document gives; in place of one with a leading slash, that of the ancestor's
-    #: dimension, which is another one where the group has something else called so.
+    #: The names in its document; in place of one with a leading slash, the name of the ancestor's dimension,
+    #: which differs if the group has something else of that name.
     declared: tuple[str | None, ...]
     #: The ancestors' coordinates of dimensions taken from ancestors, with the dimension's name in the group, and
     #: with links to the arrays that their attributes name. A dimension may have none.
@@ -169,10 +166,9 @@ class Inherited:
 def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherited:
     """Return the names of an array's dimensions, those of ancestors resolved.
 
-    A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that
-    has it. One that no ancestor has keeps its name. Where the group itself has something called
-    ``time`` (an array, a group, a dimension), the ancestor's is called by the ancestor's path,
-    too: ``a_b_time``, or ``root_time``.
+    A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that has it. If no ancestor has
+    it, it keeps its name. If the group itself has an array, a group or a dimension ``time``, the name begins with the
+    ancestor's path: ``a_b_time``, or ``root_time``.
 
     Raises
     ------
@@ -192,7 +188,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         if dim is None or (nearest := _nearest_with(tree, group, dim)) is None:
             continue
         ancestor, length = nearest
-        # 1. A dimension of another length is not that of the ancestor.
+        # 1. A dimension of a different length is not that of the ancestor.
         if length != size:
             text = _(
                 "its dimension {name!r} of length {size} cannot be that of group "
@@ -207,14 +203,11 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
             longer = f"{_prefix(ancestor)}_{dim}"
             wanted = chain([longer], (f"{longer}_{number}" for number in count(1)))
             name = next(candidate for candidate in wanted if candidate not in taken)
-            sizes_of_arrays = tree.memo(_sizes_by_array, tree, group, by=group).items()
-            first = next(other for other, sizes in sizes_of_arrays if written in sizes)
-            if array.name == first:  # one finding for the whole group
-                text = _(
-                    "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} "
-                    "with its coordinate, because the group has something else called {dim!r}"
-                ).format(written=written, ancestor=ancestor, name=name, dim=dim)
-                findings.append(report(Topic.DIMENSION, group, text))
+            text = _(
+                "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} "
+                "with its coordinate, because the group has something else called {dim!r}"
+            ).format(written=written, ancestor=ancestor, name=name, dim=dim)
+            findings.append(report(Topic.DIMENSION, group, text))
         names[axis] = name
         # 3. The ancestor's array along just that dimension is the coordinate.
         node = ancestor.child(dim)
@@ -300,15 +293,14 @@ def _linked_coordinate(
     else:
         return None
     written = declared_dimensions(document)
-    if key in BOUNDARIES and (len(written) != 2 or written[0] != coordinate.name):
+    is_bounds = key in BOUNDARIES
+    if is_bounds and (len(written) != 2 or written[0] != coordinate.name):
         return None
-    dims = []
-    for axis, dim in enumerate(written):
-        nameless = "bounds" if key in BOUNDARIES else f"{node.name}_dim_{axis}"
-        dims.append(_name_in_ancestor(dim) or dim or nameless)
-    along = tuple(
-        f"{node.name}_dim_{axis}" if dim in dims[:axis] else name if dim == coordinate.name else dim
-        for axis, dim in enumerate(dims)
-    )
+    along: list[str] = []
+    for axis, declared in enumerate(written):
+        nameless = f"{node.name}_dim_{axis}"
+        dim = _name_in_ancestor(declared) or declared or ("bounds" if is_bounds else nameless)
+        dim = name if dim == coordinate.name else dim
+        along.append(nameless if dim in along else dim)
     wanted = node.name if name == coordinate.name else f"{_prefix(coordinate.group)}_{node.name}"
-    return Coordinate(wanted, Stored(node, along))
+    return Coordinate(wanted, Stored(node, tuple(along)))

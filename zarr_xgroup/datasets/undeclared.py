@@ -1,10 +1,10 @@
-"""Data arrays without a principal convention: which, what they lack, and the option that would help."""
+"""Data arrays without a principal convention: which, what is missing for them, and the option that would help."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from zarr_xgroup.conventions.base import failure_message
@@ -16,7 +16,7 @@ from zarr_xgroup.conventions.registry import (
     in_handler_order,
     why_not_declared,
 )
-from zarr_xgroup.datasets.interpretation import Interpreter
+from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Topic, report
@@ -26,19 +26,19 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import printable
 
-#: How many letters the warning may have, and how many of the arrays it names.
+#: How many characters the warning may have, and how many of the arrays it names.
 _LONGEST, _NAMED_EXAMPLES = 400, 3
 
 
 @dataclass(frozen=True)
 class Undeclared:
-    """A data array that no principal convention applies to, and that lacks coordinates or a CRS."""
+    """A data array that no principal convention applies to, and that has no coordinates along a dimension, or no CRS."""
 
     node: Node
     ndim: int
     #: The dimensions without a coordinate.
     bare: tuple[str, ...]
-    #: Why a declaration of the array or of its group does not count, "" if there is none.
+    #: Why a declaration of the array or of its group is ignored, "" if there is no declaration.
     why: str = ""
     #: The conventions whose marks the array has: assumed, they would give the coordinates or the CRS.
     assumable: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Undeclared:
 def undeclared_data_arrays(
     plans: Collection[GroupPlan], interpreter: Interpreter, *, is_tree: bool = False
 ) -> Iterator[Undeclared]:
-    """Yield the data arrays that no principal convention applies to, and that lack coordinates or a CRS.
+    """Yield the data arrays that no principal convention applies to, and that have no coordinates or no CRS.
 
     Left out are arrays
 
@@ -75,42 +75,45 @@ def undeclared_data_arrays(
     referred = _referred_arrays(plans, tree)
     known = {plan.node: plan for plan in plans if is_tree}
     for plan in plans:
-        group = _attributes(plan.node, tree)
-        principal = declared_principal(group)
+        principal = declared_principal(_attributes(plan.node, tree))
         parents = [known[node] for node in plan.node.ancestors() if node in known]
-        bare = without_coordinate(plan, tree, parents)
-        coordinates = {it.stored for it in plan.variables if _is_coordinate(it)}
-        incomplete = _dims_of_incomplete(plan)
+        bare_dims = without_coordinate(plan, tree, parents)
         arrays = plan.reading.arrays
         siblings = {it.node.name: dict(zip(it.dims, it.shape, strict=True)) for it in arrays}
-        for array in arrays:
-            node, dims, ndim = array.node, bare.get(array.node, ()), len(array.dims)
-            is_secondary = node in referred or node in coordinates or array.dims in incomplete
-            if array.has_principal or is_secondary:
-                continue
+        for array in _data_without_principal(plan, referred):
+            node, ndim, bare = array.node, len(array.dims), bare_dims.get(array.node, ())
             if principal is not None:
-                if ndim > 1 and not set(dims).isdisjoint(array.dims[-2:]):
-                    yield Undeclared(node, ndim, dims, principal=principal)
+                if ndim > 1 and not set(bare).isdisjoint(array.dims[-2:]):
+                    yield Undeclared(node, ndim, bare, principal=principal)
                 continue
-            own = array.document.attributes
-            mappings = {*mappings_in(own), SPATIAL_REF}
-            has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
-            view = interpreter.view(node, array.dims, siblings=siblings, only_known=True)
-            marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
-            assumable = tuple(
-                name
-                for name, found in marks.items()
-                if name not in interpreter.assumed
-                and (not set(dims).isdisjoint(found.dims) or (found.has_crs and not has_crs))
-            )
-            if dims or assumable:
-                reasons = (
-                    (place, why_not_declared(attributes))
-                    for place, attributes in ((node, own), (plan.node, group))
-                )
-                why = next((f"{place}: {reason}" for place, reason in reasons if reason), "")
-                failures = (finding.text for finding in view.findings if finding.cost)
-                yield Undeclared(node, ndim, dims, why or next(failures, ""), assumable)
+            assumable, why = _assumable(array, bare, siblings, interpreter)
+            if bare or assumable:
+                yield Undeclared(node, ndim, bare, why, assumable)
+
+
+def _assumable(
+    array: ArrayReading,
+    bare: Collection[str],
+    siblings: Mapping[str, Mapping[str, int]],
+    interpreter: Interpreter,
+) -> tuple[tuple[str, ...], str]:
+    """Return the conventions that would give an array missing coordinates or its CRS, and why none applies now."""
+    node, attributes = array.node, array.document.attributes
+    mappings = {*mappings_in(attributes), SPATIAL_REF}
+    has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
+    view = interpreter.view(node, array.dims, siblings=siblings, only_known=True)
+    marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
+    assumable = tuple(
+        name
+        for name, found in marks.items()
+        if name not in interpreter.assumed
+        if not set(bare).isdisjoint(found.dims) or (found.has_crs and not has_crs)
+    )
+    declaring = {node: attributes, node.group: _attributes(node.group, interpreter.tree)}
+    reasons = {place: why_not_declared(written) for place, written in declaring.items()}
+    failures = (finding.text for finding in view.findings if finding.cost)
+    why = (f"{place}: {reason}" for place, reason in reasons.items() if reason)
+    return assumable, next(chain(why, failures), "")
 
 
 def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
@@ -124,19 +127,20 @@ def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
     return referred
 
 
-def _dims_of_incomplete(plan: GroupPlan) -> set[tuple[str]]:
-    """Return the dimensions, each alone, of arrays that a principal convention applies to but not in full.
-
-    What they are opened without, as findings tell, may be a coordinate along one of these dimensions.
-    """
+def _data_without_principal(plan: GroupPlan, referred: Collection[Node]) -> list[ArrayReading]:
+    """Return the arrays of a group that no principal convention applies to, and that seem not to be coordinates."""
+    secondary = {*referred, *(it.stored for it in plan.variables if _is_coordinate(it))}
+    arrays = plan.reading.arrays
+    # The part of an incomplete array that is missing may be a coordinate along one of its dimensions.
     problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
     incomplete = {path for finding in problems for path in finding.arrays}
-    return {
-        (dim,)
-        for array in plan.reading.arrays
-        if array.has_principal and str(array.node) in incomplete
-        for dim in array.dims
-    }
+    affected = [it for it in arrays if it.has_principal and str(it.node) in incomplete]
+    left_out = {(dim,) for array in affected for dim in array.dims}
+    return [
+        array
+        for array in arrays
+        if not array.has_principal and array.node not in secondary and array.dims not in left_out
+    ]
 
 
 def without_coordinate(
@@ -161,7 +165,7 @@ def without_coordinate(
     sizes = _sizes(plan)
     for parent in parents if {*sizes} - along else ():
         theirs = _sizes(parent)
-        indexes = {variable.name for variable in parent.variables if _is_index(variable)}
+        indexes = {it.name for it in parent.variables if it.dims == (it.name,)}
         along |= {dim for dim in indexes & sizes.keys() if theirs.get(dim) == sizes[dim]}
     return {
         variable.stored: tuple(dim for dim in variable.dims if dim not in along)
@@ -171,7 +175,7 @@ def without_coordinate(
 
 
 def _arrays_named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
-    """Yield the arrays that names and paths in CF attributes of a group, or of an array in it, lead to."""
+    """Yield the arrays that names and paths in CF attributes of a group, or of an array in it, refer to."""
     for _key, name in names_by_key(attributes):
         for path in candidate_paths(name, group.path):
             document = tree.known(node := Node(group.store, path))
@@ -192,14 +196,9 @@ def _sizes(plan: GroupPlan) -> dict[str, int]:
     return {dim: n for array in arrays for dim, n in zip(array.dims, array.shape, strict=True)}
 
 
-def _is_index(variable: PlannedVariable) -> bool:
-    """Tell whether xarray makes an index of a variable: it is one-dimensional, with the name of its dimension."""
-    return variable.dims == (variable.name,)
-
-
 def _is_coordinate(variable: PlannedVariable) -> bool:
-    """Tell whether a variable is a coordinate of the Dataset, by a convention or by its name."""
-    return variable.is_coordinate or _is_index(variable)
+    """Return whether a variable is a coordinate of the Dataset, by a convention or by its name."""
+    return variable.is_coordinate or variable.dims == (variable.name,)
 
 
 # Findings about these arrays.
@@ -208,7 +207,7 @@ def _is_coordinate(variable: PlannedVariable) -> bool:
 def undeclared_findings(found: Iterable[Undeclared]) -> Iterator[Finding]:
     """Yield a finding for each grid that its group's convention does not apply to, and one about all other arrays.
 
-    That one begins with what its reader can do, and names as many of the arrays as fit into its text; first those
+    The latter begins with what its reader can do, and names as many of the arrays as fit into its text; first those
     that the option `assume_conventions` would help.
     """
     others = []
@@ -221,24 +220,6 @@ def undeclared_findings(found: Iterable[Undeclared]) -> Iterator[Finding]:
         return
     others.sort(key=lambda array: not array.assumable)
     paths = tuple(str(array.node) for array in others)
-    yield report(Topic.NO_PRINCIPAL, others[0].node, _text_about(others, paths), arrays=paths)
-
-
-def _text_about(others: Sequence[Undeclared], paths: Sequence[str]) -> str:
-    """Return the text of the finding about undeclared arrays: those that an option would help are first."""
-    helped = sum(bool(array.assumable) for array in others)
-    text = _("Select by position (isel), or assign coordinates")
-    if helped:
-        names = in_handler_order(name for array in others for name in array.assumable)
-        option = f"assume_conventions={names[0] if len(names) == 1 else list(names)!r}"
-        text = _("Open with {option}").format(option=option)
-        if helped < len(others):
-            message = ngettext(
-                "Open with {option} for the first array",
-                "Open with {option} for the first {count} arrays",
-                helped,
-            )
-            text = message.format(option=option, count=helped)
     fact = ngettext(
         "{count} array has no coordinates along a dimension, or no CRS, and declares no principal "
         "convention (such as cs or spatial)",
@@ -246,15 +227,33 @@ def _text_about(others: Sequence[Undeclared], paths: Sequence[str]) -> str:
         "convention (such as cs or spatial)",
         len(paths),
     )
-    text = f"{text}: {fact.format(count=len(paths))}"
-    why = next((array.why for array in others if array.why), "")
-    shown = [printable(path) for path in paths[:_NAMED_EXAMPLES]]
-    for ending in (f". {why}", "") if why else ("",):
-        for count in range(len(shown), 0, -1):
-            named = f"{text}: {listed(shown, count, len(paths))}{ending}"
-            if len(named) <= _LONGEST:
-                return named
-    return text
+    text = f"{_advice(others)}: {fact.format(count=len(paths))}"
+    why = next((f". {array.why}" for array in others if array.why), "")
+    examples = [printable(path) for path in paths[:_NAMED_EXAMPLES]]
+    texts = (
+        f"{text}: {listed(examples, count, len(paths))}{ending}"
+        for ending in (why, "")
+        for count in range(len(examples), 0, -1)
+    )
+    text = next((named for named in texts if len(named) <= _LONGEST), text)
+    yield report(Topic.NO_PRINCIPAL, others[0].node, text, arrays=paths)
+
+
+def _advice(arrays: Sequence[Undeclared]) -> str:
+    """Return what the user can do; the arrays that an option would help are the first ones."""
+    helped = sum(bool(array.assumable) for array in arrays)
+    if not helped:
+        return _("Select by position (isel), or assign coordinates")
+    names = in_handler_order(name for array in arrays for name in array.assumable)
+    option = f"assume_conventions={names[0] if len(names) == 1 else list(names)!r}"
+    if helped == len(arrays):
+        return _("Open with {option}").format(option=option)
+    message = ngettext(
+        "Open with {option} for the first array",
+        "Open with {option} for the first {count} arrays",
+        helped,
+    )
+    return message.format(option=option, count=helped)
 
 
 def forgotten_declarations(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
@@ -272,7 +271,7 @@ def forgotten_declarations(found: Iterable[Undeclared], tree: Tree) -> Iterator[
 
 
 def _not_applying(array: Undeclared, principal: Handler) -> Finding:
-    """Return the finding that says why the convention that its group declares does not apply to a grid."""
+    """Return the finding about a grid that the convention declared by its group does not apply to."""
     try:
         with containing():
             lack = principal.why_not()
