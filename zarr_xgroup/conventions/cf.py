@@ -1,25 +1,25 @@
 """The `CF` principal convention: references between the groups of a hierarchy.
 
-Names and paths in attributes such as ``coordinates`` and ``grid_mapping`` are resolved as CF 1.12 has it,
-section 2.7 "Groups". The arrays that they lead to are attached as coordinates, and xarray finds each by the
-flat name that takes the place of its path in the attribute (specification, ResolvedZarrStore). Paths are
-followed for the arrays of every principal convention. For arrays that follow CF itself, names are looked for
-in the groups further up, too, and the attributes of the attached arrays are followed in turn.
+Names and paths in attributes such as ``coordinates`` and ``grid_mapping`` are resolved according to CF 1.12,
+section 2.7 "Groups". The arrays that they refer to are attached as coordinates, and the flat name of each replaces
+its path in the attribute, so that xarray finds it (specification, ResolvedZarrStore). Paths are followed for the
+arrays of every principal convention. For arrays that follow CF itself, names are also searched for in the groups
+further up, and the attributes of the attached arrays are followed in turn.
 
-Coordinate variables of dimensions are found in the same way: from the group of an array upwards to its
-local apex, the group that defines the dimension, and then from there downwards, breadth first. Zarr does not
-say which group defines a dimension, but NCZarr does. Where it is not said, each group above is taken for the
-apex in turn, the nearest first, as far up as none has another dimension of the name.
+Coordinate variables of dimensions are found in the same way: from the group of an array upwards to its local apex,
+the group that defines the dimension, and then from there downwards, breadth first. Zarr does not specify which group
+defines a dimension, but NCZarr does. If it is not specified, each group above is taken for the apex in turn, the
+nearest first, up to a group that has a different dimension of the name.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from zarr_xgroup.conventions.array import ArrayView, NodeView, own_dims_of, shape_of
 from zarr_xgroup.conventions.attributes import Attribute
@@ -69,12 +69,12 @@ SOMEWHERE = Rule("cf/leads-somewhere", CF, "2.7 Groups")
 MISSING = Rule("cf/missing-value", CF, "2.5.1 Missing data, valid and actual range of data")
 PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 
-#: How many references may follow one another: that to a coordinate, from there to its boundaries,
-#: from these to the terms of their formula.
+#: How many references may follow one another: to a coordinate, from there to its boundaries, and from these to
+#: the terms of their formula.
 _MAX_STEPS = 3
 
-#: How many references of attached arrays are followed for one array. It has a few as a rule: the limit is
-#: for stores whose arrays all refer to all others.
+#: How many references of attached arrays are followed for one array. Most have a few: the limit is for stores whose
+#: arrays all refer to all others.
 _MAX_FURTHER = 100
 
 _SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
@@ -101,7 +101,7 @@ def _checked_text(attribute: Fragment) -> str:
 
 
 def _remedy(attribute: Fragment) -> str:
-    """Return a remedy: the attribute's own names in CF's syntax if they can be told, else an example."""
+    """Return a remedy: the attribute's own names in CF's syntax if that is possible, else an example."""
     key, value = attribute.keys[-1], attribute.value
     names = value if isinstance(value, list) else [value]
     if all(isinstance(name, str) for name in names):
@@ -121,16 +121,15 @@ def _with_cf_separators(key: str, text: str) -> str:
     return spaced.rstrip(": ")
 
 
-# The last answer is kept: an attribute whose names lead nowhere is checked once for each of them, in a row.
+# The last result is kept: an attribute whose names cannot be resolved is checked once for each of them, in a row.
 @lru_cache(maxsize=1)
 def _has_cf_separators(key: str, text: str) -> bool:
-    """Tell whether an attribute's text has CF's separators, and in pairs each role is before its name."""
-    if _with_cf_separators(key, text) != " ".join(text.split()):
+    """Return whether an attribute's text has CF's separators, and in pairs each role is before its name."""
+    words = text.split()
+    if _with_cf_separators(key, text) != " ".join(words):
         return False
-    are_roles = [word.endswith(":") for word in text.split()]
-    if key in PAIRS:
-        return are_roles == [True, False] * (len(are_roles) // 2)
-    return not any(are_roles if key in LISTS else are_roles[-1:])
+    are_roles = [word.endswith(":") for word in words]
+    return key not in PAIRS or are_roles == [True, False] * (len(words) // 2)
 
 
 class CfHandler(ConventionHandler):
@@ -165,7 +164,11 @@ class CfHandler(ConventionHandler):
         names = words_of(array.attributes, "coordinates")
         elsewhere = [name for name in names if _may_lead_out(array, name)]
         has_crs = any(_may_lead_out(array, name) for name in mappings_in(array.attributes))
-        placed = {dim for name in elsewhere for dim in _dims_along(array, name)}
+        placed = set()
+        for name in elsewhere:
+            found = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
+            # Any dimension if the array has not been read.
+            placed.update(array.dims if found is None else fitting_dims(array, found))
         for dimension in _dimensions_without_coordinate(array, ()):
             if dimension.path is not None:  # NCZarr says which group defines it
                 is_placed = array.may_exist(Node(array.node.store, dimension.path.strip("/")))
@@ -183,14 +186,24 @@ class CfHandler(ConventionHandler):
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
-        """Yield mistakes in attributes by which xarray decodes values: an open leaves the values encoded then.
+        """Yield mistakes in attributes by which xarray decodes values: opening leaves the values encoded then.
 
         Only in stores that declare conventions: in others, attributes may mean anything.
         """
-        if subject.is_array:
-            yield from _packing_mistakes(subject)
-            yield from _missing_value_mistakes(subject)
-            yield from _time_mistakes(subject)
+        if not subject.is_array:
+            return
+        for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
+            packing = subject.attribute(key)
+            value = None if packing is None else packing.value
+            numbers = value if isinstance(value, list) else [value]  # xarray accepts a list of one
+            if packing is not None and not (len(numbers) == 1 and is_finite(numbers[0])):
+                remedy = such_as(f'"{key}": {example}')
+                yield report(PACKED, packing, must_be("a number", value), remedy)
+        missing = subject.attribute("missing_value")
+        if missing is not None and isinstance(missing.value, OBJECT):
+            text = must_be("a value of the array's type", missing.value)
+            yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
+        yield from _time_mistakes(subject)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return links to the arrays that the array's CF attributes name, and coordinates of its dimensions."""
@@ -204,31 +217,6 @@ class CfHandler(ConventionHandler):
             for dimension in _dimensions_without_coordinate(array, links)
         ]
         return array.interpretation(*filter(None, coordinates), links=links)
-
-
-# Mistakes in attributes by which values are decoded.
-
-
-def _packing_mistakes(subject: NodeView) -> Iterator[Finding]:
-    """Yield ``scale_factor`` and ``add_offset`` that are not a number each; a list of one counts as one."""
-    for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
-        packing = subject.attribute(key)
-        if packing is None:
-            continue
-        value = packing.value
-        (number, *others) = value if isinstance(value, list) and value else [value]
-        if others or not is_finite(number):
-            yield report(
-                PACKED, packing, must_be("a number", value), such_as(f'"{key}": {example}')
-            )
-
-
-def _missing_value_mistakes(subject: NodeView) -> Iterator[Finding]:
-    """Yield a ``missing_value`` that is a JSON object."""
-    missing = subject.attribute("missing_value")
-    if missing is not None and isinstance(missing.value, OBJECT):
-        text = must_be("a value of the array's type", missing.value)
-        yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
 
 
 def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
@@ -259,67 +247,47 @@ def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
 def links_of(
     array: ArrayView, *, by_name: bool = False, keys: Collection[str] = REFERRING
 ) -> tuple[Link, ...]:
-    """Return the references in an array's CF attributes that lead to arrays.
+    """Return the references to arrays in some of an array's CF attributes, by default in all.
 
-    A reference that leads nowhere is reported, and stays in its attribute as it is written.
-
-    Parameters
-    ----------
-    array : ArrayView
-        The array.
-    by_name : bool
-        Whether names without a slash are looked for, too, in the groups above the array's own.
-    keys : collection of str
-        The attributes that are looked at.
+    A reference that cannot be resolved is reported, and kept unchanged in its attribute. With `by_name`, names without
+    a slash are also searched for in the groups above the array's own.
     """
     return Follower(array, by_name=by_name).links(keys)
 
 
 def array_named(array: ArrayView, place: Fragment) -> Node | None:
     """Return the first array that a name or path in a CF attribute may mean, or None if there is none."""
-    return next((node for node in _candidate_nodes(place) if _is_array(array, node)), None)
+    nodes = _candidate_nodes(place.node, place.value)
+    return next((node for node in nodes if _is_array(array, node)), None)
 
 
-def _candidate_nodes(place: Fragment) -> list[Node]:
-    """Return the nodes that a name or path in an attribute may mean, those in the nearest group first.
+def _candidate_nodes(node: Node, name: str) -> list[Node]:
+    """Return the nodes that a name or path in an attribute of a node may mean, those in the nearest group first.
 
-    There are none if a path leads above the root of the store.
+    The list is empty if a path leads above the root of the store.
     """
-    node = place.node
-    return [Node(node.store, path) for path in candidate_paths(place.value, node.group.path)]
+    return [Node(node.store, path) for path in candidate_paths(name, node.group.path)]
 
 
 def _may_lead_out(array: ArrayView, name: str) -> bool:
     """Return whether a name or path in a CF attribute refers to a node outside of the array's group."""
     if name in array.siblings:
         return False
-    store, group = array.node.store, array.node.group
-    nodes = (Node(store, path) for path in candidate_paths(name, group.path))
-    return any(map(array.may_exist, nodes)) or bool(array.tree.groups_with(store, name))
-
-
-def _dims_along(array: ArrayView, name: str) -> tuple[str, ...]:
-    """Return the dimensions of an array that another has which ``coordinates`` names: all if it has not been read."""
-    found = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
-    return array.dims if found is None else fitting_dims(array, found)
+    nodes = _candidate_nodes(array.node, name)
+    return any(map(array.may_exist, nodes)) or bool(array.tree.groups_with(array.node.store, name))
 
 
 def _is_array(array: ArrayView, node: Node) -> bool:
-    """Tell whether there is an array at a node; False, too, while its document is not read yet."""
+    """Return whether there is an array at a node; False also while its document has not been read yet."""
     document = array.document_of(node)
     return document is not None and document.is_array
 
 
 class Follower:
-    """Follows the references in the CF attributes of one array, and of the arrays that they lead to.
+    """Follows the references in the CF attributes of one array, and of the arrays that they refer to.
 
-    Parameters
-    ----------
-    array : ArrayView
-        The array.
-    by_name : bool
-        Whether names without a slash are looked for in the groups above, too, and the attributes of
-        attached arrays are followed in turn.
+    With `by_name`, names without a slash are also searched for in the groups above, and the attributes of attached
+    arrays are followed in turn.
     """
 
     def __init__(self, array: ArrayView, *, by_name: bool) -> None:
@@ -329,14 +297,13 @@ class Follower:
         self._further_left = _MAX_FURTHER
 
     def links(self, keys: Collection[str] = REFERRING) -> tuple[Link, ...]:
-        """Return the references in the array's own attributes that lead to arrays, each with its coordinate."""
+        """Return the references to arrays in the array's own attributes, each with its coordinate."""
         array = self._array
         links = []
         for key, name in dict.fromkeys(names_by_key(array.attributes)):
             is_elsewhere = "/" in name or (self._by_name and array.sibling(name) is None)
             if key in keys and is_elsewhere:
-                place = Fragment(array.node, ("attributes", key), name)
-                links.append(self._link(place, self._named_by_array))
+                links.append(self._link(Fragment(array.node, ("attributes", key), name)))
         return tuple(filter(None, links))
 
     def attached(
@@ -344,18 +311,8 @@ class Follower:
     ) -> Coordinate:
         """Return a referenced array as a coordinate, with links to the arrays that its own attributes name.
 
-        Raises XGroupMetadataError if the array cannot be opened.
-
-        Parameters
-        ----------
-        node : Node
-            The referenced array.
-        dims : tuple of str
-            The names of its dimensions in the Dataset.
-        place : Fragment
-            Where it is referred to.
-        steps_left : int
-            How many more references may follow one another from it.
+        Raises XGroupMetadataError if the array cannot be opened. `dims` are the names of its dimensions in the Dataset,
+        `place` is the reference to it, and `steps_left` is how many more references may follow one another from it.
         """
         array = self._array
         bare = Coordinate(node.name, array.stored(Stored(node, dims), place))
@@ -363,74 +320,54 @@ class Follower:
         if not (self._by_name and steps_left) or node.group == array.node.group:
             return bare
         if node not in self._attached:
-            self._attached[node] = bare  # for references that lead back to it
-            links = self._links_of_attached(node, dims, steps_left)
-            self._attached[node] = replace(bare, links=links)
+            self._attached[node] = bare  # for references back to it
+            attributes = array.attributes_of(node)
+            links = []
+            for key, name in dict.fromkeys(names_by_key(attributes.value if attributes else {})):
+                self._further_left -= 1
+                if self._further_left == -1:
+                    message = _(
+                        "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
+                    )
+                    array.report(Topic.CHOICE, array.node, message.format(most=_MAX_FURTHER))
+                if self._further_left < 0:
+                    break
+                further = Fragment(node, ("attributes", key), name)
+                links.append(self._link(further, dims, steps_left - 1))
+            self._attached[node] = replace(bare, links=tuple(filter(None, links)))
         known = self._attached[node]
         # The links are those of an array with dimensions of these names.
         return known if known.source == bare.source else bare
 
-    def _links_of_attached(
-        self, node: Node, dims: tuple[str, ...], steps_left: int
-    ) -> tuple[Link, ...]:
-        """Return the references in the attributes of an attached array; at the limit, report it and stop."""
-        array = self._array
-        attributes = array.attributes_of(node)
-        links = []
-        for key, name in dict.fromkeys(names_by_key(attributes.value if attributes else {})):
-            self._further_left -= 1
-            if self._further_left == -1:
-                message = _(
-                    "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
-                )
-                array.report(Topic.CHOICE, array.node, message.format(most=_MAX_FURTHER))
-            if self._further_left < 0:
-                break
-            place = Fragment(node, ("attributes", key), name)
-            links.append(self._link(place, self._named_by_attached, dims, steps_left - 1))
-        return tuple(filter(None, links))
-
     def _link(
-        self, place: Fragment, follow: Callable[..., Coordinate | None], *arguments: Any
+        self, place: Fragment, dims: tuple[str, ...] = (), steps_left: int = _MAX_STEPS - 1
     ) -> Link | None:
-        """Return a reference with its coordinate, which `follow` finds; None if there is nothing to attach.
-
-        A reference that is wrong is reported, and gives None.
-        """
+        """Return a reference with its coordinate; None if there is nothing to attach, or, after reporting it, if it is wrong."""
         key, name = place.keys[-1], place.value
         lost = partial(referred_to_by, key, name.strip(",;:"))
-        coordinate = self._array.try_reporting(follow, place, *arguments, cost=lost)
+        coordinate = self._array.try_reporting(self._named, place, dims, steps_left, cost=lost)
         return None if coordinate is None else Link(key, name, coordinate)
 
-    def _named_by_array(self, place: Fragment) -> Coordinate | None:
-        """Return the coordinate that an attribute of the array names; None if it may be missing, or is the array.
-
-        Only as a term of its own formula the array is attached to itself: xarray finds terms by their names.
-        """
-        array, node = self._array, self._find(place)
-        if node is None:
-            return None
-        if node == array.node:
-            is_term = place.keys[-1] == "formula_terms"
-            return Coordinate(node.name, Stored(node, array.dims)) if is_term else None
-        return self.attached(node, fitting_dims(array, node), place)
-
-    def _named_by_attached(
+    def _named(
         self, place: Fragment, attached_dims: tuple[str, ...], steps_left: int
     ) -> Coordinate | None:
-        """Return the coordinate that an attribute of an attached array names.
+        """Return the coordinate that an attribute of the array, or of an attached array, names; None if it may be missing.
 
-        None if it may be missing, or has a dimension that neither the array nor the attached one has.
         `attached_dims` are the names of the attached array's dimensions in the Dataset.
         """
-        array, node = self._array, self._find(place)
+        array, key, node = self._array, place.keys[-1], self._find(place)
         if node is None:
             return None
+        if node == array.node == place.node:
+            # xarray finds the terms of a formula by their names: only these are attached to themselves.
+            return (
+                Coordinate(node.name, Stored(node, array.dims)) if key == "formula_terms" else None
+            )
+        if place.node == array.node:
+            return self.attached(node, fitting_dims(array, node), place, steps_left)
         names = dict(zip(own_dims_of(array, place.node), attached_dims, strict=True))
         dims = tuple(names.get(dim, dim) for dim in own_dims_of(array, node))
-        if (
-            place.keys[-1] not in BOUNDARIES
-        ):  # which have a dimension of their own, that of the vertices
+        if key not in BOUNDARIES:  # these have their own dimension of vertices
             # The terms of a vertical coordinate may have more dimensions than it has, if the array has these.
             attached_sizes = zip(attached_dims, shape_of(array, place.node), strict=True)
             known = dict(attached_sizes) | array.sizes
@@ -440,13 +377,13 @@ class Follower:
         return self.attached(node, dims, place, steps_left)
 
     def _find(self, place: Fragment) -> Node | None:
-        """Return the array that a name or path leads to, and record the reference; None for one that may be missing.
+        """Return the array that a name or path refers to, and record the reference; None for one that may be missing.
 
-        Raises XGroupReferenceError if there is none, XGroupMetadataError if the attribute is not in CF's syntax.
+        Raises XGroupReferenceError if there is no such array, XGroupMetadataError if the attribute is not in CF's syntax.
         """
         array, key, name = self._array, place.keys[-1], place.value
         needs_dims = place.node == array.node and "/" not in name and key in ALONG
-        nodes = _candidate_nodes(place)
+        nodes = _candidate_nodes(place.node, name)
         has_unfitting = False
         for node in nodes:
             if _is_array(array, node):
@@ -476,10 +413,10 @@ class Follower:
         raise XGroupReferenceError(message, place=str(place), target=name, reason=reason)
 
     def _may_be_missing(self, place: Fragment) -> bool:
-        """Tell whether a name need not lead to an array: it is that of a dimension, or of an external variable.
+        """Return whether a name need not be that of an array: it is that of a dimension, or of an external variable.
 
         A dimension need not have a coordinate variable, or has one that another search finds.
-        ``external_variables`` of a group says which variables are in other files (CF 1.12, 2.6.3).
+        ``external_variables`` of a group lists the variables that are in other files (CF 1.12, 2.6.3).
         """
         array, name = self._array, place.value
         if name in own_dims_of(array, place.node):
@@ -489,7 +426,7 @@ class Follower:
         return any(name in str(listed.value).split() for listed in external if listed is not None)
 
     def _lies_along_dims(self, node: Node) -> bool:
-        """Tell whether all dimensions of another array are also those of the array, with the same sizes.
+        """Return whether all dimensions of another array are also those of the array, with the same sizes.
 
         Fixed-length strings stored as single letters may have one dimension more, the last.
         """
@@ -507,39 +444,28 @@ class Follower:
 
 
 class _Dimension(NamedTuple):
-    """A dimension of an array, by which its coordinate variable is found.
+    """A dimension of an array, whose coordinate variable is to be found."""
 
-    Attributes
-    ----------
-    dim : str
-        What the dimension is called in the Dataset.
-    name : str
-        What the array's metadata call it.
-    size : int
-        Its size.
-    path : str or None
-        Its path in the store, which NCZarr writes: that of the group that defines it, and the name. None
-        if it is not known.
-    """
-
+    #: Its name in the Dataset, and in the array's metadata.
     dim: str
     name: str
     size: int
+    #: Its path in the store, which NCZarr writes: the path of the group that defines it, and the name; None if unknown.
     path: str | None
 
     def has_coordinate_variable(self, node: Node, document: Document | None) -> bool:
-        """Tell whether the node with a document is a coordinate variable of this dimension."""
+        """Return whether the node with a document is a coordinate variable of this dimension."""
         if document is None or not _is_coordinate_variable(node, document):
             return False
         return self.agrees(document["shape"][0], dimension_references(document)[0])
 
     def agrees(self, size: int, path: str | None) -> bool:
-        """Tell whether the dimension has this size, and this path unless one of both paths is not known."""
+        """Return whether the dimension has this size, and this path unless one of both paths is not known."""
         return size == self.size and (None in (path, self.path) or path == self.path)
 
 
 def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
-    """Tell whether a node is an array along one dimension, and has the name of that dimension."""
+    """Return whether a node is an array along one dimension, and has the name of that dimension."""
     if document is None or not document.is_array:
         return False
     return declared_dimensions(document) == (node.name,)
@@ -554,24 +480,33 @@ def _dimensions_without_coordinate(
     names = {here: name for name, here in array.dim_names.items()}
     declared = declared_dimensions(array.document)
     paths = dimension_references(array.document)
-    named = zip(array.dims, declared, array.shape, paths, strict=True)
-    for dim, name, size, path in named:
-        # Other names were made up, or lead with a slash to an ancestor, whose coordinate comes with them.
-        if name is not None and name == names.get(dim, dim) and dim not in referred:
-            dimension = _Dimension(dim, name, size, path)
-            node, own = array.node.group.child(name), array.sibling(name)
-            if own is None or (
-                _is_coordinate_variable(node, own)
-                and not dimension.has_coordinate_variable(node, own)
-            ):
-                yield dimension
+    for dim, name, size, path in zip(array.dims, declared, array.shape, paths, strict=True):
+        # Other names were made up, or begin with a slash: an ancestor's dimension, whose coordinate comes with it.
+        if name is None or name != names.get(dim, dim) or dim in referred:
+            continue
+        dimension, node = _Dimension(dim, name, size, path), array.node.group.child(name)
+        own = array.sibling(name)
+        is_other = own is not None and not dimension.has_coordinate_variable(node, own)
+        if own is None or (is_other and _is_coordinate_variable(node, own)):
+            yield dimension
 
 
 def _coordinate_of(
     array: ArrayView, dimension: _Dimension, follower: Follower
 ) -> Coordinate | None:
-    """Return the coordinate of a dimension; None if no array is one, or, after reporting it, if several may be."""
-    nodes = _coordinate_variables(array, dimension)
+    """Return the coordinate of a dimension: the coordinate variable that is nearest to the array.
+
+    The search goes upwards from the array's group to the local apex, then downwards from there. Return None if there is
+    no such variable, or, after reporting it, if several are equally near.
+    """
+    groups = list(array.node.ancestors())
+    if dimension.path is not None:  # it names the apex
+        apex = Node(array.node.store, dimension.path.rpartition("/")[0].strip("/"))
+        groups = [group for group in groups if is_below(group.path, apex.path)] or [apex]
+    (above, apexes), is_whole = array.memo.whole(_nearest_above, array, dimension, groups)
+    nodes = [] if above is None else [above]
+    if above is None and is_whole:
+        nodes = array.memo.first(partial(_nearest_below, array, dimension), apexes) or []
     if len(nodes) > 1:
         message = _(
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "
@@ -587,23 +522,6 @@ def _coordinate_of(
     return replace(found, name=dimension.dim)
 
 
-def _coordinate_variables(array: ArrayView, dimension: _Dimension) -> list[Node]:
-    """Return the coordinate variable of a dimension that is nearest to the array; several if equally near, or none.
-
-    The search goes upwards from the array's group to the local apex, then downwards from there.
-    """
-    groups = list(array.node.ancestors())
-    if dimension.path is not None:  # it says which group is the apex
-        apex = Node(array.node.store, dimension.path.rpartition("/")[0].strip("/"))
-        groups = [group for group in groups if is_below(group.path, apex.path)] or [apex]
-    (variable, apexes), is_whole = array.memo.whole(_nearest_above, array, dimension, groups)
-    if variable is not None:
-        return [variable]
-    if not is_whole:
-        return []
-    return array.memo.first(partial(_nearest_below, array, dimension), apexes) or []
-
-
 def _nearest_above(
     array: ArrayView, dimension: _Dimension, groups: Sequence[Node]
 ) -> tuple[Node | None, Sequence[Node]]:
@@ -614,7 +532,7 @@ def _nearest_above(
         if dimension.has_coordinate_variable(node, document):
             return node, ()
         if depth and dimension.path is None and _is_coordinate_variable(node, document):
-            return None, groups[:depth]  # from here on, the name is that of another dimension
+            return None, groups[:depth]  # from here on, the name is that of a different dimension
     return None, groups if dimension.path is None else groups[-1:]
 
 
@@ -635,7 +553,7 @@ def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[
 
 
 def _ask_for_members_below(tree: Tree, group: Node) -> None:
-    """Ask the tree for the members of all groups below one, so that it notes which are not read yet."""
+    """Ask the tree for the members of all groups below one, so that it records which have not been read yet."""
     if not tree.is_consolidated(group):
         for _below in tree.subtree(group):
             pass
