@@ -164,7 +164,7 @@ class CfHandler(ConventionHandler):
         names = words_of(array.attributes, "coordinates")
         elsewhere = [name for name in names if _may_lead_out(array, name)]
         has_crs = any(_may_lead_out(array, name) for name in mappings_in(array.attributes))
-        placed = set()
+        placed = set[str]()
         for name in elsewhere:
             found = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
             # Any dimension if the array has not been read.

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
 
 _WKT = re.compile(r"\s*[A-Z][A-Z0-9_]*\s*[\[(].*", re.DOTALL | re.IGNORECASE)
 #: Codes of an authority, of a horizontal system with a vertical one, also as URN or URL of OGC, and names.
@@ -28,7 +27,7 @@ _SPACES = " \t\n\r\f\v"
 _VALUE = re.compile(r"""\A\s*((?:[^\s"]|"")*).*""", re.ASCII | re.DOTALL)
 #: A number, several or an angle; punctuation may follow where parameters stand within the name of a CRS.
 _NUMBER = re.compile(r"[-+.]?[0-9][-+.,0-9eEdrDR'\u00b0]*+[NSEWnsew]?[)\];:,.]*")
-#: Parameters with longer values count as harmful: no number or word of PROJ is as long.
+#: Parameters with longer values are treated as harmful: no number or word of PROJ is as long.
 _LONGEST_VALUE = 200
 _WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 #: Parameters of PROJ whose value is a word that names no file.
@@ -42,7 +41,7 @@ _FILES = frozenset(
 
 
 def names_no_file(text: str) -> bool:
-    """Tell whether a text is WKT, PROJJSON, a code or a name, without a file that PROJ would open."""
+    """Return whether a text is WKT, PROJJSON, a code or a name, without a file that PROJ would open."""
     if not text.lstrip().startswith("{"):
         if _WKT.fullmatch(text):
             return _FILE_IN_WKT.search(text) is None and _has_harmless_parameters(text)
@@ -54,18 +53,26 @@ def names_no_file(text: str) -> bool:
     # pyproj takes an object with one of these for parameters of PROJ.
     if {"proj", "init"} & set(value):
         return False
-    for part in _json_values(value):
+    pending = [value]
+    while pending:
+        part = pending.pop()
         if isinstance(part, str) and not _has_harmless_parameters(part):
             return False
-        if isinstance(part, Mapping) and isinstance(part.get("value"), str):
-            return False  # the parameter of a method in PROJJSON: numbers, or the name of a file
+        if isinstance(part, list):
+            pending += part
+        elif isinstance(part, Mapping):
+            if isinstance(part.get("value"), str):
+                return (
+                    False  # the parameter of a method in PROJJSON: numbers, or the name of a file
+                )
+            pending += [*part, *part.values()]
     return True
 
 
 def _has_harmless_parameters(text: str) -> bool:
-    """Tell whether all parameters of PROJ (``+key=value``) in a text have numbers, or words that name no file.
+    """Return whether all parameters of PROJ (``+key=value``) in a text have numbers, or words that name no file.
 
-    They stand in the names of methods and in extensions of WKT 1.
+    Such parameters are in the names of methods and in extensions of WKT 1.
     """
     pieces = text.split("=")
     if any(not re.search(r'[\s"]', piece, re.ASCII) for piece in pieces[1:-1]):
@@ -84,15 +91,3 @@ def _has_harmless_parameters(text: str) -> bool:
         if not is_harmless:
             return False
     return True
-
-
-def _json_values(value: Any) -> Iterator[Any]:
-    """Yield a JSON value and all that is in it, keys too."""
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        yield part
-        if isinstance(part, Mapping):
-            pending += [*part, *part.values()]
-        elif isinstance(part, list):
-            pending += part

@@ -1,8 +1,7 @@
 """Zarr arrays as lazy xarray variables, by xarray's own ZarrStore code.
 
-What arrays that are described alike have in common is worked out once, from the document; a
-zarr array does not exist before something is read. What is handed out holds the store and the
-metadata of one array, never what else is known of the store.
+The parts that arrays with equal metadata share are made once, from the document; a zarr array does not exist before
+something is read. A variable holds the store and the metadata of one array, nothing else of the store.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class StoredArray(BackendArray):
 def _transposed(array: StoredArray, key: tuple[Any, ...]) -> Any:
     """Return the values at a key of a lazy array with its axes in reverse order.
 
-    What xarray makes of a lazy array by transposing it cannot be indexed with integers.
+    A lazy array that xarray has transposed cannot be indexed with integers.
     """
     is_basic = not any(isinstance(part, np.ndarray) for part in key)
     kind = indexing.BasicIndexer if is_basic else indexing.OuterIndexer
@@ -80,20 +79,20 @@ def _transposed(array: StoredArray, key: tuple[Any, ...]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """What arrays that are described alike have in common as variables."""
+    """The parts that variables of arrays with equal metadata share."""
 
     #: Zarr's, with the names of attributes but not their values.
     metadata: Any
     dims: tuple[str, ...]
-    #: Of undecoded values, as xarray has it.
+    #: The type of undecoded values in xarray.
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    #: The names of the attributes that are shown, with the values of those that do not follow from the
-    #: document as it is (the fill value).
+    #: The names of the attributes that are shown, with the value of the one that differs from the document
+    #: (the fill value).
     attributes: Mapping[str, Any]
-    #: As engine zarr has it.
+    #: As with engine zarr.
     encoding: Mapping[str, Any]
-    #: What the attribute ``_FillValue`` is where it is no value of the array's type.
+    #: The attribute ``_FillValue`` if it is not a valid value of the array's type.
     fill_value: str | None = None
 
     def variable(
@@ -101,8 +100,8 @@ class Template:
     ) -> xr.Variable:
         """Return an array as a variable, lazy and undecoded, that shares nothing mutable.
 
-        With its axes the other way round if it is to be `transposed`. Raises XGroupMetadataError if
-        its attributes are nested too deep to be decoded.
+        If it is `transposed`, its axes are in reverse order. Raises XGroupMetadataError if its attributes are nested
+        too deep to be decoded.
         """
         written = document.attributes.fresh()
         attributes = {
@@ -135,7 +134,10 @@ def with_dimensions(document: Mapping[str, Any], dims: Sequence[str]) -> dict[st
 
 def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]:
     """Return the zarr array that a document describes, or raise XGroupMetadataError; nothing is read."""
-    chunks = _chunk_lengths(document)
+    chunks, grid = document.get("chunks"), document.get("chunk_grid")
+    if isinstance(grid, Mapping) and isinstance(grid.get("configuration"), Mapping):
+        chunks = grid["configuration"].get("chunk_shape")
+    chunks = chunks if isinstance(chunks, list) else []
     if any(chunk == 0 < size for chunk, size in zip(chunks, document["shape"], strict=False)):
         # Some versions of zarr take it, and divide by it on reading.
         raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
@@ -152,15 +154,6 @@ def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
         plain = {**document, "attributes": {}}
         members: dict[str, Any] = open_array(_NOWHERE, plain).metadata.to_dict()
         return members
-
-
-def _chunk_lengths(document: Mapping[str, Any]) -> list[Any]:
-    """Return the chunk shape of a document, as far as it is of one length for each axis."""
-    chunks = document.get("chunks")
-    grid = document.get("chunk_grid")
-    if isinstance(grid, Mapping) and isinstance(grid.get("configuration"), Mapping):
-        chunks = grid["configuration"].get("chunk_shape")
-    return list(chunks) if isinstance(chunks, list) else []
 
 
 def template_of(
@@ -191,9 +184,9 @@ def template_of(
 
 
 def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, str | None]:
-    """Return an array as engine zarr does, also if its ``_FillValue`` is not as xarray writes it.
+    """Return an array as engine zarr does, also if its ``_FillValue`` is not in xarray's encoding.
 
-    The latter counts unless the storage's own fill value `masks`; it is returned, too, if no value.
+    That attribute is used unless the storage's own fill value `masks`. If it is not a valid value, its text is returned.
     """
     attributes = dict(array.metadata.attributes)
     if masks or FILL not in attributes:
