@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import reduce
 from inspect import getattr_static
+from operator import or_
 from types import NoneType
 from typing import Any, TypeVar
 
@@ -13,6 +15,8 @@ import xarray as xr
 from zarr_xgroup.conventions.base import ConventionHandler, failure_message
 from zarr_xgroup.conventions.declaring import (
     CONVENTIONS_KEY,
+    NOT_DECLARED,
+    Declared,
     declaration_items,
     declared_by,
     matches,
@@ -82,7 +86,7 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     result: T = copied
     if isinstance(copied, xr.DataArray):
         variables = [copied.variable, *(coord.variable for coord in copied.coords.values())]
-        _drop_convention_attributes(variables, _handlers_named(assumed), set())
+        _drop_convention_attributes(variables, NOT_DECLARED, NOT_DECLARED, assumed)
         _fit_for_netcdf(variables)
         return result
     datasets: dict[str, xr.Dataset] = {"/": copied}
@@ -113,53 +117,48 @@ def apply_convention_attrs(
     `assumed` are treated as declared by each Dataset.
     """
     # The conventions in scope of a group: those that it declares, and those that groups above it declare.
-    from_above = set[Handler]().union(*map(_declared_conventions, above))
-    in_scope: dict[str, set[Handler]] = {}
+    from_above = reduce(or_, map(declared_by, above), NOT_DECLARED)
+    in_scope: dict[str, Declared] = {}
     for path in sorted(datasets):  # parents first
         parent = path.rpartition("/")[0] or "/"
-        declared = _declared_conventions(datasets[path].attrs)
-        in_scope[path] = in_scope.get(parent, from_above) | declared
-
-    assumed_handlers = _handlers_named(assumed)
-    _restate(datasets, {path: scope | assumed_handlers for path, scope in in_scope.items()})
+        in_scope[path] = in_scope.get(parent, from_above) | declared_by(datasets[path].attrs)
+    _restate(datasets, in_scope, assumed)
     if how == "keep":
         # `drop_conventions` will need the conventions that groups above declare, and the assumed ones.
         for path, dataset in datasets.items():
-            others = in_scope[path] - _declared_conventions(dataset.attrs)
+            own = declared_by(dataset.attrs)
+            others = sorted(cls.name for cls in _handlers_of(in_scope[path]) if cls not in own)
             if others or assumed:
-                names = sorted(handler.name for handler in others)
-                dataset.encoding[CONVENTIONS_KEY] = {"above": names, "assumed": sorted(assumed)}
+                dataset.encoding[CONVENTIONS_KEY] = {"above": others, "assumed": sorted(assumed)}
         return
 
     variables = [each for dataset in datasets.values() for each in dataset.variables.values()]
     if how == "drop":
         # Attributes of a group are dropped also if only arrays, of any group, declare the convention.
-        by_arrays = assumed_handlers.union(*(_declared_conventions(it.attrs) for it in variables))
+        by_arrays = reduce(or_, (declared_by(it.attrs) for it in variables), NOT_DECLARED)
         for path, dataset in datasets.items():
-            by_group = assumed_handlers | _declared_conventions(dataset.attrs)
-            own = dataset.variables.values()
-            _drop_convention_attributes(own, by_group, in_scope[path])
-            _drop_convention_attributes([dataset], by_group | by_arrays, in_scope[path])
+            own, scope = declared_by(dataset.attrs), in_scope[path]
+            _drop_convention_attributes(dataset.variables.values(), own, scope, assumed)
+            _drop_convention_attributes([dataset], own | by_arrays, scope, assumed)
     _fit_for_netcdf([*datasets.values(), *variables])
 
 
 def _restate(
-    datasets: Mapping[str, xr.Dataset], conventions: Mapping[str, Collection[Handler]]
+    datasets: Mapping[str, xr.Dataset], in_scope: Mapping[str, Declared], assumed: Collection[str]
 ) -> None:
-    """Let handlers rewrite attributes in Datasets, in place, so that they name the attached variables.
-
-    `conventions` are those of each Dataset; variables may declare more.
-    """
+    """Let handlers rewrite attributes in Datasets, in place, so that they name the attached variables."""
     # A handler that does not override `restated` is not called for each of thousands of variables.
     default = vars(ConventionHandler)["restated"]
-    restating = [cls for cls in handlers() if getattr_static(cls, "restated") is not default]
+    restating: list[Handler] = [
+        cls for cls in handlers() if getattr_static(cls, "restated") is not default
+    ]
     for path, dataset in datasets.items() if restating else ():
         dims = {name: variable.dims for name, variable in dataset.variables.items()}
         holders: list[Any] = [dataset, *dataset.variables.values()]
         for holder in holders:
-            own = declared_by(holder.attrs)
+            declared = in_scope[path] | declared_by(holder.attrs)
             for handler in restating:
-                if handler in conventions[path] or handler in own:
+                if handler in declared or handler.name in assumed:
                     restated = _answer_of(handler, handler.restated, holder.attrs, dict(dims))
                     holder.attrs = holder.attrs if restated is None else dict(restated)
 
@@ -175,43 +174,36 @@ def _answer_of(handler: Handler, function: Callable[..., Any], *arguments: Any) 
     return None
 
 
-def _all_handlers() -> tuple[Handler, ...]:
-    """Return the registered handlers, and `Multiscales`, which owns attributes but gives no coordinates."""
-    return (*handlers(), Multiscales)
-
-
-def _handlers_named(names: Collection[str]) -> set[Handler]:
-    """Return the handlers of conventions with these names."""
-    return {handler for handler in _all_handlers() if handler.name in names} if names else set()
-
-
-def _declared_conventions(attributes: Mapping[str, Any]) -> set[Handler]:
-    """Return the handlers of the conventions that attributes declare by ``zarr_conventions``."""
-    declared = declared_by(attributes)
-    return {handler for handler in _all_handlers() if handler in declared}
+def _handlers_of(declared: Declared, assumed: Collection[str] = ()) -> list[Handler]:
+    """Return the handlers of declared and assumed conventions, and `Multiscales`, which gives no coordinates."""
+    known = (*handlers(), Multiscales)
+    return [handler for handler in known if handler in declared or handler.name in assumed]
 
 
 def _drop_convention_attributes(
-    holders: Iterable[xr.Variable | xr.Dataset], declared: set[Handler], in_scope: set[Handler]
+    holders: Iterable[xr.Variable | xr.Dataset],
+    declared: Declared,
+    in_scope: Declared,
+    assumed: Collection[str],
 ) -> None:
     """Drop from variables or Datasets, in place, the attributes of conventions and their declarations.
 
-    All attributes are dropped that handlers of the conventions own which are `declared` or which the variable or
-    Dataset declares itself. Of conventions `in_scope`, which groups above may declare, only attributes with the
-    convention's prefix are dropped.
+    For conventions that are `declared`, `assumed`, or declared by the variable or Dataset itself, all attributes are
+    dropped that their handlers own. For conventions `in_scope`, which groups above may declare, only attributes with
+    the convention's prefix are dropped.
     """
-    prefixes = tuple(f"{handler.name}:" for handler in in_scope)
+    prefixes = tuple(f"{handler.name}:" for handler in _handlers_of(in_scope))
     for holder in holders:
-        conventions = declared | _declared_conventions(holder.attrs)
+        owners = _handlers_of(declared | declared_by(holder.attrs), assumed)
         named = {key: value for key, value in holder.attrs.items() if isinstance(key, str)}
         owned = {key for key in named if key.startswith(prefixes)}
-        for handler in conventions:
+        for handler in owners:
             owned |= (
-                _answer_of(handler, lambda cls, keys: set(cls.owned(keys)), handler, named) or set()
+                _answer_of(handler, lambda cls, keys: {*cls.owned(keys)}, handler, named) or set()
             )
         holder.attrs = {key: value for key, value in holder.attrs.items() if key not in owned}
-        if conventions and CONVENTIONS_KEY in holder.attrs:
-            written = _other_declarations(holder.attrs.pop(CONVENTIONS_KEY), conventions)
+        if owners and CONVENTIONS_KEY in holder.attrs:
+            written = _other_declarations(holder.attrs.pop(CONVENTIONS_KEY), owners)
             holder.attrs |= {CONVENTIONS_KEY: written} if written else {}
 
 

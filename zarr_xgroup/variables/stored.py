@@ -151,7 +151,7 @@ def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
     Defaults are filled in and numbers have the array's type. Raises XGroupMetadataError if zarr cannot use it.
     """
     with containing():
-        plain = {**document, "attributes": {}}
+        plain = {**document.description.values, "attributes": {}}
         members: dict[str, Any] = open_array(_NOWHERE, plain).metadata.to_dict()
         return members
 
@@ -166,7 +166,7 @@ def template_of(
     names: dict[str, Any] = dict.fromkeys(document.attributes)
     if FILL in names:
         names[FILL] = document.attributes[FILL]
-    plain = {**document, "attributes": names}
+    plain = {**document.description.values, "attributes": names}
     array = open_array(_NOWHERE, with_dimensions(plain, dims))
     if fill_value_masks is None:  # as engine zarr decides it
         fill_value_masks = array.metadata.zarr_format == 2
