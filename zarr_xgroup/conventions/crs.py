@@ -202,7 +202,7 @@ def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterato
 
 
 def is_geographic(identity: Any, name: Any = None) -> bool:
-    """Tell whether a CRS is known to be geographic: by a proj object (`identity`), else by its name."""
+    """Return whether a CRS is known to be geographic: by a proj object (`identity`), else by its name."""
     if isinstance(identity, OBJECT):
         for crs in crs_in(identity):
             return crs.is_geographic
@@ -210,13 +210,7 @@ def is_geographic(identity: Any, name: Any = None) -> bool:
 
 
 def cf_length(unit: str) -> str:
-    """Return the name of a unit of length in UDUNITS, any other unit as it is.
-
-    Parameters
-    ----------
-    unit : str
-        A name such as ``metre``, or a number of metres as pyproj writes it: ``0.3048 metre``.
-    """
+    """Return the name in UDUNITS of a unit of length (``metre``, or ``0.3048 metre`` as in pyproj); others unchanged."""
     number, _space, name = unit.strip().rpartition(" ")
     if name != "metre" or not number:
         return _LENGTH_NAMES.get(unit.strip().lower(), unit)
@@ -229,11 +223,11 @@ def cf_length(unit: str) -> str:
 
 
 def horizontal_unit(name: str) -> str:
-    """Return ``degree`` for each name of it, a unit of length as UDUNITS calls it, any other unit as it is."""
+    """Return ``degree`` for each name of degrees, a unit of length by its name in UDUNITS, any other unit unchanged."""
     return "degree" if name.lower().startswith("degree") else cf_length(name)
 
 
-# Members that say a CRS: attributes ``proj:*``, and members of the proj objects of other conventions.
+# Members that hold a CRS: attributes ``proj:*``, and members of the proj objects of other conventions.
 
 DOCUMENT = "proj convention (zarr-conventions/proj)"
 
@@ -285,21 +279,21 @@ def _missing_form(key: str, value: object) -> str:
 
 
 def _is_code(value: object) -> bool:
-    """Tell whether a value is an authority and a code, ``EPSG:32633``."""
+    """Return whether a value is an authority and a code, ``EPSG:32633``."""
     return isinstance(value, str) and _CODE_OF_AUTHORITY.fullmatch(value) is not None
 
 
 def _code_meant(value: object) -> str:
-    """Return the code of a CRS that a number (as of EPSG) or a text stands for, "" if pyproj knows none."""
+    """Return the code of a CRS that a number (of EPSG) or a text stands for, "" if pyproj does not know it."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = f"EPSG:{value}"
     elif isinstance(value, str) and value.strip().isdigit():
         value = f"EPSG:{value.strip()}"
-    return str(value) if _is_code(value) and Crs(CODE, str(value)).is_understood else ""
+    return str(value) if _is_code(value) and _crs(CODE, str(value)).is_understood else ""
 
 
 def _remedy(key: str, value: object) -> str:
-    """Return the remedy for the value of a member that is no CRS, or none in the form that the key wants."""
+    """Return the remedy for the value of a member that is not a CRS, or not in the form of the member."""
     if key == PROJJSON:
         return _("write PROJJSON, as `pyproj.CRS(...).to_json_dict()` gives it")
     if key != WKT and _is_code(value):
@@ -307,14 +301,14 @@ def _remedy(key: str, value: object) -> str:
     if key != WKT:
         return write(CODE, _code_meant(value) or "<authority>:<code>")
     remedy = _("write WKT 2 (OGC 18-010), as `pyproj.CRS(...).to_wkt()` gives it")
-    code = Crs(WKT, value).code if isinstance(value, str) else None
-    if code is None or not Crs(CODE, code).is_same(Crs(WKT, str(value))):
+    code = _crs(WKT, value).code if isinstance(value, str) else None
+    if code is None or not _crs(CODE, code).is_same(_crs(WKT, str(value))):
         return remedy
     return _("{remedy}, or {other} in its place").format(remedy=remedy, other=write(CODE, code))
 
 
 def _report_not_understood(value: Fragment, remedy: str, reader: Reader) -> None:
-    """Report a value that pyproj understands as no CRS."""
+    """Report a value that pyproj does not understand as a CRS."""
     text = _("is no CRS that pyproj understands: {text}").format(text=shown(value.value))
     reader.report(UNDERSTOOD, value, text, remedy)
 
@@ -329,13 +323,9 @@ def _report_conflicting_crs(place: Fragment, found: list[Crs], reader: Reader) -
 
 
 class ProjMembers(Model, frozen=True, kw_only=True):
-    """The members of an object that say its CRS, as far as PROJ understands them.
+    """The members of an object that hold its CRS, the most explicit first; None if missing or not usable.
 
-    Attributes
-    ----------
-    projjson, wkt2, code, epsg : Crs or None
-        The CRS as each member says it, the most explicit first; None where it is missing or cannot be used.
-        ``epsg`` is of STAC, not of the convention.
+    ``epsg`` is of STAC, not of the convention.
     """
 
     form: ClassVar[Rule] = OBJECT_OF_PROJ
@@ -348,7 +338,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report members that say different CRSs, and ``proj:epsg`` of STAC where it is the only member."""
+        """Report members with different CRSs, and ``proj:epsg`` of STAC if it is the only member."""
         _report_conflicting_crs(fragment, list(found.values()), reader)
         if [key for key in CRS_KEYS if fragment.get(key)] == [EPSG]:
             text = _("{key!r} is not known in the convention").format(key=EPSG)
@@ -384,7 +374,7 @@ class ProjObject(Kind):
         if not spelt and not any(key in value.value for key in CRS_KEYS):
             text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
             reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
-        # An open reports CRSs that cannot be used where it reads them (`proj.crs_at`): here only a check does.
+        # Opening reports CRSs that cannot be used where it reads them (`proj.crs_at`), a check reports them here.
         wrong = ProjMembers.read(value).wrong
         reader.wrong.extend(replace(finding, topic=None) for finding in wrong)
         return value.part
@@ -430,7 +420,7 @@ def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
 
 @cache
 def _pyproj() -> Any:
-    """Return pyproj, imported when a CRS is first met: that takes some 45 ms, which other opens do not need."""
+    """Return pyproj, imported for the first CRS: that takes about 45 ms, which stores without a CRS do not need."""
     return import_module("pyproj")
 
 

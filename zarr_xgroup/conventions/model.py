@@ -24,7 +24,7 @@ class Coordinate:
     source : Source
         The stored array that its values are read from, or what they are computed from.
     attributes : mapping
-        Attributes that the variable gets unless it has one of the name.
+        Attributes that the variable gets unless it has attributes of these names.
     bounds : Coordinate or None
         The cell boundaries, which the attribute ``bounds`` will name.
     formula_terms : mapping of str to Coordinate
@@ -32,10 +32,10 @@ class Coordinate:
     crs : Crs or None
         The CRS of its values, if that is not the CRS of the array's grid.
     links : tuple of Link
-        The names and paths in its own CF attributes, with the coordinates that they lead to.
+        The names and paths in its own CF attributes, with the coordinates that they refer to.
     places_cells : bool
-        Whether its values are horizontal positions, though its attributes may not say so. In a DataTree, a group
-        with such a coordinate along several dimensions does not get the positions of a group above.
+        Whether its values are horizontal positions, whatever its attributes. In a DataTree, a group with such a
+        coordinate along several dimensions does not get the positions of a group above.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Link:
-    """A name or path in a CF attribute of an array, and the coordinate that it leads to.
+    """A name or path in a CF attribute of an array, and the coordinate that it refers to.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Link:
     path : str
         The name or path in it, to be replaced by the name that the coordinate has in the Dataset.
     coordinate : Coordinate
-        The coordinate that the name or path leads to.
+        The coordinate that the name or path refers to.
     """
 
     attribute: str
@@ -127,13 +127,13 @@ class Interpretation:
     geotransform : str or None
         The affine transform of the array's grid as GDAL writes it, if the coordinates are computed from it.
     attributes : mapping
-        Attributes that the array gets unless it has one of the name.
+        Attributes that the array gets unless it has attributes of these names.
     findings : tuple of Finding
         The mistakes in the metadata, and the choices that were made.
     referred : frozenset of Node
         Arrays that the array refers to, besides the sources of its coordinates.
     links : tuple of Link
-        The names and paths in CF attributes of the array, with the coordinates that they lead to.
+        The names and paths in CF attributes of the array, with the coordinates that they refer to.
     references : tuple of Followed
         The references that were followed.
     """

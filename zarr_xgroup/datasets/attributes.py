@@ -158,7 +158,7 @@ def _restate(
         for holder in holders:
             declared = in_scope[path] | declared_by(holder.attrs)
             for handler in restating:
-                if handler in declared or handler.name in assumed:
+                if handler.name in assumed or handler in declared:
                     restated = _answer_of(handler, handler.restated, holder.attrs, dict(dims))
                     holder.attrs = holder.attrs if restated is None else dict(restated)
 
@@ -176,7 +176,7 @@ def _answer_of(handler: Handler, function: Callable[..., Any], *arguments: Any) 
 
 def _handlers_of(declared: Declared, assumed: Collection[str] = ()) -> list[Handler]:
     """Return the handlers of declared and assumed conventions, and `Multiscales`, which gives no coordinates."""
-    known = (*handlers(), Multiscales)
+    known: tuple[Handler, ...] = (*handlers(), Multiscales)
     return [handler for handler in known if handler in declared or handler.name in assumed]
 
 

@@ -152,12 +152,12 @@ class Inherited:
     #: with links to the arrays that their attributes name. A dimension may have none.
     coordinates: tuple[Coordinate, ...] = ()
     findings: tuple[Finding, ...] = ()
-    #: Where names with a leading slash lead: to the coordinate, or to the group without one.
+    #: The coordinates that names with a leading slash refer to, or the groups if they have no such coordinate.
     references: tuple[Followed, ...] = ()
 
     @property
     def is_own(self) -> bool:
-        """Whether all names are the array's own: no ancestor was looked at for them."""
+        """Whether all names are the array's own, independent of groups above."""
         return not self.references and all(
             _name_in_ancestor(written) is None for written in self.declared
         )
@@ -168,12 +168,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
 
     A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that has it. If no ancestor has
     it, it keeps its name. If the group itself has an array, a group or a dimension ``time``, the name begins with the
-    ancestor's path: ``a_b_time``, or ``root_time``.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If the array has no valid shape.
+    ancestor's path: ``a_b_time``, or ``root_time``. Raises XGroupMetadataError if the array has no valid shape.
     """
     declared = declared_dimensions(document)
     if all(_name_in_ancestor(written) is None for written in declared):
@@ -258,7 +253,7 @@ def _sizes_by_array(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]
 
 
 def _sizes_by_dimension(tree: Tree, group: Node) -> dict[str | None, int]:
-    """Return the sizes of a group's dimensions; where arrays have several, that of the first array."""
+    """Return the sizes of a group's dimensions; if arrays have different sizes, that of the first array."""
     found: dict[str | None, int] = {}
     for sizes in reversed(_sizes_by_array(tree, group).values()):
         found.update(sizes)

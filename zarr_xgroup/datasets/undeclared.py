@@ -60,14 +60,7 @@ def undeclared_data_arrays(
       dimensions has no coordinate;
     - of other groups, if their dimensions have coordinates and no convention's marks show that it would help.
 
-    Parameters
-    ----------
-    plans : collection of GroupPlan
-        The groups as they are planned; in a tree, parents first.
-    interpreter : Interpreter
-        Knows the documents and the handlers, and the conventions that the user assumes: these would not help.
-    is_tree : bool
-        Whether groups inherit the coordinates of their parents, as in `xarray.DataTree`.
+    `is_tree` is whether groups inherit the coordinates of their parents, which are first in `plans`.
     """
     if all(array.has_principal for plan in plans for array in plan.reading.arrays):
         return

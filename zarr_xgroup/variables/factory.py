@@ -1,4 +1,4 @@
-"""Lazy variables, made of what they are read from."""
+"""Lazy variables, made from sources."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_boun
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 from zarr_xgroup.variables.stored import Template, open_array, template_of
 
-#: How many values are read for one index, or for the first or the last value: 128 MiB of most numbers.
+#: How many values are read at most for one index, or for the first or the last value: 128 MiB of most numbers.
 MOST_VALUES = 2**24
-#: Up to how many the group's own times are decoded, as by any engine: no compressor of Zarr makes longer chunks.
+#: The same for the group's own times, which any engine reads: no compressor of Zarr makes longer chunks.
 MOST_OWN_VALUES = 2**28
 
 ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
@@ -37,8 +37,8 @@ ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 class VariableFactory:
     """Makes variables of sources, lazy and undecoded, and zarr objects of nodes.
 
-    None of the variables share anything mutable. `fill_value_masks` says whether the fill value of an
-    array's storage means missing data; by default it does in v2.
+    None of the variables share anything mutable. `fill_value_masks` is whether the fill value of an array's storage
+    means missing data; by default it does in v2.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class VariableFactory:
         self._by_place: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
-        """Return what follows from an array's document, with names for its dimensions.
+        """Return the template of an array, with names for its dimensions.
 
         Raises XGroupMetadataError if there is no such array, or zarr or xarray cannot use its document.
         """
         place = node.store, node.path, dims
         if place in self._by_place:
             return self._by_place[place]
-        # What is described alike, wherever it is, has one.
+        # Arrays with equal metadata share one, in any group.
         document = self._document(node)
         attributes = document.attributes
         key = document.text_without_attributes(), dims, tuple(attributes), attributes.text(FILL)
@@ -84,7 +84,7 @@ class VariableFactory:
         return document
 
     def attributes(self, node: Node) -> JsonObject:
-        """Return the attributes of a node, not to be changed."""
+        """Return the attributes of a node, which must not be modified."""
         document = self._tree.known(node)
         return JsonObject({}) if document is None else document.attributes
 
@@ -124,11 +124,11 @@ class VariableFactory:
         return {dim: sizes[dim] for dim in source.dims}
 
     def is_too_long(self, source: Source) -> bool:
-        """Tell whether what is read from a source, in whole chunks, is more than is read for an index.
+        """Return whether a source, in whole chunks, has more values than are read for an index.
 
-        xarray reads each dimension coordinate as a whole for that. The group's own arrays it reads with
-        any engine; of what references and computed coordinates add to them, a longer one stays lazy,
-        under a name that is not its dimension's: a few lines of metadata must not fill the memory.
+        xarray reads each dimension coordinate as a whole for its index. It reads the group's own arrays with any
+        engine. A coordinate added by references or computations that is longer stays lazy, under a name that is not
+        its dimension's: a few lines of metadata must not fill the memory.
         """
         if isinstance(source, Computed):
             return prod(source.shape) > MOST_VALUES
@@ -139,7 +139,7 @@ class VariableFactory:
             try:
                 variable = self.template(source.node, source.along)
             except XGroupMetadataError:
-                return False  # told where it is attached
+                return False  # reported where it is attached
         else:
             return False
         return max(prod(variable.shape), chunk_size(variable)) > MOST_VALUES
@@ -147,7 +147,7 @@ class VariableFactory:
     def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
         """Return the type of a coordinate's values when it is decoded, or raise XGroupMetadataError."""
         variable = self.variable(source)
-        # Of one value: xarray decodes lazily, and what makes no sense is raised when it is read.
+        # Of one value: xarray decodes lazily, and raises errors only when values are read.
         one = xr.Variable((), np.zeros((), variable.dtype), variable.attrs, variable.encoding)
         with containing():
             dtype: np.dtype[Any] = _decoded(source, one).values.dtype
@@ -172,7 +172,7 @@ class VariableFactory:
             array = ComputedArray(function, source.shape, np.dtype(source.dtype))
             variable = lazy_variable(array, source.along)
             if source.chunks:
-                # dask divides it as the data: a whole one may not fit into memory.
+                # dask divides it like the data: the whole coordinate may not fit into memory.
                 variable.encoding["preferred_chunks"] = dict(source.chunks)
             return variable[0] if source.first else variable
         if isinstance(source, Literal):
@@ -190,13 +190,13 @@ class VariableFactory:
 
 
 def chunk_size(variable: xr.Variable | Template) -> int:
-    """Return how many values the longest chunk of a variable has, by its encoding."""
+    """Return the number of values in the longest chunk of a variable, by its encoding."""
     chunks: Collection[int | Collection[int]] = variable.encoding.get("chunks") or variable.shape
     return prod(length if isinstance(length, int) else max(length, default=0) for length in chunks)
 
 
 def _decoded(source: Stored | Literal, variable: xr.Variable) -> xr.Variable:
-    """Return a variable decoded, called as its array: so does xarray if it warns of attributes."""
+    """Return a variable decoded, under the name of its array, which xarray's warnings about attributes show."""
     if isinstance(source, Stored) and not source.decoded:
         return variable
     name = source.node.name if isinstance(source, Stored) else "coordinate"

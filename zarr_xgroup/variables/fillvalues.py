@@ -1,4 +1,4 @@
-"""What ``_FillValue`` means where it is not written as xarray writes it."""
+"""The meaning of ``_FillValue`` if it is not in xarray's encoding."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from zarr_xgroup.metadata.nodes import Fragment, Node
 
 OF_ITS_TYPE = Rule("arrays/fill-value", NZ, "The _FillValue Attribute")
 
-#: The attribute that says which value means missing data.
+#: The attribute with the value that means missing data.
 FILL = "_FillValue"
 
 
 def unusable_fill_value(array: Node, written: str) -> Finding:
-    """Return the finding of a ``_FillValue`` that is no value of the array's type."""
+    """Return the finding of a ``_FillValue`` that is not a valid value of the array's type."""
     message = _("is {written}, which is no value of the array's type; nothing is masked by it")
     text = message.format(written=written)
     remedy = _("write a value of the array's type, or leave {key} out").format(key=FILL)
@@ -29,18 +29,10 @@ def unusable_fill_value(array: Node, written: str) -> Finding:
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:
-    """Tell whether a ``_FillValue`` that xarray has understood is a value of an array's type.
+    """Return whether a ``_FillValue`` that xarray can decode is a value of an array's type.
 
-    xarray cuts off what an integer cannot hold: -9.5 becomes -9, and masks that.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype
-        The type of the array.
-    written : object
-        The JSON value of the attribute.
-    either_sign : bool
-        Whether integers may be meant with and without sign (the attribute ``_Unsigned``).
+    xarray truncates numbers that an integer cannot hold: -9.5 becomes -9, and -9 is masked. `either_sign` is whether
+    integers may be meant with or without sign (the attribute ``_Unsigned``).
     """
     if dtype.kind == "b":
         return isinstance(written, int) and written in (0, 1)
@@ -55,21 +47,11 @@ def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -
 
 
 def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
-    """Return what a ``_FillValue`` written as plain JSON means for an array of this type.
+    """Return the value of an array's type that a ``_FillValue`` in plain JSON means; None if it is not valid.
 
-    Parameters
-    ----------
-    written : object
-        A number, a string, a boolean or, for complex types, a pair of numbers. Floats also
-        as the fill values of the Zarr v3 core specification: ``"NaN"``, ``"Infinity"``,
-        ``"-Infinity"`` or the bits in hexadecimal (``"0x7fc00000"``).
-    dtype : numpy.dtype
-        The type of the array.
-
-    Returns
-    -------
-    object
-        A value that arrays of the type can hold; None if there is none.
+    The JSON value is a number, a string, a boolean or, for complex types, a pair of numbers. Floats may also be written
+    like fill values in the Zarr v3 core specification: ``"NaN"``, ``"Infinity"``, ``"-Infinity"`` or the bits in
+    hexadecimal (``"0x7fc00000"``).
     """
     with suppress(XGroupMetadataError), containing():
         if dtype.kind == "f":
@@ -94,5 +76,5 @@ def _plain_float(written: Any, dtype: np.dtype[Any]) -> float:
             raise ValueError(written)
     elif isinstance(written, bool) or not isinstance(written, int | float):
         raise TypeError(written)
-    # The nearest value that the array can hold: what its writer stored for missing data.
+    # The nearest value that the array can hold: its writer stored this value for missing data.
     return float(dtype.type(written))

@@ -1,6 +1,6 @@
 """Functions of positions, by which coordinates and cell boundaries are computed.
 
-Frozen and picklable: two that are equal compute the same.
+Frozen and picklable: equal functions compute the same values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from zarr_xgroup.i18n import _
 
-#: The finest level of HEALPix whose ids 64 bits hold.
+#: The finest level of HEALPix whose ids fit into 64 bits.
 FINEST = 29
 
 #: For how many positions at once values between points are computed.
@@ -29,8 +29,8 @@ class Regular:
     first, step : int or float
         Integers give exact integers.
     offset : float
-        Where in a cell its value is, if they follow from the transform of a grid: 0.5 for pixel, 0 for node
-        registration.
+        The position of the value in its cell, if the values follow from the transform of a grid: 0.5 for pixel,
+        0 for node registration.
     """
 
     first: float
@@ -67,17 +67,12 @@ class RegularBounds:
 class Months:
     """Days from a date to that day of other months, at equal distances of months.
 
-    Where a month has no such day, it is the last one it has.
-
-    Attributes
-    ----------
-    first : str
-        The date, as ISO 8601 has it.
-    step : int
-        How many months lie between two.
+    If a month does not have the day, its last day is used.
     """
 
+    #: The date, in ISO 8601.
     first: str
+    #: The number of months between two values.
     step: int
 
     def __call__(self, position: Any) -> Any:
@@ -94,24 +89,19 @@ class Months:
 
 @dataclass(frozen=True)
 class UnpackedCells:
-    """The ids of nested cells of a level of HEALPix, from what they are packed in.
+    """The ids of nested cells of a level of HEALPix, computed from packed cells.
 
-    That is pairs of the first id of the finest level and that behind the last one, or cells of any level in
+    Packed cells are pairs of the first id of the finest level and the id behind the last one, or cells of any level in
     the scheme ``zuniq``: a bit behind the id, and two zeros for each finer level.
-
-    Attributes
-    ----------
-    size : int
-        How many there are.
-    level : int
-        Their level.
     """
 
+    #: The number of cells.
     size: int
+    #: Their level.
     level: int
 
     def __call__(self, packed: Any, position: Any) -> Any:
-        """Return the ids at positions, given a lazy array of what they are packed in."""
+        """Return the ids at positions, given a lazy array of packed cells."""
         found = np.asarray(packed.values)
         if found.ndim == 1:
             bit = found & -found
@@ -129,19 +119,12 @@ class UnpackedCells:
 
 @dataclass(frozen=True)
 class RotatedCentres:
-    """One coordinate of the centres of cells of a rotated grid.
-
-    Attributes
-    ----------
-    column, row, origin : float
-        Coefficients: ``column * (j + offset) + row * (i + offset) + origin``.
-    offset : float
-        0.5 for pixel, 0 for node registration.
-    """
+    """One coordinate of the centres of cells of a rotated grid: ``column * (j + offset) + row * (i + offset) + origin``."""
 
     column: float
     row: float
     origin: float
+    #: 0.5 for pixel, 0 for node registration.
     offset: float
 
     def __call__(self, row: Any, column: Any) -> Any:
@@ -151,15 +134,10 @@ class RotatedCentres:
 
 @dataclass(frozen=True)
 class BetweenGridPoints:
-    """Values between the points of a grid, linear along rows and columns; beyond them there are none (NaN).
+    """Values between the points of a grid, linear along rows and columns; NaN beyond them."""
 
-    Attributes
-    ----------
-    period : float or None
-        By how much values may be off and still be the same: 360 of longitudes, which are taken the short way
-        and stay in the range in which those of the points are written.
-    """
-
+    #: Values that differ by it are the same: 360 for longitudes, which are interpolated the short way and kept in the
+    #: range of the points' longitudes.
     period: float | None
 
     def __call__(self, rows: Any, columns: Any, values: Any, row: Any, column: Any) -> Any:
@@ -176,7 +154,7 @@ class BetweenGridPoints:
         if not np.array_equal([rows[order], columns[order]], grid):
             raise ValueError(_("the points that are known are no grid of rows and columns"))
         known = known.ravel()[order].reshape(along[0].size, along[1].size).astype("float64")
-        parts = np.nditer(  # what is computed on the way takes many times as much memory as values
+        parts = np.nditer(  # intermediate results take many times as much memory as the values
             [row, column, None],
             ["buffered", "external_loop"],
             [["readonly"], ["readonly"], ["writeonly", "allocate"]],
@@ -205,7 +183,7 @@ class BetweenGridPoints:
         for row, column in product((0, 1), repeat=2):
             weight = abs(1 - row - shares[0]) * abs(1 - column - shares[1])
             value = self._near(known[ends[0][row], ends[1][column]], base)
-            # A point that has no part in it may be missing.
+            # A point with a weight of 0 may be missing.
             total = total + np.where(weight == 0, 0, value * weight)
         half = (self.period or 0) / 2
         return self._near(total, half if np.any(known > half) else 0)

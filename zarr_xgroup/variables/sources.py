@@ -1,4 +1,4 @@
-"""What a coordinate is read from, which also is what it is: its identity.
+"""The sources of coordinates: what their values are read or computed from. A source is a coordinate's identity.
 
 Equal sources are one variable, unequal ones never are. Sources are values: they know neither
 zarr nor xarray, hold no data that could be read, and can be made from metadata alone.
@@ -28,10 +28,10 @@ class Stored:
     first : bool
         Whether only the first element along the first axis is meant.
     transposed : bool
-        Whether its axes are meant the other way round.
+        Whether its axes are meant in reverse order.
     decoded : bool
-        Whether its values are decoded before others are computed of them. Positions and ids count as they are
-        stored: none is missing, though many stores have 0 for what is.
+        Whether its values are decoded before other values are computed from them. Positions and ids are used as stored:
+        none of them is missing, though many stores have the fill value 0.
     """
 
     node: Node
@@ -48,13 +48,13 @@ class Stored:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the variable is the array unchanged, names of dimensions apart."""
+        """Whether the variable is the array unchanged, except for names of dimensions."""
         return not self.first and not self.transposed
 
 
 @dataclass(frozen=True)
 class Computed:
-    """Values that follow from numbers, or from few values of arrays: a function of positions.
+    """Values that are computed from numbers, or from few values of arrays: a function of positions.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ class Computed:
     first : bool
         Whether only the first element along the first axis is meant.
     chunks : tuple of tuple
-        Name and length of the chunks in which dask should compute it, by dimension. They are no
-        part of what it is: arrays of other chunks have the same coordinates.
+        Name and length of the chunks in which dask should compute it, by dimension. They are not part of its identity:
+        arrays with different chunks have the same coordinates.
     arrays : tuple of Stored
-        What the function needs to know the values of: it is given these, lazy and decoded, before positions.
+        The arrays whose values the function needs: it gets these, lazy and decoded, before positions.
     """
 
     function: Any
@@ -96,7 +96,7 @@ class Literal:
     Attributes
     ----------
     values : numpy.ndarray
-        The values; nobody may change them.
+        The values, which must not be modified.
     dims : tuple of str
         A name for each axis.
     """
@@ -106,7 +106,7 @@ class Literal:
     _key: Hashable = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Work out once what the values are compared by."""
+        """Compute once the key by which the values are compared."""
         values = self.values
         content = repr(values.tolist()) if values.dtype.hasobject else values.tobytes()
         object.__setattr__(self, "_key", (values.shape, values.dtype.str, content))
@@ -114,21 +114,13 @@ class Literal:
 
 @dataclass(frozen=True)
 class Offset:
-    """Cell boundaries of a coordinate that has to be read: its values plus two offsets.
-
-    Attributes
-    ----------
-    values : Stored or Literal
-        The coordinate.
-    below, above : int or float
-        Offsets added to each value, in the unit of the decoded coordinate.
-    side : str
-        The dimension of the two sides of a cell.
-    """
+    """Cell boundaries of a coordinate that has to be read: its values plus two offsets."""
 
     values: Stored | Literal
+    #: Offsets added to each value, in the unit of the decoded coordinate.
     below: float
     above: float
+    #: The dimension of the two sides of a cell.
     side: str
 
     @property
@@ -139,17 +131,11 @@ class Offset:
 
 @dataclass(frozen=True)
 class HandlerVariable:
-    """A variable that a third party's handler gave.
+    """A variable that a third party's handler returned."""
 
-    Attributes
-    ----------
-    variable : xarray.Variable
-        The variable, not to be changed.
-    key : hashable
-        What it is: equal for variables that are read from the same.
-    """
-
+    #: An `xarray.Variable`, which must not be modified.
     variable: Any = field(compare=False)
+    #: Its identity: equal for variables that are read from the same source.
     key: Hashable
 
     @property
@@ -162,15 +148,7 @@ Source: TypeAlias = Stored | Computed | Literal | Offset | HandlerVariable
 
 
 def renamed(source: Source, names: Mapping[str, str]) -> Source:
-    """Return a source that lies along dimensions of other names.
-
-    Parameters
-    ----------
-    source : Source
-        The source.
-    names : mapping of str to str
-        Old to new name.
-    """
+    """Return a source with its dimensions renamed: `names` has new names by the old ones."""
     if isinstance(source, Offset):
         values: Any = renamed(source.values, names)
         return replace(source, values=values)
