@@ -207,30 +207,23 @@ def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, s
 
 
 def _by_zarr_store(array: zarr.Array[Any], *, masks: bool) -> xr.Variable:
-    group = _KnownGroup(
-        zarr.AsyncGroup(
-            GroupMetadata(zarr_format=array.metadata.zarr_format), StorePath(_NOWHERE.store, "")
-        ),
-        {"template": array},
-    )
+    metadata = GroupMetadata(zarr_format=array.metadata.zarr_format)
+    group = _GroupOfTemplate(zarr.AsyncGroup(metadata, StorePath(_NOWHERE.store, "")))
+    object.__setattr__(group, "array", array)  # the base class is frozen
     store = ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=masks)
     variable: xr.Variable = store.open_store_variable("template")  # type: ignore[no-untyped-call]
     return variable
 
 
-class _KnownGroup(zarr.Group):
-    """A group whose members are known: nothing is listed or read."""
+class _GroupOfTemplate(zarr.Group):
+    """A group with one array, whatever its name: nothing is listed or read."""
 
-    def __init__(self, async_group: zarr.AsyncGroup, arrays: Mapping[str, zarr.Array[Any]]) -> None:
-        super().__init__(async_group)
-        object.__setattr__(self, "known", arrays)  # the base class is frozen
-
-    known: Mapping[str, zarr.Array[Any]]
+    array: zarr.Array[Any]
 
     def members(self, *_arguments: Any, **_options: Any) -> tuple[tuple[str, Any], ...]:
-        """Return the arrays with their names, for xarray from 2024.11 on."""
-        return tuple(self.known.items())
+        """Return the array with its name, for xarray from 2024.11 on."""
+        return (("template", self.array),)
 
-    def __getitem__(self, name: str) -> zarr.Array[Any]:
-        """Return an array, for earlier ones."""
-        return self.known[name]
+    def __getitem__(self, _name: str) -> zarr.Array[Any]:
+        """Return the array, for earlier versions."""
+        return self.array
