@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,12 +73,10 @@ class Coordinate:
             ),
         )
 
-    def parts(self) -> Iterator[Coordinate]:
-        """Yield the coordinate, its formula terms and bounds, and recursively their formula terms and bounds."""
-        yield self
-        for companion in (*self.formula_terms.values(), self.bounds):
-            if companion is not None:
-                yield from companion.parts()
+    def parts(self) -> list[Coordinate]:
+        """Return the coordinate, its formula terms and bounds, and recursively their formula terms and bounds."""
+        companions = [*self.formula_terms.values(), *([self.bounds] if self.bounds else [])]
+        return [self, *(part for companion in companions for part in companion.parts())]
 
     @property
     def identity(self) -> Hashable:

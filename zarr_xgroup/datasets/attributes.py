@@ -154,11 +154,12 @@ def _restate(
     ]
     for path, dataset in datasets.items() if restating else ():
         dims = {name: variable.dims for name, variable in dataset.variables.items()}
+        of_group = [cls for cls in restating if cls.name in assumed or cls in in_scope[path]]
         holders: list[Any] = [dataset, *dataset.variables.values()]
         for holder in holders:
-            declared = in_scope[path] | declared_by(holder.attrs)
+            own = declared_by(holder.attrs)
             for handler in restating:
-                if handler.name in assumed or handler in declared:
+                if handler in of_group or handler in own:
                     restated = _answer_of(handler, handler.restated, holder.attrs, dict(dims))
                     holder.attrs = holder.attrs if restated is None else dict(restated)
 
