@@ -78,19 +78,17 @@ def undeclared_data_arrays(
             if principal is not None:
                 if ndim > 1 and not set(bare).isdisjoint(array.dims[-2:]):
                     yield Undeclared(node, ndim, bare, principal=principal)
-                continue
-            assumable, why = _assumable(array, bare, siblings, interpreter)
-            if bare or assumable:
-                yield Undeclared(node, ndim, bare, why, assumable)
+            elif (found := _undeclared(array, bare, siblings, interpreter)) is not None:
+                yield found
 
 
-def _assumable(
+def _undeclared(
     array: ArrayReading,
-    bare: Collection[str],
+    bare: tuple[str, ...],
     siblings: Mapping[str, Mapping[str, int]],
     interpreter: Interpreter,
-) -> tuple[tuple[str, ...], str]:
-    """Return the conventions that would give an array missing coordinates or its CRS, and why none applies now."""
+) -> Undeclared | None:
+    """Return an array without a principal convention, None if its dimensions have coordinates and no option would help."""
     node, attributes = array.node, array.document.attributes
     mappings = {*mappings_in(attributes), SPATIAL_REF}
     has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
@@ -102,11 +100,13 @@ def _assumable(
         if name not in interpreter.assumed
         if not set(bare).isdisjoint(found.dims) or (found.has_crs and not has_crs)
     )
+    if not (bare or assumable):
+        return None
     declaring = {node: attributes, node.group: _attributes(node.group, interpreter.tree)}
     reasons = {place: why_not_declared(written) for place, written in declaring.items()}
     failures = (finding.text for finding in view.findings if finding.cost)
-    why = (f"{place}: {reason}" for place, reason in reasons.items() if reason)
-    return assumable, next(chain(why, failures), "")
+    why = chain((f"{place}: {it}" for place, it in reasons.items() if it), failures)
+    return Undeclared(node, len(array.dims), bare, next(why, ""), assumable)
 
 
 def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
@@ -122,17 +122,17 @@ def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
 
 def _data_without_principal(plan: GroupPlan, referred: Collection[Node]) -> list[ArrayReading]:
     """Return the arrays of a group that no principal convention applies to, and that seem not to be coordinates."""
-    secondary = {*referred, *(it.stored for it in plan.variables if _is_coordinate(it))}
-    arrays = plan.reading.arrays
+    coordinates = {it.stored for it in plan.variables if _is_coordinate(it)}
+    arrays = [it for it in plan.reading.arrays if it.node not in coordinates]
     # The part of an incomplete array that is missing may be a coordinate along one of its dimensions.
     problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
     incomplete = {path for finding in problems for path in finding.arrays}
-    affected = [it for it in arrays if it.has_principal and str(it.node) in incomplete]
+    affected = [it for it in plan.reading.arrays if it.has_principal and str(it.node) in incomplete]
     left_out = {(dim,) for array in affected for dim in array.dims}
     return [
         array
         for array in arrays
-        if not array.has_principal and array.node not in secondary and array.dims not in left_out
+        if not array.has_principal and array.node not in referred and array.dims not in left_out
     ]
 
 
@@ -141,8 +141,8 @@ def without_coordinate(
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions without a coordinate of each array of a group, by the array's node.
 
-    A dimension has one if a coordinate, or an array that ``coordinates`` or ``bounds`` name, lies along it;
-    or if a parent has an index of its name, and the dimension with the same size.
+    A dimension has a coordinate if a coordinate, or an array that ``coordinates`` or ``bounds`` name, lies along it,
+    or if a parent has an index of its name and the dimension with the same size.
     """
     named: set[Node] = set()
     of_arrays = [array.document.attributes for array in plan.reading.arrays]
