@@ -37,7 +37,7 @@ _RESERVED = frozenset(
     | {"_Netcdf4Dimid", "_Netcdf4Coordinates", "_nc3_strict", "_NCProperties"}
 )
 
-#: The least and the greatest integer that an attribute in a netCDF file can hold (``NC_INT64``).
+#: The smallest and the largest integer that an attribute in a netCDF file can hold (``NC_INT64``).
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -70,7 +70,7 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     TypeError
         If `data` is something else.
     ValueError
-        If `assume_conventions` names a convention that there is not.
+        If `assume_conventions` names an unknown convention.
 
     Examples
     --------
@@ -160,12 +160,12 @@ def _restate(
             own = declared_by(holder.attrs)
             for handler in restating:
                 if handler in of_group or handler in own:
-                    restated = _answer_of(handler, handler.restated, holder.attrs, dict(dims))
+                    restated = _result_of(handler, handler.restated, holder.attrs, dict(dims))
                     holder.attrs = holder.attrs if restated is None else dict(restated)
 
 
-def _answer_of(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function of a handler answers; None, with a warning, if it fails."""
+def _result_of(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a function of a handler; None, with a warning, if it fails."""
     try:
         with containing():
             return function(*arguments)
@@ -200,7 +200,7 @@ def _drop_convention_attributes(
         owned = {key for key in named if key.startswith(prefixes)}
         for handler in owners:
             owned |= (
-                _answer_of(handler, lambda cls, keys: {*cls.owned(keys)}, handler, named) or set()
+                _result_of(handler, lambda cls, keys: {*cls.owned(keys)}, handler, named) or set()
             )
         holder.attrs = {key: value for key, value in holder.attrs.items() if key not in owned}
         if owners and CONVENTIONS_KEY in holder.attrs:
