@@ -1,8 +1,8 @@
 """`multiscales`: one image at several resolutions.
 
 A group lists its levels in a layout: groups or arrays below it, and from which level each is derived. A layout gives
-no coordinates by itself. It says of which level an array is (`level_of`), and so which objects may have attributes
-about the array (`scopes_of`): other conventions ask for both.
+no coordinates by itself. Other conventions ask which level an array belongs to (`level_of`), and which attribute is
+used for an array (`scopes_of`).
 
 Source: multiscales convention (zarr-conventions/multiscales).
 """
@@ -10,10 +10,10 @@ Source: multiscales convention (zarr-conventions/multiscales).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import (
@@ -61,18 +61,20 @@ RULES = rules_in(vars())
 #: The member of ``multiscales`` with the levels of a pyramid in the draft of the GeoZarr standard.
 TILES = "tile_matrix_set"
 
-#: By how many cells a level may overhang its source: its last cells do by up to one where its size is rounded up, and
-#: a little more as numbers are rounded.
+#: By how many cells a level may extend beyond its source: by up to one if its size is rounded up, and a little more
+#: because numbers are rounded.
 OVERHANG = 1.001
 
 #: How many levels, or members of a group, a remedy names at most.
 _MOST_NAMED = 50
 
-#: An asset that is valid: a relative path without "..". With slashes around it, it is reported, but used.
+#: A valid asset: a relative path without "..". An asset with slashes around it is reported, but used.
 _PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 
 #: A number for Y and one for X.
 Pair = tuple[float, float]
+
+_TRANSFORM = '"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}'
 
 
 # The attribute.
@@ -84,7 +86,7 @@ def _numbers(written: Fragment) -> Part:
     return written.part
 
 
-#: How levels were resampled: for people, nothing follows from it.
+#: How levels were resampled. It is information for people and has no effect.
 _Method = Annotated[
     str,
     Text(),
@@ -113,14 +115,13 @@ class Relation(Model, frozen=True, kw_only=True):
         self,
         group: Node,
         dims: tuple[str, str],
-        axes: tuple[str, ...],
-        others: Collection[Collection[str]],
+        orders: Sequence[Collection[str]],
         sizes: Sequence[int],
         source: Sequence[int],
     ) -> tuple[Pair, Pair]:
         """Return scale and translation for rows and columns: ``(scale_y, scale_x), (shift_y, shift_x)``.
 
-        Numbers stand in the order of an array's axes: one for each, or for those along Y and X alone.
+        The numbers are in the order of an array's axes: one for each axis, or only those along Y and X.
 
         Parameters
         ----------
@@ -128,19 +129,30 @@ class Relation(Model, frozen=True, kw_only=True):
             The group that has the layout.
         dims : tuple of str
             The dimensions along Y and X.
-        axes, others : tuple of str, collection of these
-            All dimensions of the array, and those of other arrays of the level, which the numbers may be for.
+        orders : sequence of collection of str
+            All dimensions of the array, in the order of its axes; then those of other arrays of the level, which the
+            numbers may be meant for.
         sizes, source : sequence of int
-            How many rows and columns the level has, and the one that it is derived from; empty if not known.
+            The number of rows and of columns of the level, and those of its source; empty if not known.
 
         Raises
         ------
         XGroupMetadataError
-            If no array has as many axes as there are numbers, or the level is not as large as its source, within
-            a cell of the coarser one.
+            If no array has as many axes as there are numbers, or the level does not have the extent of its source,
+            within a cell of the coarser one.
         """
-        yx = tuple(dim for dim in axes if dim in dims)
-        scales, shifts = self._along_y_and_x(group, dims, [yx, axes], others)
+        yx = tuple(dim for dim in orders[0] if dim in dims)
+        pairs: list[Pair] = []
+        for part, default in ((self.scale, 1.0), (self.translation, 0.0)):
+            numbers: Mapping[str, float] = dict.fromkeys(dims, default)
+            if part is not None:
+                fitting = (axes for axes in (yx, *orders) if len(axes) == len(part.value))
+                # If no order fits, `finite_numbers` raises, because there are not two numbers.
+                axes = next((axes for axes in fitting if {*axes} >= {*dims}), yx)
+                written = finite_numbers(part.at(group), len(axes))
+                numbers = dict(zip(axes, written, strict=True))
+            pairs.append((numbers[dims[0]], numbers[dims[1]]))
+        scales, shifts = pairs
         spans = [abs(scale) * size for scale, size in zip(scales, sizes, strict=False)]
         for span, whole, scale, shift in zip(spans, source, scales, shifts, strict=False):
             cell = max(1.0, abs(scale)) * OVERHANG
@@ -160,34 +172,6 @@ class Relation(Model, frozen=True, kw_only=True):
                 raise self.place(group).error(text, TRANSFORM, remedy)
         return scales, shifts
 
-    def _along_y_and_x(
-        self,
-        group: Node,
-        dims: tuple[str, str],
-        orders: Sequence[Collection[str]],
-        others: Iterable[Collection[str]],
-    ) -> tuple[Pair, Pair]:
-        """Return the numbers of scale and translation along Y and X, by default 1 and 0.
-
-        They belong to the first of `orders`, then of `others`, that has as many dimensions and both of `dims`.
-        """
-        found: list[Pair] = []
-        for part, default in ((self.scale, 1.0), (self.translation, 0.0)):
-            if part is None:
-                found.append((default, default))
-                continue
-            count = len(part.value)
-            fitting = (
-                names
-                for names in chain(orders, others)
-                if len(names) == count and set(names) >= {*dims}
-            )
-            # If none fits, `finite_numbers` raises, as there are not two numbers.
-            names = next(fitting, orders[0])
-            numbers = dict(zip(names, finite_numbers(part.at(group), len(names)), strict=True))
-            found.append((numbers[dims[0]], numbers[dims[1]]))
-        return found[0], found[1]
-
 
 class Item(Model, frozen=True, kw_only=True):
     """An item of a layout: the description of one level.
@@ -195,7 +179,7 @@ class Item(Model, frozen=True, kw_only=True):
     Attributes
     ----------
     asset : str or None
-        The path of the level's group or array, as `asset_path` has it.
+        The path of the level's group or array, as `asset_path` returns it.
     derived_from : str or None
         The asset of the level from which it is derived, its source.
     transform : Relation or None
@@ -218,19 +202,14 @@ class Item(Model, frozen=True, kw_only=True):
         Member(rule=DERIVED, example='"derived_from": "r10m"'),
     ] = None
     transform: Annotated[
-        Relation | None,
-        Nested(Relation),
-        Member(
-            rule=TRANSFORM,
-            example='"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}',
-        ),
+        Relation | None, Nested(Relation), Member(rule=TRANSFORM, example=_TRANSFORM)
     ] = None
     resampling_method: _Method = ""
     whole: Part | None = None
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report an asset that is no relative path, and a derived level without a transform."""
+        """Report an asset that is not a relative path, and a derived level without a transform."""
         found["whole"] = fragment.part
         if (asset := found.get("asset")) is not None:
             if not _PATH.fullmatch(asset):
@@ -244,7 +223,7 @@ class Item(Model, frozen=True, kw_only=True):
                 TRANSFORM,
                 fragment.place("transform"),
                 _("is missing, though the level is derived from another one"),
-                such_as('"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}'),
+                such_as(_TRANSFORM),
                 severity="warning",
                 value_kept=True,
             )
@@ -261,20 +240,21 @@ class Item(Model, frozen=True, kw_only=True):
 
     @property
     def is_base(self) -> bool:
-        """Whether the level follows from no other: it names no source, and its transform, if any, is the identity."""
+        """Whether the level follows from no other level: it names no source, and is not scaled or shifted."""
         relation = self.transform
         if self.is_derived or not self.has_transform:
             return not self.is_derived
         if relation is None or relation.lost:
             return False
-        parts = relation.scale, relation.translation
-        scale, shift = (part.value if part else () for part in parts)
+        scale, shift = (
+            part.value if part else () for part in (relation.scale, relation.translation)
+        )
         return {*scale} <= {1} and {*shift} <= {0}
 
     def relation(self, group: Node) -> Relation:
         """Return the transform to the level's source, or raise XGroupMetadataError if it cannot be used.
 
-        Without one it is the identity. Places of errors are in `group`, which has the layout.
+        Without one it is the identity. `group` has the layout; errors name it.
         """
         relation = self.transform or Relation(keys=self.keys)
         wrong = self.wrong_with("transform") if self.transform is None else relation.lost
@@ -303,17 +283,17 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def items(self) -> Mapping[str, Item]:
-        """The items by their asset, but for those without one."""
+        """The items by their asset, except items without an asset."""
         return {item.asset: item for item in self.layout if item.asset is not None}
 
     @cached_property
     def base(self) -> str | None:
-        """The asset of the only level that follows from no other (`Item.is_base`); None if there are more or none."""
+        """The asset of the level that follows from no other level (`Item.is_base`); None unless there is exactly one."""
         found = [asset for asset, item in self.items.items() if item.is_base]
         return found[0] if len(found) == 1 else None
 
     def item_of(self, node: Node, group: Node) -> Item | None:
-        """Return the item that names a node, None if none does, given the group that has the layout."""
+        """Return the item that names a node, None without one. `group` has the layout."""
         path, within = node.path, group.path
         return self.items.get(path[len(within) :].strip("/")) if is_below(path, within) else None
 
@@ -327,21 +307,10 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
         return "" if is_group else source
 
     def derivation(self, item: Item, group: Node) -> tuple[list[Item], XGroupError | None]:
-        """Return the chain of levels that a level is derived from.
+        """Return a level, its source, the source of that, and so on. `group` has the layout.
 
-        Parameters
-        ----------
-        item : Item
-            The level.
-        group : Node
-            The group that has the layout.
-
-        Returns
-        -------
-        list of Item
-            The level, its source, the source of that, and so on.
-        XGroupError or None
-            Why the source of the last one cannot be used, if it cannot: it is no level, or in the chain already.
+        The second value is the error why the source of the last one cannot be used: it is not a level, or it is in
+        the list already. It is None if the last one has no source.
         """
         levels: dict[str | None, Item] = {item.asset: item}
         while item.has_transform and item.is_derived:
@@ -353,11 +322,10 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
                 reason = _("levels are derived from one another: {chain}").format(chain=names)
             elif source and source not in self.items:
                 reason = _("there is no level {asset!r}").format(asset=source)
-            if reason:  # a cycle, or a missing level
-                place = str(at.place(group))
-                error = XGroupReferenceError(reason, place=place, target=source)
+            if reason:
+                error = XGroupReferenceError(reason, place=str(at.place(group)), target=source)
                 return list(levels.values()), error
-            # The source "" is the group of the layout itself, which no item has to name.
+            # The source "" is the group of the layout itself, which does not need an item.
             item = levels[source] = self.items.get(source) or Item(keys=self.keys, asset=source)
         return list(levels.values()), None
 
@@ -374,7 +342,7 @@ ATTRIBUTE = Attribute(
 
 
 class Multiscales(ConventionHandler):
-    """Reads and checks layouts. It gives no coordinates: other conventions ask of which level an array is."""
+    """Reads and checks layouts. It gives no coordinates: other conventions ask which level an array belongs to."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -386,39 +354,36 @@ class Multiscales(ConventionHandler):
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
         """Yield items of a group's layout whose asset does not exist, or whose source is not a different level."""
-        written = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
-        layout: Layout | None = None if written is None else ATTRIBUTE.read(written)[0]
-        if layout is None:
-            return
-        for item in layout.layout:
-            if item.derived_from is not None:
-                yield from _source_without_level(subject.node, layout, item)
+        group, written = subject.node, subject.attribute(ATTRIBUTE.key)
+        layout: Layout | None = None
+        if written is not None and not subject.is_array:
+            layout, _wrong = ATTRIBUTE.read(written)
+        for item in () if layout is None else layout.layout:
+            source = None if item.derived_from is None else layout.source_of(item, group)
+            is_level = not source or source in layout.items
+            if source is not None and (source == item.asset or not is_level):
+                others = (asset for asset in layout.items if asset != item.asset)
+                text = f"{shown(item.derived_from)} is no other level of the layout"
+                remedy = f'name the "asset" of one of the others: {shown([*islice(others, _MOST_NAMED)])}'
+                yield report(DERIVED, item.place(group, "derived_from"), text, remedy)
             if item.asset is None or any(finding.rule is ASSET for finding in item.wrong):
                 continue  # reported already
             if subject.member(item.asset) is None:
                 text = f"{shown(item.asset)} is neither a group nor an array here"
                 names = shown(subject.members()[:_MOST_NAMED])
                 remedy = f"name one of {names}, or leave this item out"
-                yield report(THERE, item.place(subject.node, "asset"), text, remedy)
+                yield report(THERE, item.place(group, "asset"), text, remedy)
 
 
-def _source_without_level(group: Node, layout: Layout, item: Item) -> Iterator[Finding]:
-    """Yield that an item is derived from itself, or from an asset that is not in the layout of a group, if that is so."""
-    source = layout.source_of(item, group)
-    if source != item.asset and (source in layout.items or not source):
-        return
-    others = list(islice((asset for asset in layout.items if asset != item.asset), _MOST_NAMED))
-    text = f"{shown(item.derived_from)} is no other level of the layout"
-    remedy = f'name the "asset" of one of the others: {shown(others)}'
-    yield report(DERIVED, item.place(group, "derived_from"), text, remedy)
-
-
-# Of which level an array is, and which objects may have attributes about it.
+# Which level an array belongs to, and which attribute is used for it.
 
 
 @dataclass(frozen=True)
 class LevelMembership:
-    """The level of a layout that an array is of: the items about it, and the group that has the layout.
+    """The level of a layout that an array belongs to.
+
+    An item is about the array that its ``asset`` names, or about the direct child arrays of the group that it names
+    (multiscales convention).
 
     Attributes
     ----------
@@ -443,123 +408,101 @@ class LevelMembership:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The items about the array, that of the array itself first; empty if it is of no level."""
+        """The items about the array, that of the array itself first; empty if it belongs to no level."""
         return tuple(item for item in (self.of_array, self.of_group) if item is not None)
-
-
-def level_in(layouts: Iterable[tuple[Node, Layout]], array: Node) -> LevelMembership | None:
-    """Return the level that an array is of, by the first of some layouts with an item about it, else None.
-
-    An item is about the array that its ``asset`` names, or about the direct child arrays of
-    the group that it names (multiscales convention).
-    """
-    levels = (LevelMembership.of(array, array.group, group, layout) for group, layout in layouts)
-    return next((level for level in levels if level.items), None)
 
 
 @once_per_array
 def level_of(array: NodeView) -> LevelMembership | None:
-    """Return the level that an array is of, by the nearest group whose layout has an item about it, else None.
+    """Return the level that an array belongs to, by the nearest group whose layout has an item about it, else None.
 
     Report layouts up to that group whose list of levels cannot be used.
     """
-    layouts = [
-        (written.node, parse_once(array, Layout.read, written))
-        for written in attributes_above(array, ATTRIBUTE.key)
-        if written.get("layout") is not None
-    ]
-    level = level_in(layouts, array.node)
-    for group, layout in layouts:
+    for written in attributes_above(array, ATTRIBUTE.key):
+        if written.get("layout") is None:
+            continue
+        layout = parse_once(array, Layout.read, written)
         list_of_levels = Place("", pointer_to((*layout.keys, "layout")))
         wrong = [finding for finding in layout.wrong if finding.place == list_of_levels]
-        array.report_wrong(group, wrong)
-        if level is not None and group == level.group:
-            break
-    return level
+        array.report_wrong(written.node, wrong)
+        level = LevelMembership.of(array.node, array.node.group, written.node, layout)
+        if level.items:
+            return level
+    return None
 
 
 @dataclass(frozen=True)
 class AttributeScopes:
-    """The objects that may have attributes about an array, in which they are looked up like names in scopes.
+    """The objects that may have an attribute of an array. The first object that has the attribute is used.
 
-    The nearest object that has an attribute wins: those of `own`, then those of `around`.
+    The order is that of these fields.
 
     Attributes
     ----------
     own : tuple of Fragment
         The array's attributes, and the layout item that names it.
     around : tuple of Fragment
-        The attributes of its group, the layout item that names the group, and the attributes of the layout's group.
-    shared : Fragment or None
-        The attributes of the layout's group, which are about all levels; None if the array is of no level, or if
-        its group, which has the layout, is a level itself.
+        The attributes of its group, and the layout item that names the group.
+    shared : tuple of Fragment
+        The attributes of the group that has the layout, which apply to all of its levels.
     """
 
     own: tuple[Fragment, ...]
     around: tuple[Fragment, ...]
-    shared: Fragment | None
+    shared: tuple[Fragment, ...]
 
     @classmethod
     def of(
-        cls,
-        array: Node | None,
-        group: Node,
-        level: LevelMembership | None,
-        attributes_of: Callable[[Node], Fragment | None],
+        cls, view: NodeView, array: Node | None, group: Node, level: LevelMembership | None
     ) -> AttributeScopes:
-        """Return the scopes of an array, or if it is None, those of all arrays of a group.
+        """Return the scopes of an array of a level, or if it is None, those of all arrays of a group.
 
-        Parameters
-        ----------
-        array, group : Node
-            The array, and the group that it is in.
-        level : LevelMembership or None
-            The level that it is of, if it is of one.
-        attributes_of : callable
-            Gives the attributes of a node, None if it is not there.
+        `view` gives the attributes of nodes.
         """
-        own, around = [None if array is None else attributes_of(array)], [attributes_of(group)]
-        shared = None
-        if level is not None:
-            for scopes, item in ((own, level.of_array), (around, level.of_group)):
-                if item is not None and item.whole is not None:
-                    scopes.append(item.whole.at(level.group))
-            if level.group != group:
-                shared = attributes_of(level.group)
-                around.append(shared)
-            elif level.of_array is not None:
-                shared = around[0]
-        return cls(tuple(filter(None, own)), tuple(filter(None, around)), shared)
+
+        def written(node: Node | None, item: Item | None = None) -> tuple[Fragment, ...]:
+            attributes = None if node is None else view.attributes_of(node)
+            found = () if attributes is None else (attributes,)
+            is_written = level is not None and item is not None and item.whole is not None
+            return (*found, item.whole.at(level.group)) if is_written else found
+
+        if level is None:
+            return cls(written(array), written(group), ())
+        own, item = written(array, level.of_array), level.of_group
+        if level.group != group:
+            return cls(own, written(group, item), written(level.group))
+        # The array's group has the layout. Without an item that names the array, this group is a level itself.
+        if level.of_array is None:
+            return cls(own, written(group, item), ())
+        return cls(own, written(None, item), written(group))
+
+    @property
+    def all(self) -> tuple[Fragment, ...]:
+        """All objects, the one that takes precedence first."""
+        return (*self.own, *self.around, *self.shared)
 
     def get(self, key: str, *, skip_shared: bool = False) -> Fragment | None:
-        """Return an attribute of the nearest object that has it, None if none has.
+        """Return an attribute of the first object that has it, else None.
 
-        With `skip_shared` the attributes about all levels are not asked. Nor are they for a transform or a
-        shape: levels differ in these.
+        Levels differ in transform and shape: those of the group that has the layout do not apply to a level. With
+        `skip_shared` none of its attributes do.
         """
-        skip_shared = skip_shared or key.endswith((":transform", ":shape"))
-        for scope in (*self.own, *self.around):
-            is_skipped = skip_shared and scope is self.shared
-            if not is_skipped and (found := scope.get(key)) is not None:
+        is_of_level = skip_shared or key.endswith((":transform", ":shape"))
+        for scope in (*self.own, *self.around) if is_of_level else self.all:
+            if (found := scope.get(key)) is not None:
                 return found
         return None
 
     def value(self, attribute: Attribute) -> Any:
-        """Return the parsed value of an attribute of the nearest object that has it, None if none has.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If it cannot be used.
-        """
+        """Return the parsed value of an attribute (`get`), None without it; XGroupMetadataError if it cannot be used."""
         written = self.get(attribute.key)
         return None if written is None else attribute.value(written)
 
 
 @once_per_array
 def scopes_of(array: NodeView) -> AttributeScopes:
-    """Return the objects that may have attributes about an array."""
-    return AttributeScopes.of(array.node, array.node.group, level_of(array), array.attributes_of)
+    """Return the objects that may have an attribute of an array."""
+    return AttributeScopes.of(array, array.node, array.node.group, level_of(array))
 
 
 def follows_by_level(convention: type[Convention], array: ArrayView) -> bool:

@@ -90,7 +90,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     own = None if mapping is None else crs_of_grid_mapping(mapping.value)
     scopes = scopes_of(array)
     # The CRS of a group is that of its grids: 1-D arrays, such as the coordinates of axes, do not get it.
-    written = scopes.own if len(array.dims) < 2 else (*scopes.own, *scopes.around)
+    written = scopes.own if len(array.dims) < 2 else scopes.all
     declared = next(filter(None, (crs_at(array, place) for place in written)), None)
     declared = declared or array.crs_of(array)
     if own is None:

@@ -1,8 +1,8 @@
 """`spatial`: coordinates of gridded imagery that follow from an affine transform.
 
-Attributes stand on the array, or on its group for all direct child arrays; items of a layout (`multiscales`) may have
+Attributes are on the array, or on its group for all direct child arrays; items of a layout (`multiscales`) may have
 attributes of their levels. Each attribute is looked up by itself (`multiscales.AttributeScopes`). The grid of a level
-that is derived from another level follows from the grid of that level.
+that is derived from a different level follows from the grid of that level.
 
 Source: spatial convention (zarr-conventions/spatial).
 """
@@ -74,7 +74,7 @@ RULES = rules_in(vars())
 #: The number of rows, and of columns.
 Sizes: TypeAlias = tuple[int, int]
 
-#: The axis that a name of a dimension means in a grid, besides the names in `axis_by_name`, in lower case.
+#: The axis of a grid that a name of a dimension means, in lower case, in addition to the names in `axis_by_name`.
 _ROWS_AND_COLUMNS = {
     **dict.fromkeys(("row", "rows"), "Y"),
     **dict.fromkeys(("col", "cols", "column", "columns"), "X"),
@@ -174,7 +174,7 @@ class SpatialHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array declares the convention, or has the dimensions that its group names.
+        """Return whether the array declares the convention, or has the dimensions that its group names.
 
         If the group's ``spatial:dimensions`` cannot be used, the convention applies to all arrays with two dimensions
         or more, so that `interpret` reports it.
@@ -191,11 +191,11 @@ class SpatialHandler(ConventionHandler):
 
     @classmethod
     def why_not(cls) -> str:
-        """Return why it does not apply to an array, where the array's group declares it."""
+        """Return why it does not apply to an array whose group declares it."""
         return _("spatial:dimensions does not name two of its dimensions")
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
-        """Return the names that ``spatial:dimensions`` gives to an array's Y and X axes; () if it has none, or is not declared."""
+        """Return the names that ``spatial:dimensions`` gives to an array's Y and X axes; () if it is not declared."""
         if not follows_by_level(type(self), array):
             return ()
         return array.try_silently(scopes_of(array).value, DIMENSIONS) or ()
@@ -211,16 +211,20 @@ class SpatialHandler(ConventionHandler):
             for attribute in ATTRIBUTES:
                 written = item.get(attribute.key)
                 wrong = () if written is None else attribute.all_wrong(written)
-                # An open reports it where it needs the attribute.
+                # Opening reports it if it needs the attribute.
                 yield from (replace(finding.at(item.node), topic=None) for finding in wrong)
-        for box in (subject.attribute(BOX.key), *(item.get(BOX.key) for item in items)):
-            if box is not None:
-                yield from _box_without_area(box)
+        for box in filter(None, (scope.get(BOX.key) for scope in (subject.all_attributes, *items))):
+            left, bottom, right, top = BOX.read(box)[0] or (0, 0, 1, 1)
+            # A box across the antimeridian has left > right; that of a single row of nodes has no height.
+            if bottom > top or (left == right and bottom == top):
+                text = f"{shown(box.value)} spans no area"
+                remedy = f"write {BOX.example} of the grid, or leave it out"
+                yield report(SIDES, box, text, remedy, severity="warning")
         if not subject.is_array:
             yield from _dimensions_of_no_array(subject, has_levels=bool(items))
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the coordinates of cell centres, the CRS, and the ``GeoTransform`` if coordinates do not say it.
+        """Return the coordinates of cell centres, the CRS, and the ``GeoTransform`` that coordinates cannot express.
 
         They follow from the transform, unless the group has 1-D arrays for both dimensions.
         """
@@ -233,55 +237,38 @@ class SpatialHandler(ConventionHandler):
             along = partial(coordinates_along, missing)
             transform = array.try_reporting(_transform_of_array, array, dims, missing, cost=along)
             _report_contradictions(array, dims, transform, Topic.CHOICE)
-            # The GeoTransform of a grid mapping variable wins over the transform: GDAL reads it.
+            # The GeoTransform of a grid mapping variable takes precedence over the transform: GDAL reads it.
             mapping = array.try_silently(own_grid_mapping, array)
             written = None if mapping is None else mapping.get("GeoTransform")
             if transform is not None and written is not None:
                 transform = array.try_silently(transform_of_gdal, written) or transform
         else:
-            # The group's own coordinate variables win, so a mistake in other attributes loses nothing: only a
+            # The group's own coordinate variables are kept, so a mistake in other attributes loses nothing: only a
             # check reports it. A rotated transform is not used beside 1-D coordinates.
-            scopes = scopes_of(array)
-            is_written = scopes.get(TRANSFORM.key) is not None
-            transform = (
-                array.try_silently(_declared_transform, array, scopes) if is_written else None
-            )
+            scopes, transform = scopes_of(array), None
+            if scopes.get(TRANSFORM.key) is not None:
+                transform = array.try_silently(_declared_transform, array, scopes)
             _report_contradictions(array, dims, transform, None)
             transform = None if transform is None or transform.is_rotated else transform
         return interpret_grid(array, dims, transform, is_declared=True)
 
 
-# Checks of single nodes.
-
-
-def _box_without_area(box: Fragment) -> Iterator[Finding]:
-    """Yield that a bounding box spans no area, if that is so."""
-    left, bottom, right, top = BOX.read(box)[0] or (0, 0, 1, 1)
-    # A box across the antimeridian ends west of where it begins; that of a single row of nodes has no height.
-    if bottom > top or (left == right and bottom == top):
-        text = f"{shown(box.value)} spans no area"
-        remedy = f"write {BOX.example} of the grid, or leave it out"
-        yield report(SIDES, box, text, remedy, severity="warning")
+# spatial:dimensions: Y first, whatever the order of the array's axes.
 
 
 def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Finding]:
-    """Yield that no array which a group's ``spatial:dimensions`` is about has these dimensions, if that is so.
-
-    It is about the group's own arrays, and if the group has a layout, about the arrays of its levels; but not
-    about arrays for which the array itself or its group names other dimensions.
-    """
+    """Yield a mistake if no array for which a group's ``spatial:dimensions`` is used has these dimensions."""
     declared = group.attribute(DIMENSIONS.key)
-    wanted = {name.lower() for name in (declared and DIMENSIONS.read(declared)[0]) or ()}
-    if declared is None or not wanted:
+    names = None if declared is None else DIMENSIONS.read(declared)[0]
+    if declared is None or names is None:
         return
-    grids = []
-    for array in group.below():
-        is_own = array.node.group == group.node
-        if not (array.is_array and len(array.dims) > 1 and (is_own or has_levels)):
-            continue
-        near = [array] if is_own or array.group is None else [array, array.group]
-        if None not in array.dims and not any(node.attribute(DIMENSIONS.key) for node in near):
-            grids.append([name for name in array.dims if name is not None])
+    grids = [
+        list(map(str, array.dims))
+        for array in (group.below() if has_levels else group.arrays)
+        if len(array.dims) > 1 and None not in array.dims
+        if scopes_of(array).get(DIMENSIONS.key) == declared
+    ]
+    wanted = {*map(str.lower, names)}
     if grids and not any(wanted <= {*map(str.lower, dims)} for dims in grids):
         text = (
             f"{shown(declared.value)} are not both dimensions of the array, which has "
@@ -290,11 +277,8 @@ def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Fi
         yield report(OF_ARRAY, declared, text, write(DIMENSIONS.key, grids[0][-2:]))
 
 
-# spatial:dimensions: Y first, whatever the order of the array's axes.
-
-
 def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
-    """Return the array's dimensions of two names, else those that differ in case only; None if it lacks one."""
+    """Return the array's dimensions of two names, else those that differ in case only; None if one is missing."""
     known = {**{name: name for name in array.dims}, **array.dim_names}
     anycase = {name.lower(): here for name, here in known.items()}
     y, x = (known.get(name) or anycase.get(name.lower()) for name in names)
@@ -302,18 +286,15 @@ def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] 
 
 
 def _declared_dims(array: ArrayView) -> tuple[str, str]:
-    """Return the array's dimensions along Y and X by ``spatial:dimensions``; report another order or case of names.
+    """Return the array's dimensions along Y and X by ``spatial:dimensions``; report names in a different order or case.
 
-    Raises
-    ------
-    XGroupMetadataError
-        If the attribute is missing, or does not name two of the array's dimensions.
+    Raises XGroupMetadataError if the attribute is missing, or does not name two of the array's dimensions.
     """
     scopes = scopes_of(array)
     declared = scopes.get(DIMENSIONS.key)
     has = [name for name in declared_dimensions(array.document) if name is not None]
     if declared is None:
-        # Who writes none of the attributes breaks no rule: the array may only declare the convention.
+        # An array without any of the attributes breaks no rule: it may only declare the convention.
         is_used = any(scopes.get(attribute.key) is not None for attribute in ATTRIBUTES)
         place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
         text = _("is missing: an array that declares 'spatial' must have it")
@@ -321,10 +302,6 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         raise place.error(text, REQUIRED if is_used else None, remedy)
     names = DIMENSIONS.value(declared)
     dims = _dims_of_names(array, names)
-    if dims is not None:
-        _report_x_first(array, declared, names)
-    if dims is not None and set(names) <= {*array.dims, *array.dim_names}:
-        return dims
     text = _("{value} are not both dimensions of the array, which has {dims}").format(
         value=shown(declared.value), dims=shown(has)
     )
@@ -333,95 +310,77 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         if len(array.dims) < 2:
             remedy = _("take it off the array, which does not have two dimensions")
         raise declared.error(text, OF_ARRAY, remedy)
-    # The names differ from those of the array in case only.
-    known = {name.lower(): name for name in has}
-    spelt = [known.get(name.lower(), name) for name in names]
-    if spelt != list(names):
+    first, second = (axis_by_name(name) or _ROWS_AND_COLUMNS.get(name.lower()) for name in names)
+    if first == "X" != second or second == "Y" != first:
+        y, x = names
+        order = _(
+            "makes {y!r} the Y axis and {x!r} the X axis, because the name of Y is first; the names "
+            "suggest the opposite order"
+        ).format(y=y, x=x)
+        remedy = write(DIMENSIONS.key, [*declared.value[:-2], x, y])
+        array.report(Y_FIRST, declared, order, remedy, topic=Topic.CHOICE, severity="warning")
+    anycase = {name.lower(): name for name in has}
+    spelt = [name if name in has else anycase.get(name.lower(), name) for name in names]
+    if spelt != [*names]:
         remedy = write(DIMENSIONS.key, spelt)
         array.report(OF_ARRAY, declared, text, remedy, severity="warning")
     return dims
 
 
-def _report_x_first(array: ArrayView, declared: Fragment, names: tuple[str, str]) -> None:
-    """Report names of dimensions by which the first seems to be along X, or the second along Y."""
-    first, second = (axis_by_name(name) or _ROWS_AND_COLUMNS.get(name.lower()) for name in names)
-    if first == "X" != second or second == "Y" != first:
-        y, x = names
-        text = _(
-            "makes {y!r} the Y axis and {x!r} the X axis, because the name of Y is first; the names "
-            "suggest the opposite order"
-        )
-        remedy = write(DIMENSIONS.key, [*declared.value[:-2], x, y])
-        text = text.format(y=y, x=x)
-        array.report(Y_FIRST, declared, text, remedy, topic=Topic.CHOICE, severity="warning")
-
-
 # The transform that an array, a group or an item declares.
 
 
-def _is_placeholder(box: Fragment) -> bool:
-    """Tell whether a bounding box is the zeros that products write in place of none."""
-    return isinstance(box.value, list) and not any(box.value)
+def _box(scopes: AttributeScopes, *, skip_shared: bool = False) -> Fragment | None:
+    """Return the bounding box that is used, None without one, or if it is the zeros that products write as a placeholder."""
+    box = scopes.get(BOX.key, skip_shared=skip_shared)
+    is_placeholder = box is not None and isinstance(box.value, list) and not any(box.value)
+    return None if is_placeholder else box
 
 
-def _box(scopes: AttributeScopes) -> Fragment | None:
-    """Return the bounding box of the nearest object that has one; None without one, or for a placeholder."""
-    box = scopes.get(BOX.key)
-    return None if box is None or _is_placeholder(box) else box
+def _unit(array: ArrayView) -> str:
+    """Return the unit of the array's CRS along X, "" if it is not known."""
+    crs = crs_of(array)
+    return "" if crs is None else crs.axis_attributes()["X"].get("units", "")
 
 
 def _box_sides(array: ArrayView, box: Fragment) -> list[float]:
     """Return the sides of a bounding box; the right one is beyond 180 degrees if it crosses the antimeridian."""
     left, bottom, right, top = BOX.value(box)
-    crs = crs_of(array)
-    unit = "" if crs is None else crs.axis_attributes()["X"].get("units")
-    return [left, bottom, right + 360 if left > right and unit == "degrees_east" else right, top]
+    is_across = left > right and _unit(array) == "degrees_east"
+    return [left, bottom, right + 360 if is_across else right, top]
+
+
+def _no_area_error(box: Fragment, sizes: Sizes) -> XGroupMetadataError:
+    """Return the error for a bounding box that has no area for so many rows and columns."""
+    text = _("spans no area for {rows} x {columns} cells")
+    return box.error(text.format(rows=sizes[0], columns=sizes[1]))
 
 
 def _declared_transform(
     array: ArrayView,
     scopes: AttributeScopes,
     sizes: Sizes | None = None,
-    written: Fragment | None = None,
+    shared: Fragment | None = None,
 ) -> Transform | None:
     """Return the transform by ``spatial:transform``, else by bounding box and sizes, None without these.
 
-    Parameters
-    ----------
-    array : ArrayView
-        The array that is interpreted.
-    scopes : AttributeScopes
-        The objects that may have the attributes.
-    sizes : tuple of int, optional
-        The number of rows and of columns; by default ``spatial:shape``.
-    written : Fragment, optional
-        The transform to use where `scopes` have none.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If one of these attributes cannot be used.
+    `sizes` are by default those of ``spatial:shape``. `shared` is the transform to use if `scopes` have none. NaN in
+    the result means that the position of a single row or column is not known. Raises XGroupMetadataError if one of the
+    attributes cannot be used.
     """
-    kind, centre = scopes.value(TRANSFORM_TYPE), scopes.value(REGISTRATION)
-    if kind not in (None, "affine"):
-        place = scopes.get(TRANSFORM_TYPE.key) or Fragment(array.node, (), None)
-        raise place.error(_("is {kind!r}; only 'affine' is known").format(kind=kind))
-    centre = CENTRES["pixel"] if centre is None else centre
-    written = scopes.get(TRANSFORM.key) or written
+    kind, registered = scopes.get(TRANSFORM_TYPE.key), scopes.value(REGISTRATION)
+    if kind is not None and (name := TRANSFORM_TYPE.value(kind)) != "affine":
+        raise kind.error(_("is {kind!r}; only 'affine' is known").format(kind=name))
+    centre = CENTRES["pixel"] if registered is None else registered
+    written = scopes.get(TRANSFORM.key) or shared
     if written is not None:
         return Transform(TRANSFORM.value(written), centre)
     box, sizes = _box(scopes), sizes or scopes.value(SHAPE)
-    return None if box is None or sizes is None else _transform_of_box(array, box, sizes, centre)
-
-
-def _transform_of_box(array: ArrayView, box: Fragment, sizes: Sizes, centre: float) -> Transform:
-    """Return the transform of a grid that fills a bounding box, or raise XGroupMetadataError.
-
-    NaN in it says that the position of a single row or column is not known.
-    """
-    # North is up in a grid that fills its bounding box. By node registration that ends at the outermost
-    # centres, one cell fewer. A single row or column of nodes, which is a point of its axis, has no length: if
-    # the box has none there either, its position is known, else not.
+    if box is None or sizes is None:
+        return None
+    # North is up in a grid that fills its bounding box. By node registration the box ends at the outermost centres,
+    # so the grid is one cell shorter. A single row or column of nodes has no length: its position is known if the
+    # box has no length there either, else not.
     left, bottom, right, top = _box_sides(array, box)
     rows, columns = (size - 1 + 2 * centre for size in sizes)
     steps = []
@@ -433,76 +392,62 @@ def _transform_of_box(array: ArrayView, box: Fragment, sizes: Sizes, centre: flo
     return Transform(require_cell_area(affine, box) if rows and columns else affine, centre)
 
 
-def _no_area_error(box: Fragment, sizes: Sizes) -> XGroupMetadataError:
-    """Return the error for a bounding box that has no area for so many rows and columns."""
-    text = _("spans no area for {rows} x {columns} cells")
-    return box.error(text.format(rows=sizes[0], columns=sizes[1]))
+# The transform of an array, which may follow from that of a different level.
 
-
-# The transform of an array, which may follow from that of another level.
+#: The transform of a level, or the error why it has none (None: no attribute gives one), and its number of rows and
+#: columns, None if not known.
+_Grid: TypeAlias = tuple[Transform | XGroupError | None, Sizes | None]
 
 
 def _transform_of_array(
     array: ArrayView, dims: tuple[str, str], missing: Sequence[str]
 ) -> Transform | None:
-    """Return the transform of an array's grid, None if no attribute gives one; report what is lost by that.
+    """Return the transform of an array's grid, None if no attribute gives one; report `missing` coordinates.
 
-    Raises
-    ------
-    XGroupError
-        If an attribute that it follows from cannot be used.
+    Raises XGroupError if an attribute cannot be used, of the array or of a level that its level is derived from.
     """
     scopes, level = scopes_of(array), level_of(array)
-    sizes = array.sizes[dims[0]], array.sizes[dims[1]]
+    sizes, transform = (array.sizes[dims[0]], array.sizes[dims[1]]), None
     if level is None or scopes.get(TRANSFORM.key) is not None:
         transform = _declared_transform(array, scopes, sizes)
     else:
-        transform = _transform_by_levels(array, dims, level)
+        # The item that says from which level the array's is derived, if one does.
+        item = next((item for item in level.items if item.has_transform), level.items[0])
+        # If levels are groups, the array follows from the arrays of its name in the other groups.
+        name = "" if item is level.of_array else array.name
+        axes = tuple(array.dims.index(dim) for dim in dims)
+        chain, wrong = level.layout.derivation(item, level.group)
+        grid: _Grid = wrong, None
+        # From the last source to the array's own level, each grid follows from the one before. If the source of the
+        # last one cannot be used, its grid is that error.
+        for item in reversed(chain):
+            source = None if item is chain[-1] and wrong is None else grid
+            # Cached by everything that it depends on: other arrays follow from the same levels.
+            known = (level.group, item.asset, name, len(array.dims), axes, source)
+            grid = array.memo(_grid_of_level, array, dims, level, item, name, source, by=known)
+        if isinstance(grid[0], XGroupError):
+            raise grid[0]
+        transform = grid[0]
     _report_coordinates_not_given(array, dims, missing, transform)
     return transform
-
-
-def _transform_by_levels(
-    array: ArrayView, dims: tuple[str, str], level: LevelMembership
-) -> Transform | None:
-    """Return the transform of an array by that of its level, else of the levels which that is derived from.
-
-    Raises
-    ------
-    XGroupError
-        If an attribute of one of these levels cannot be used.
-    """
-    # The item that says from which level the array's is derived, if one does.
-    item = next((item for item in level.items if item.has_transform), level.items[0])
-    # Where levels are groups, the array follows from those of its name in the other groups.
-    name = "" if item is level.of_array else array.name
-    axes = tuple(array.dims.index(dim) for dim in dims)
-    chain, wrong = level.layout.derivation(item, level.group)
-    grid: _Grid = wrong, None
-    # From the last source to the array's own level, each grid follows from the one before. The last source has
-    # none itself, or one that cannot be used: then its grid follows from that error.
-    for item in reversed(chain):
-        source = None if item is chain[-1] and wrong is None else grid
-        # Kept by all that it depends on: other arrays follow from the same levels.
-        known = (level.group, item.asset, name, len(array.dims), axes, source)
-        grid = array.memo(_grid_of_level, array, dims, level, item, name, source, by=known)
-    transform_or_error = grid[0]
-    if isinstance(transform_or_error, XGroupError):
-        raise transform_or_error
-    return transform_or_error
 
 
 def _report_coordinates_not_given(
     array: ArrayView, dims: tuple[str, str], missing: Sequence[str], transform: Transform | None
 ) -> None:
-    """Report a bounding box without use, that no transform is declared, and coordinates whose values are not known.
+    """Report an unused bounding box, or that no transform is declared, or coordinates whose values are not known.
 
-    Of these three there is one at most; a placeholder of a bounding box is not reported.
+    A placeholder of a bounding box is not reported.
     """
     scopes = scopes_of(array)
-    sizes = array.sizes[dims[0]], array.sizes[dims[1]]
     box = _box(scopes)
-    if transform is None and box is not None:
+    if transform is not None and box is not None:
+        steps = zip(dims, (transform.affine.e, transform.affine.a), strict=True)
+        lost = [dim for dim, step in steps if math.isnan(step) and dim in missing]
+        if lost:
+            error = _no_area_error(box, (array.sizes[dims[0]], array.sizes[dims[1]]))
+            array.report(Topic.PROBLEM, array.node, error, cost=coordinates_along(lost))
+    elif transform is None and box is not None:
         text = _(
             "was not used: the grid follows that of another level, of which neither "
             "spatial:transform nor spatial:bbox and size are known"
@@ -514,17 +459,6 @@ def _report_coordinates_not_given(
             "1-D arrays {names}: these dimensions have no coordinates from it"
         )
         array.report(Topic.CHOICE, array.node, text.format(names=", ".join(dims)))
-    elif transform is not None and box is not None:
-        steps = zip(dims, (transform.affine.e, transform.affine.a), strict=True)
-        lost = [dim for dim, step in steps if math.isnan(step) and dim in missing]
-        if lost:
-            cost = coordinates_along(lost)
-            array.report(Topic.PROBLEM, array.node, _no_area_error(box, sizes), cost=cost)
-
-
-#: The transform of a level, or the error why it has none (None: no attribute gives one), and its number of rows and
-#: columns, None if not known.
-_Grid: TypeAlias = tuple[Transform | XGroupError | None, Sizes | None]
 
 
 def _grid_of_level(
@@ -535,44 +469,42 @@ def _grid_of_level(
     name: str,
     source: _Grid | None,
 ) -> _Grid:
-    """Return the grid of a level in an array's layout, given the grid of the level that it is derived from.
+    """Return the grid of the level that an item describes, in the layout of an array's level.
 
-    Parameters
-    ----------
-    array : ArrayView
-        The array that is interpreted.
-    dims : tuple of str
-        Its dimensions along Y and X.
-    level : LevelMembership
-        The array's level, by which the layout is known.
-    item : Item
-        The item of the level whose grid is returned.
-    name : str
-        The name of the array to look for, where that level is a group.
-    source : tuple, optional
-        The grid of the level that it is derived from; None if it is derived from none.
+    `name` is the name of the array to look for if the level is a group. `source` is the grid of the level that it is
+    derived from; None if it is not derived.
     """
-    # The asset is an array, or a group with an array called `name`; without one, attributes of the group count.
+    # The asset is an array, or a group with an array of the name; without one, attributes of the group apply.
     node = level.group.child(item.asset or "")
     document, other, group = array.document_of(node), node, node.group
     if document is None or not document.is_array:
         other, group = node.child(name), node
         document = array.document_of(other)
-    is_array = document is not None and bool(document.is_array)
-    array_or_none = other if is_array else None
-    membership = LevelMembership.of(array_or_none, group, level.group, level.layout)
-    scopes = AttributeScopes.of(array_or_none, group, membership, array.attributes_of)
-    sizes = _rows_and_columns(array, dims, document) if document is not None and is_array else None
+    found, sizes = None, None
+    if document is not None and document.is_array:
+        found, sizes = other, _rows_and_columns(array, dims, document)
+    membership = LevelMembership.of(found, group, level.group, level.layout)
+    scopes = AttributeScopes.of(array, found, group, membership)
+    written = scopes.get(TRANSFORM.key)
+    transform: Transform | XGroupError | None = None
     try:
-        return _transform_of_level(array, dims, level, item, scopes, sizes, source), sizes
+        if written is None and source is not None:
+            transform = _derived_transform(array, dims, level.group, item, scopes, sizes, source)
+        elif written is not None or item.is_derived or item.is_base:
+            # The transform of the layout's group is that of the level from which all others are derived, unless that
+            # level has a bounding box.
+            shared = None
+            if item.asset == level.layout.base and _box(scopes, skip_shared=True) is None:
+                shared = array.attribute(TRANSFORM.key, level.group)
+            transform = _declared_transform(array, scopes, sizes, shared)
+        # Otherwise it has a transform to a different level, but does not say to which.
     except XGroupError as error:
-        return error, sizes
+        transform = error
+    return transform, sizes
 
 
-def _rows_and_columns(
-    array: ArrayView, dims: tuple[str, str], other: Document
-) -> tuple[int, int] | None:
-    """Return the sizes of another array along the Y and X dimensions of an array, None if it has fewer axes.
+def _rows_and_columns(array: ArrayView, dims: tuple[str, str], other: Document) -> Sizes | None:
+    """Return the sizes of a different array along the Y and X dimensions of an array, None if it has fewer axes.
 
     They are along the dimensions of the same names, else along the same axes.
     """
@@ -582,37 +514,6 @@ def _rows_and_columns(
     if None not in own and {*own} <= {*names}:
         axes = [names.index(name) for name in own]
     return (shape[axes[0]], shape[axes[1]]) if max(axes) < len(shape) else None
-
-
-def _transform_of_level(
-    array: ArrayView,
-    dims: tuple[str, str],
-    level: LevelMembership,
-    item: Item,
-    scopes: AttributeScopes,
-    sizes: Sizes | None,
-    source: _Grid | None,
-) -> Transform | None:
-    """Return the transform of a level, given the objects that may have its attributes; see `_grid_of_level`.
-
-    Raises
-    ------
-    XGroupError
-        If an attribute of the level, or of one that it is derived from, cannot be used.
-    """
-    group, written = level.group, scopes.get(TRANSFORM.key)
-    if written is None and source is not None:
-        return _derived_transform(array, dims, group, item, scopes, sizes, source)
-    if written is None:
-        if not (item.is_derived or item.is_base):
-            return None  # it has a transform to another level, but does not say to which
-        # The transform of the layout's group is that of the level from which all others are derived, unless that
-        # level has a bounding box of its own.
-        box = scopes.get(BOX.key, skip_shared=True)
-        if item.asset == level.layout.base and (box is None or _is_placeholder(box)):
-            shared = array.attributes_of(group)
-            written = None if shared is None else shared.get(TRANSFORM.key)
-    return _declared_transform(array, scopes, sizes, written)
 
 
 def _derived_transform(
@@ -626,7 +527,7 @@ def _derived_transform(
 ) -> Transform | None:
     """Return the transform of a level's source composed with the item's scale and translation.
 
-    None if the source has none. `group` is the one that has the layout; the others are as in `_transform_of_level`.
+    None if the source has none. `group` has the layout. Raises XGroupError if one of both cannot be used.
     """
     transform, whole = source
     if isinstance(transform, XGroupError):
@@ -634,8 +535,8 @@ def _derived_transform(
     relation = item.relation(group)
     if transform is None:
         return None
-    others = array.siblings.values()
-    along = relation.scale_and_shift(group, dims, array.dims, others, sizes or (), whole or ())
+    orders = (array.dims, *array.siblings.values())
+    along = relation.scale_and_shift(group, dims, orders, sizes or (), whole or ())
     (rows, columns), (down, right) = along
     # Not `affine * other`: that operator changed between versions of affine, with warnings.
     a, b, c, d, e, f = list(transform.affine)[:6]
@@ -656,74 +557,53 @@ def _report_contradictions(
 ) -> None:
     """Report attributes that contradict the array's shape or its transform.
 
-    `topic` is None where coordinates do not follow from these attributes: then only a check reports it.
+    `topic` is None if coordinates do not follow from these attributes: then only a check reports it.
     """
     scopes, sizes = scopes_of(array), (array.sizes[dims[0]], array.sizes[dims[1]])
-    _report_other_shape(array, scopes.get(SHAPE.key), sizes, topic)
-    if transform is None or transform.is_partial:
-        return
+    shape = scopes.get(SHAPE.key)
+    if shape is not None and shape.value != list(sizes):
+        text = _("is {shape}, but the array has {sizes} cells; the latter counts")
+        text, remedy = text.format(shape=shape.value, sizes=list(sizes)), write(SHAPE.key, [*sizes])
+        grids = {tuple(found.values())[-2:] for found in array.siblings.values() if len(found) > 1}
+        # If arrays of a group have several sizes, no shape on the group is true of all of them.
+        if shape.node != array.node and len(grids) > 1:
+            remedy = _("take it off the group, whose arrays have several sizes, and {write}")
+            remedy = remedy.format(write=_("write each array's own"))
+        array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=topic, severity="warning")
+    if transform is not None and not transform.is_partial:
+        _report_other_extent(array, sizes, transform, topic)
+
+
+def _report_other_extent(
+    array: ArrayView, sizes: Sizes, transform: Transform, topic: Topic | None
+) -> None:
+    """Report numbers of a transform in the order of GDAL, or a bounding box that is not the extent of the grid.
+
+    By numbers in that order the box does not fit either: one report is enough.
+    """
+    scopes, extent = scopes_of(array), transform.extent(sizes)
     box, written = _box(scopes), scopes.get(TRANSFORM.key)
     read = array.try_silently if topic is None else array.try_reporting
     sides = None if box is None else read(_box_sides, array, box)
-    crs = crs_of(array)
-    unit = "" if crs is None else crs.axis_attributes()["X"].get("units", "")
-    meant = in_order_of_gdal(transform, sizes, sides, unit)
-    # By numbers in another order the box does not fit either: one report is enough.
+    meant = in_order_of_gdal(transform, sizes, sides, _unit(array))
     if written is not None and meant is not None:
-        _report_order_of_gdal(array, written, transform, meant, sizes, topic)
+        numbers = list(meant.affine)[:6]
+        text = _(
+            "is {numbers}, by which the grid spans {extent}; are its numbers in the order of GDAL? "
+            "That of the convention is [a, b, c, d, e, f]: {meant}"
+        ).format(numbers=list(transform.affine)[:6], extent=extent, meant=numbers)
+        array.report(ORDER, written, text, write(TRANSFORM.key, numbers), topic=topic)
     elif box is not None and sides and not transform.fills(sides, sizes, OVERHANG):
-        _report_other_box(array, box, transform.extent(sizes), topic)
-
-
-def _report_other_shape(
-    array: ArrayView, shape: Fragment | None, sizes: Sizes, topic: Topic | None
-) -> None:
-    """Report a ``spatial:shape`` that is not the array's number of rows and columns."""
-    if shape is None or shape.value == list(sizes):
-        return
-    text = _("is {shape}, but the array has {sizes} cells; the latter counts")
-    text = text.format(shape=shape.value, sizes=list(sizes))
-    remedy = write(SHAPE.key, list(sizes))
-    grids = {tuple(sizes.values())[-2:] for sizes in array.siblings.values() if len(sizes) > 1}
-    # No shape written on a group is true of all its arrays if these differ.
-    if shape.node != array.node and len(grids) > 1:
-        remedy = _("take it off the group, whose arrays have several sizes, and {write}")
-        remedy = remedy.format(write=_("write each array's own"))
-    array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=topic, severity="warning")
-
-
-def _report_order_of_gdal(
-    array: ArrayView,
-    written: Fragment,
-    transform: Transform,
-    meant: Transform,
-    sizes: Sizes,
-    topic: Topic | None,
-) -> None:
-    """Report a ``spatial:transform`` whose numbers are in the order of GDAL; `meant` is the one in that order."""
-    numbers = list(meant.affine)[:6]
-    text = _(
-        "is {numbers}, by which the grid spans {extent}; are its numbers in the order of GDAL? "
-        "That of the convention is [a, b, c, d, e, f]: {meant}"
-    ).format(numbers=list(transform.affine)[:6], extent=transform.extent(sizes), meant=numbers)
-    array.report(ORDER, written, text, write(TRANSFORM.key, numbers), topic=topic)
-
-
-def _report_other_box(
-    array: ArrayView, box: Fragment, actual: list[float], topic: Topic | None
-) -> None:
-    """Report a ``spatial:bbox`` that is not the actual extent of the grid."""
-    text = _("is {box}, but the transform gives {actual}; the latter counts")
-    text = text.format(box=BOX.value(box), actual=actual)
-    remedy = write(BOX.key, actual)
-    array.report(BOX_OF_GRID, box, text, remedy, topic=topic, severity="warning")
+        text = _("is {box}, but the transform gives {actual}; the latter counts")
+        text, remedy = text.format(box=BOX.value(box), actual=extent), write(BOX.key, extent)
+        array.report(BOX_OF_GRID, box, text, remedy, topic=topic, severity="warning")
 
 
 #: The greatest extent of a grid on the Earth, by the unit of its CRS: a full circle, and more than its circumference.
 _WIDEST = {"degree": 360.0, "m": 5e7}
 
-#: By how many times cells must be longer as written than in the order of GDAL for that order to be meant: if north is
-#: up in that order, and if the grid is rotated in it.
+#: How many times longer cells must be as written than in the order of GDAL for that order to be meant: if north is up
+#: in that order, and if the grid is rotated in it.
 _LONG, _FAR_LONGER = 10, 1000
 
 
@@ -732,7 +612,7 @@ def in_order_of_gdal(
 ) -> Transform | None:
     """Return the transform that is meant if its numbers seem to be in the order of GDAL, else None.
 
-    They do if the grid is off its own bounding box, but in the order of GDAL fills it. Without a box they do if the
+    They do if the grid does not fill its bounding box, but fills it in the order of GDAL. Without a box they do if the
     grid is wider than the Earth, or its cells are askew or much longer than wide, and in that order are not.
 
     Parameters
@@ -750,7 +630,7 @@ def in_order_of_gdal(
     other = Transform(Affine(a, b, c, d, e, f), transform.centre)
     if area_of(other.affine) == 0:
         return None
-    is_meant, widest = False, _WIDEST.get(horizontal_unit(unit), math.inf)
+    widest = _WIDEST.get(horizontal_unit(unit), math.inf)
     is_wide, is_other_wide = (
         max(right - left, top - bottom) > widest
         for left, bottom, right, top in (transform.extent(sizes), other.extent(sizes))
@@ -773,8 +653,8 @@ def in_order_of_gdal(
 
 
 def _distortion(transform: Transform) -> tuple[bool, float]:
-    """Return whether rows and columns are at no right angle, and the ratio of a cell's longer side to its shorter."""
+    """Return whether rows and columns are not at right angles, and the ratio of a cell's longer side to its shorter."""
     row, column = transform.cell_size
-    # The sides of a cell are at a right angle if their scalar product is 0, but for rounding.
+    # The sides of a cell are at a right angle if their scalar product is 0, except for rounding.
     product = transform.affine.a * transform.affine.b + transform.affine.d * transform.affine.e
     return bool(abs(product) > column * row * 1e-6), max(row, column) / min(row, column)

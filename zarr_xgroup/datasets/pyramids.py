@@ -351,9 +351,7 @@ def _with_derived_sizes(
             sized = (level, found.get(source))
             shape, whole = (one.shape if one is not None and one.dims else () for one in sized)
             with suppress(XGroupMetadataError):  # which an open of the level tells
-                along = relation.scale_and_shift(
-                    group, axes.dims, axes.orders[0], axes.orders, shape, whole
-                )
+                along = relation.scale_and_shift(group, axes.dims, axes.orders, shape, whole)
                 (step_y, step_x), _shifts = along
                 size = abs(y * step_y), abs(x * step_x)
                 if all(map(is_size, size)):

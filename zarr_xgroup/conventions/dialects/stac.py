@@ -58,7 +58,7 @@ class StacProjHandler(ProjHandler):
     def marks(cls, array: ArrayView) -> Marks | None:
         """Return the grid of a ``proj:transform`` that is about cells of the array's shape, and whether there is a CRS."""
         scopes = scopes_of(array)
-        places = scopes.own if len(array.dims) < 2 else (*scopes.own, *scopes.around)
+        places = scopes.own if len(array.dims) < 2 else scopes.all
         has_crs = any(place.get(key) is not None for place in places for key in CRS_KEYS)
         if array.attribute("proj:transform") is None:
             return Marks(has_crs=True) if has_crs else None
