@@ -341,6 +341,13 @@ ATTRIBUTE = Attribute(
 )
 
 
+def items_in_layout(subject: NodeView) -> list[Fragment]:
+    """Return the items of a group's layout as they are written; [] without a list of items, or for an array."""
+    layout = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
+    levels = None if layout is None else layout.get("layout")
+    return list(levels.items()) if levels is not None and isinstance(levels.value, list) else []
+
+
 class Multiscales(ConventionHandler):
     """Reads and checks layouts. It gives no coordinates: other conventions ask which level an array belongs to."""
 
@@ -355,10 +362,9 @@ class Multiscales(ConventionHandler):
     def check(cls, subject: NodeView) -> Iterator[Finding]:
         """Yield items of a group's layout whose asset does not exist, or whose source is not a different level."""
         group, written = subject.node, subject.attribute(ATTRIBUTE.key)
-        layout: Layout | None = None
-        if written is not None and not subject.is_array:
-            layout, _wrong = ATTRIBUTE.read(written)
-        for item in () if layout is None else layout.layout:
+        found = None if subject.is_array or written is None else ATTRIBUTE.read(written)[0]
+        layout = found if isinstance(found, Layout) else Layout(keys=())
+        for item in layout.layout:
             source = None if item.derived_from is None else layout.source_of(item, group)
             is_level = not source or source in layout.items
             if source is not None and (source == item.asset or not is_level):
@@ -462,9 +468,10 @@ class AttributeScopes:
 
         def written(node: Node | None, item: Item | None = None) -> tuple[Fragment, ...]:
             attributes = None if node is None else view.attributes_of(node)
-            found = () if attributes is None else (attributes,)
-            is_written = level is not None and item is not None and item.whole is not None
-            return (*found, item.whole.at(level.group)) if is_written else found
+            of_item = None
+            if level is not None and item is not None and item.whole is not None:
+                of_item = item.whole.at(level.group)
+            return tuple(filter(None, (attributes, of_item)))
 
         if level is None:
             return cls(written(array), written(group), ())

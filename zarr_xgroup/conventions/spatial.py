@@ -34,13 +34,13 @@ from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.descriptions import Parsed, shown, write
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.multiscales import (
     OVERHANG,
     AttributeScopes,
     Item,
     LevelMembership,
     follows_by_level,
+    items_in_layout,
     level_of,
     scopes_of,
 )
@@ -203,10 +203,7 @@ class SpatialHandler(ConventionHandler):
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
         """Yield mistakes in items of a layout, bounding boxes without area, and dimensions that no array has."""
-        layout = None if subject.is_array else subject.attribute(LAYOUT.key)
-        levels = None if layout is None else layout.get("layout")
-        is_list = levels is not None and isinstance(levels.value, list)
-        items = list(levels.items()) if levels is not None and is_list else []
+        items = items_in_layout(subject)
         for item in items:
             for attribute in ATTRIBUTES:
                 written = item.get(attribute.key)
@@ -292,7 +289,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
     """
     scopes = scopes_of(array)
     declared = scopes.get(DIMENSIONS.key)
-    has = [name for name in declared_dimensions(array.document) if name is not None]
+    has = list(filter(None, declared_dimensions(array.document)))
     if declared is None:
         # An array without any of the attributes breaks no rule: it may only declare the convention.
         is_used = any(scopes.get(attribute.key) is not None for attribute in ATTRIBUTES)
@@ -364,9 +361,8 @@ def _declared_transform(
 ) -> Transform | None:
     """Return the transform by ``spatial:transform``, else by bounding box and sizes, None without these.
 
-    `sizes` are by default those of ``spatial:shape``. `shared` is the transform to use if `scopes` have none. NaN in
-    the result means that the position of a single row or column is not known. Raises XGroupMetadataError if one of the
-    attributes cannot be used.
+    `sizes` are by default those of ``spatial:shape``. `shared` is the transform to use if `scopes` have none. Raises
+    XGroupMetadataError if one of the attributes cannot be used.
     """
     kind, registered = scopes.get(TRANSFORM_TYPE.key), scopes.value(REGISTRATION)
     if kind is not None and (name := TRANSFORM_TYPE.value(kind)) != "affine":
@@ -376,11 +372,16 @@ def _declared_transform(
     if written is not None:
         return Transform(TRANSFORM.value(written), centre)
     box, sizes = _box(scopes), sizes or scopes.value(SHAPE)
-    if box is None or sizes is None:
-        return None
-    # North is up in a grid that fills its bounding box. By node registration the box ends at the outermost centres,
-    # so the grid is one cell shorter. A single row or column of nodes has no length: its position is known if the
-    # box has no length there either, else not.
+    return None if box is None or sizes is None else _transform_of_box(array, box, sizes, centre)
+
+
+def _transform_of_box(array: ArrayView, box: Fragment, sizes: Sizes, centre: float) -> Transform:
+    """Return the transform of a grid that fills a bounding box, or raise XGroupMetadataError.
+
+    North is up in such a grid. By node registration the box ends at the outermost centres, so the grid is one cell
+    shorter. A single row or column of nodes has no length: its position is known if the box has no length there
+    either; if not, NaN stands for it.
+    """
     left, bottom, right, top = _box_sides(array, box)
     rows, columns = (size - 1 + 2 * centre for size in sizes)
     steps = []

@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from zarr_xgroup.conventions.crs import UNDERSTOOD, horizontal_unit
+from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
-from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout, Relation
 from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
@@ -59,8 +59,6 @@ class Level:
     unit: str = ""
     #: The convention that would say the resolution if it were assumed, "" if none.
     assumable: str = ""
-    #: What is wrong with the CRS that is declared, "" if nothing is.
-    not_understood: str = ""
     #: The dimensions of the finest array along Y and X, () without one; then all those of it and of the others.
     dims: tuple[()] | tuple[str, str] = ()
     orders: tuple[tuple[str, ...], ...] = ()
@@ -102,33 +100,31 @@ class Pyramid:
             If the sizes of cells, or their unit, are not known.
         """
         known = [(level, level.resolution) for level in self.levels if level.resolution]
-        units = sorted({level.unit for level, _size in known})
-        if len(units) == 1 and units[0]:
+        units = {level.unit for level, _size in known}
+        if len(units) == 1 and "" not in units:
             most_y, most_x = (length * (1 + _ROUNDING) for length in resolution)
             fitting = [level for level, (y, x) in known if y <= most_y and x <= most_x]
             return fitting[-1] if fitting else known[0][0]
-        assumable = {level.assumable for level in self.levels} - {""}
-        not_understood = {level.not_understood for level in self.levels} - {""}
+        message = _("Group {group}: {reason}; open one of {levels} by group=")
+        levels, reason = listed([str(level.node) for level in self.levels]), self._why_unknown()
+        raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
+
+    def _why_unknown(self) -> str:
+        """Return why the sizes of cells cannot be compared with a resolution."""
+        units = sorted({level.unit for level in self.levels if level.resolution})
+        assumable = sorted({level.assumable for level in self.levels} - {""})
         if not units and assumable:
-            reason = _(
+            text = _(
                 "metadata do not say the size of the cells of its levels, unless "
                 "assume_conventions={names!r}"
-            ).format(names=", ".join(sorted(assumable)))
-        elif not units:
-            reason = _("metadata do not say the size of the cells of its levels")
-        elif "" in units and not_understood:
-            reason = _("the unit of the size of cells is not known: {reasons}")
-            reason = reason.format(reasons=listed(sorted(not_understood)))
-        elif "" in units:
-            reason = _(
-                "the unit of the size of cells is not known, as no CRS is declared of its levels"
             )
-        else:
-            reason = _("the sizes of the cells of its levels are in several units, {units}")
-            reason = reason.format(units=", ".join(units))
-        message = _("Group {group}: {reason}; open one of {levels} by group=")
-        levels = listed([str(level.node) for level in self.levels])
-        raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
+            return text.format(names=", ".join(assumable))
+        if not units:
+            return _("metadata do not say the size of the cells of its levels")
+        if "" not in units:
+            text = _("the sizes of the cells of its levels are in several units, {units}")
+            return text.format(units=", ".join(units))
+        return _("the unit of the size of cells is not known: its levels have no usable CRS")
 
     def choice(self, resolution: Pair) -> tuple[Level, list[Node], list[Finding]]:
         """Return the level for a resolution, the groups and arrays of the other levels, and findings about the choice.
@@ -200,42 +196,46 @@ def group_of_level(node: Node, tree: Tree) -> Node | None:
 
 
 def pyramid_of(
-    group: Node,
-    layout: Layout,
-    tree: Tree,
-    readings: Mapping[Node, GroupReading],
+    group: Node, layout: Layout, tree: Tree, readings: Mapping[Node, GroupReading]
 ) -> Pyramid | None:
-    """Return the pyramid that the layout of a group describes, None if no level is there.
+    """Return the pyramid that the layout of a group describes, None if no level exists.
 
-    `readings` are of the groups of all levels that are there.
+    `readings` are those of the groups of all levels that exist.
     """
     levels = {}
     for asset in layout.items:
         node = group.child(asset)
         reading = readings.get(group_of_level(node, tree) or node)
-        if reading is None:
-            continue
-        # A level that is a group has the group's arrays, without arrays that are levels themselves.
-        level, is_array = Level(node, reading.node), reading.node != node
-        grids = [
-            grid
-            for array in reading.arrays
-            if (array.node == node if is_array else layout.item_of(array.node, group) is None)
-            if (grid := _level_of_cells(level, array) or _level_of_grid(level, array))
-        ]
-        # The level is as fine as its finest array.
-        known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
-        if known:
-            first = min(known, key=lambda grid: (grid.coarseness, -math.prod(grid.shape)))
-            orders = dict.fromkeys(dims for grid in (first, *known) for dims in grid.orders)
-            names = frozenset(name for grid in known for name in grid.arrays)
-            level = replace(first, arrays=names, orders=tuple(orders))
-        levels[asset] = level
+        if reading is not None:
+            # A level that is a group has the group's arrays, without arrays that are levels themselves.
+            arrays = [
+                array
+                for array in reading.arrays
+                if array.node == node
+                or (reading.node == node and layout.item_of(array.node, group) is None)
+            ]
+            levels[asset] = _level_of_arrays(Level(node, reading.node), arrays)
     if not levels:
         return None
     found = sorted(_with_derived_sizes(group, layout, levels), key=lambda level: level.coarseness)
     missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
     return Pyramid(group, tuple(found), missing)
+
+
+def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading]) -> Level:
+    """Return a level with the grid, or the cells, of the finest of its arrays."""
+    grids = [
+        grid
+        for array in arrays
+        if (grid := _level_of_cells(level, array) or _level_of_grid(level, array))
+    ]
+    known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
+    if not known:
+        return level
+    finest = min(known, key=lambda grid: (grid.coarseness, -math.prod(grid.shape)))
+    orders = dict.fromkeys(dims for grid in (finest, *known) for dims in grid.orders)
+    names = frozenset(name for grid in known for name in grid.arrays)
+    return replace(finest, arrays=names, orders=tuple(orders))
 
 
 def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
@@ -258,62 +258,26 @@ def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
 
 
 def _level_of_grid(level: Level, array: ArrayReading) -> Level | None:
-    """Return the level with the grid and cell size of one array, None if it has fewer than two dimensions.
-
-    The grid is along the dimensions of its Y and X coordinates, else along the last two. The size of cells is the
-    step of coordinates that are computed from a transform; values are not read.
-    """
+    """Return the level with the grid and cell size of one array, None if it has fewer than two dimensions."""
     if len(array.dims) < 2:
         return None
-    # 1. Coordinates of the array. Those of a rotated grid both lie along both dimensions: the edge from one row to
-    #    the next, and that from one column to the next, both have a part along X and one along Y.
-    by_axis: dict[str | None, str] = {}
-    row: dict[str | None, float] = {}
-    column: dict[str | None, float] = {}
-    unit, size = "", None
-    for coordinate in array.interpretation.coordinates:
-        source, axis = coordinate.source, axis_by_attributes(coordinate.attributes)
-        function = source.function if isinstance(source, Computed) else None
-        if isinstance(function, RotatedCentres):
-            axis = {"xc": "X", "yc": "Y"}.get(coordinate.name)
-            by_axis |= {"Y": source.dims[0], "X": source.dims[-1]}
-            row[axis], column[axis] = function.row, function.column
-        elif len(source.dims) == 1 and source.dims[0] in array.dims:
-            by_axis[axis] = source.dims[0]
-            if isinstance(function, Regular):
-                row[axis], column[axis] = (
-                    (function.step, 0.0) if axis == "Y" else (0.0, function.step)
-                )
-                unit = str(coordinate.attributes.get("units", "")) if axis == "X" else unit
-    y, x = by_axis.get("Y", ""), by_axis.get("X", "")
-    dims = (y, x) if y and x and y != x else (array.dims[-2], array.dims[-1])
-    if dims == (y, x) and {"X", "Y"} <= row.keys():
-        size = math.hypot(row["X"], row["Y"]), math.hypot(column["X"], column["Y"])
-
-    # 2. Shape and chunks along the dimensions of the grid.
+    dims, size, unit = _grid_by_coordinates(array)
     rows, columns = map(array.dims.index, dims)
     chunks = array.template.encoding.get("chunks") or array.shape
-    findings = array.interpretation.findings
-    wrong = [
-        f"{finding.place} {finding.text}" for finding in findings if finding.rule is UNDERSTOOD
-    ]
     level = replace(
         level,
         arrays=frozenset([array.node.name]),
         shape=(array.shape[rows], array.shape[columns]),
         chunk=(chunks[rows], chunks[columns]),
-        not_understood=wrong[0] if wrong else "",
         dims=dims,
         orders=(array.dims,),
     )
-
-    # 3. Else the cell size by a transform of STAC, where that is assumed. A unit that no coordinate has is that
-    #    of the CRS.
     if size is None:
         written = transform_of_stac(array.node, array.document.attributes, level.shape)
         if written is None or STAC not in array.assumed:
             return replace(level, assumable="" if written is None else STAC)
-        size, unit = written.cell_size, ""
+        size = written.cell_size
+    # If no coordinate has a unit, it is that of the CRS.
     crs = array.interpretation.crs
     if not unit and crs is not None:
         unit = crs.axis_attributes().get("X", {}).get("units", "")
@@ -321,45 +285,73 @@ def _level_of_grid(level: Level, array: ArrayReading) -> Level | None:
     return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
 
 
-def _with_derived_sizes(
-    group: Node, layout: Layout, levels: Mapping[str, Level]
-) -> Iterable[Level]:
+def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | None, str]:
+    """Return an array's dimensions along Y and X, and the size of its cells and its unit, as its coordinates have them.
+
+    The dimensions are the last two if no coordinates are along Y and X. The size is the step of coordinates that are
+    computed from a transform, None without these: values are not read.
+    """
+    rotated, along = {}, {}
+    for coordinate in array.interpretation.coordinates:
+        source = coordinate.source
+        function = source.function if isinstance(source, Computed) else None
+        if isinstance(function, RotatedCentres):
+            rotated[coordinate.name] = source.dims, function
+        elif len(source.dims) == 1 and source.dims[0] in array.dims:
+            step = function.step if isinstance(function, Regular) else None
+            unit = str(coordinate.attributes.get("units", ""))
+            along[axis_by_attributes(coordinate.attributes)] = source.dims[0], step, unit
+    if "xc" in rotated and "yc" in rotated:
+        # The edge from one row to the next has a part along X and one along Y, as that from one column to the next.
+        (dims, x), (_dims, y) = rotated["xc"], rotated["yc"]
+        size = math.hypot(x.row, y.row), math.hypot(x.column, y.column)
+        return (dims[0], dims[-1]), size, ""
+    if not {"X", "Y"} <= along.keys() or along["X"][0] == along["Y"][0]:
+        return (array.dims[-2], array.dims[-1]), None, ""
+    (y_dim, row, _unit), (x_dim, column, unit) = along["Y"], along["X"]
+    if row is None or column is None:
+        return (y_dim, x_dim), None, ""
+    return (y_dim, x_dim), (math.hypot(row), math.hypot(column)), unit
+
+
+def _with_derived_sizes(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list[Level]:
     """Return levels, their cell sizes completed by the scales that derive them from other levels.
 
-    In topological order from levels of known size. A level that is not there, but lies between two that are,
-    takes the axes of any level that is there.
+    In topological order from levels of known size. A level that does not exist may be between two that exist: it
+    takes the axes of any level.
     """
-    found = dict(levels)
-    any_grid = next((level for level in levels.values() if level.dims), None)
-    sizes = {
-        asset: (level.resolution, level.unit) for asset, level in levels.items() if level.resolution
-    }
+    any_grid = next((level for level in levels.values() if level.dims), Level(group, group))
+    found = {**dict.fromkeys(layout.items, Level(group, group)), **levels}
     derived = defaultdict(list)
-    for asset in layout.items.keys() - sizes:
-        item = layout.items[asset]
-        if item.wrong_with("derived_from") is None:
+    for asset, item in layout.items.items():
+        if found[asset].resolution is None and item.wrong_with("derived_from") is None:
             source = layout.source_of(item, group) if item.is_derived else layout.base
             derived[source].append(asset)
-    sources = list(sizes)
+    sources = [asset for asset, level in found.items() if level.resolution]
     for source in sources:  # grows by each level whose size becomes known
-        (y, x), unit = sizes[source]
         for asset in derived.pop(source, ()):
-            relation, level = layout.items[asset].transform, found.get(asset)
-            axes = level if level is not None and level.dims else any_grid
-            if relation is None or relation.scale is None or axes is None or not axes.dims:
-                continue
-            sized = (level, found.get(source))
-            shape, whole = (one.shape if one is not None and one.dims else () for one in sized)
-            with suppress(XGroupMetadataError):  # which an open of the level tells
-                along = relation.scale_and_shift(group, axes.dims, axes.orders, shape, whole)
-                (step_y, step_x), _shifts = along
-                size = abs(y * step_y), abs(x * step_x)
-                if all(map(is_size, size)):
-                    sizes[asset] = size, unit
-                    sources.append(asset)
-                    if level is not None and level.dims:
-                        found[asset] = replace(level, resolution=size, unit=unit)
-    return found.values()
+            level, relation = found[asset], layout.items[asset].transform
+            axes = level if level.dims else any_grid
+            size = relation and _derived_size(group, relation, axes, level, found[source])
+            if size:
+                found[asset] = replace(level, resolution=size, unit=found[source].unit)
+                sources.append(asset)
+    # A level without a grid has no size itself.
+    return [found[asset] if level.dims else level for asset, level in levels.items()]
+
+
+def _derived_size(
+    group: Node, relation: Relation, axes: Level, level: Level, source: Level
+) -> Pair | None:
+    """Return the size of the cells of a level by its scale from a source of known size; None if that cannot be used."""
+    if relation.scale is None or not axes.dims or source.resolution is None:
+        return None
+    sizes, whole = (grid.shape if grid.dims else () for grid in (level, source))
+    with suppress(XGroupMetadataError):  # reported when the level is opened
+        scale, _shift = relation.scale_and_shift(group, axes.dims, axes.orders, sizes, whole)
+        y, x = (abs(length * n) for length, n in zip(source.resolution, scale, strict=True))
+        return (y, x) if is_size(y) and is_size(x) else None
+    return None
 
 
 def pyramid_at(

@@ -443,7 +443,7 @@ REFUSED: Mapping[str, tuple[Group, str, str]] = {
     ),
     "the unit is not known": (
         of_three(*ITEMS, **{"proj:code": None, **BOX}), "/",
-        "the size of cells is not known, as no CRS is declared of its levels; open one of /0, /1, /2",
+        "the size of cells is not known: its levels have no usable CRS; open one of /0, /1, /2",
     ),
     "a transform of STAC is not assumed": (
         Group({"0": Group({"v": field(8, 12, **stac(8, 12))})}, declared(level("0"), **UTM)), "/",
