@@ -8,7 +8,6 @@ Source: dggs convention (zarr-conventions/dggs).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -34,7 +33,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.multiscales import follows_by_level, level_of, scopes_of
-from zarr_xgroup.conventions.values import is_finite
+from zarr_xgroup.conventions.values import integer, positive_number
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
@@ -64,22 +63,7 @@ _COMPRESSIONS = ("none", "compacted", "ranges")
 _IN_ORDER = ("", "nested", "ring", "zuniq")
 
 
-def _refinement_level(value: Fragment) -> int:
-    """Return a refinement level, or raise XGroupMetadataError if it is no integer or negative."""
-    if isinstance(value.value, int) and not isinstance(value.value, bool) and value.value >= 0:
-        return value.value
-    raise value.error(_("must be an integer that is not negative"))
-
-
-def _positive_number(value: Fragment) -> float:
-    """Return a positive number, or raise XGroupMetadataError if it is not positive or no float holds it."""
-    with suppress(OverflowError):
-        if is_finite(value.value) and value.value > 0:
-            return float(value.value)
-    raise value.error(_("must be a positive number"))
-
-
-_POSITIVE_NUMBER = Parsed(_positive_number)
+_POSITIVE_NUMBER = Parsed(positive_number)
 
 
 class Ellipsoid(Model, frozen=True, kw_only=True):
@@ -149,7 +133,7 @@ class Dggs(Model, frozen=True, kw_only=True):
     name: Annotated[str, Text(), Member(required=True, example='"name": "healpix"')] = ""
     refinement_level: Annotated[
         int | None,
-        Parsed(_refinement_level),
+        Parsed(partial(integer, least=0)),
         Member(example='"refinement_level": 2'),
     ] = None
     indexing_scheme: Annotated[str, Text(), Member(example='"indexing_scheme": "nested"')] = ""
@@ -211,7 +195,7 @@ class DggsHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the convention is declared, and a ``dggs`` object is about the array: its own or its group's.
+        """Return whether the convention is declared, and a ``dggs`` object is about the array: its own or its group's.
 
         The object of a group is about the arrays with its ``spatial_dimension``, but not about the cell ids
         themselves. Where no array of the group has that dimension, it is about all: to interpret it reports that.
@@ -307,7 +291,7 @@ def _read(array: ArrayView, written: Fragment) -> tuple[Any, tuple[Finding, ...]
 
 
 def _group_has_dimension(array: ArrayView, dimension: str) -> bool:
-    """Tell whether any array of an array's group has a dimension."""
+    """Return whether any array of an array's group has a dimension."""
     return any(dimension in sizes for sizes in array.siblings.values())
 
 
@@ -323,23 +307,30 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     Its values are, in this order: those of the group's own array of its name; all cells of the level, if no
     array is named; those of the array that is named, unpacked if that is packed.
     """
-    dimension = _cell_dimension(array, dggs, written_in)
+    dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
+    if dimension not in array.sizes:
+        text = _("{dimension!r} is no dimension of the array ({dims})")
+        if written_in != array.node:
+            text = _("{dimension!r} is no dimension of an array of the group")
+        text = text.format(dimension=dimension, dims=", ".join(array.dims))
+        remedy = write("spatial_dimension", (*array.dims, "cells")[-1])
+        raise dggs.place(written_in, "spatial_dimension").error(text, DIMENSION, remedy)
     size = array.sizes[dimension]
     is_packed, name = dggs.compression != "none", dggs.coordinate
-    has_own = array.sibling(CELL_IDS) is not None and array.siblings[CELL_IDS] == {dimension: size}
+    reference = _reference_to_cell_ids(dggs, written_in)
     own = array.node.group.child(CELL_IDS)
-    # Data that were written again have their unpacked cell ids with them, beside attributes of what was read.
-    if has_own and (is_packed or name in ("", CELL_IDS) or "/" in name):
-        return _stored_cell_ids(array, dggs, written_in, dimension, own)
+    if array.sibling(CELL_IDS) is not None and array.siblings[CELL_IDS] == {dimension: size}:
+        # Data that were written again have their unpacked cell ids with them, beside attributes of what was read.
+        if is_packed or name in ("", CELL_IDS) or "/" in name:
+            return _stored_cell_ids(array, dggs, written_in, dimension, own)
+        if array.sibling(name) is None:
+            text = _("leads nowhere; the group's own {name!r} was taken").format(name=CELL_IDS)
+            remedy, topic = write("coordinate", CELL_IDS), Topic.CHOICE
+            array.report(CELLS, reference, text, remedy, topic=topic, severity="warning")
+            return _stored_cell_ids(array, dggs, written_in, dimension, own)
     if not name:
         source = _all_cell_ids(array, dggs, written_in, dimension)
         return Coordinate(CELL_IDS, source, dggs.attributes)
-    reference = _reference_to_cell_ids(dggs, written_in)
-    if has_own and array.sibling(name) is None:
-        text = _("leads nowhere; the group's own {name!r} was taken").format(name=CELL_IDS)
-        remedy, topic = write("coordinate", CELL_IDS), Topic.CHOICE
-        array.report(CELLS, reference, text, remedy, topic=topic, severity="warning")
-        return _stored_cell_ids(array, dggs, written_in, dimension, own)
     node = array.resolver.array(reference, partial(_shape_misfit, array, dggs.compression, size))
     if is_packed:
         source = _unpacked_cell_ids(array, dggs, dimension, node, reference)
@@ -347,28 +338,13 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     return _stored_cell_ids(array, dggs, written_in, dimension, node, reference)
 
 
-def _cell_dimension(array: ArrayView, dggs: Dggs, written_in: Node) -> str:
-    """Return the array's dimension of cells, or raise XGroupMetadataError if it does not have that."""
-    dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
-    if dimension in array.sizes:
-        return dimension
-    text = _("{dimension!r} is no dimension of the array ({dims})")
-    if written_in != array.node:
-        text = _("{dimension!r} is no dimension of an array of the group")
-    text = text.format(dimension=dimension, dims=", ".join(array.dims))
-    remedy = write("spatial_dimension", (*array.dims, "cells")[-1])
-    raise dggs.place(written_in, "spatial_dimension").error(text, DIMENSION, remedy)
-
-
 def _shape_misfit(array: ArrayView, compression: str, size: int, node: Node) -> str | None:
     """Return why an array cannot hold the ids of `size` cells with a compression, None if it can.
 
-    There may be any number of packed ids; ranges have a start and an end.
+    There may be any number of packed ids ("n"); ranges have a start and an end.
     """
-    needed: list[int | str] = [size] if compression == "none" else ["n"]
-    if compression == "ranges":
-        needed = ["n", 2]
-    shape = list(shape_of(array, node))
+    wanted: dict[str, list[int | str]] = {"none": [size], "ranges": ["n", 2]}
+    needed, shape = wanted.get(compression, ["n"]), list(shape_of(array, node))
     pairs = zip(needed, shape, strict=False)
     if len(shape) == len(needed) and all(length in ("n", own) for length, own in pairs):
         return None

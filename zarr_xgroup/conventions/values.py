@@ -12,6 +12,9 @@ from zarr_xgroup.conventions.descriptions import shown
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
+#: The greatest integer that is accepted: all integers up to it are floats, too.
+_LARGEST = 2**53
+
 
 def is_finite(value: Any) -> bool:
     """Tell whether a JSON value is a number that is neither infinite nor NaN.
@@ -36,6 +39,23 @@ def finite_numbers(fragment: Fragment, count: int) -> list[float]:
             return [float(number) for number in numbers]
     text = _("must be {count} finite numbers, got {value}")
     raise fragment.error(text.format(count=count, value=shown(numbers)))
+
+
+def positive_number(fragment: Fragment) -> float:
+    """Return a positive number as a float, or raise XGroupMetadataError if it is not positive or no float holds it."""
+    with contextlib.suppress(OverflowError):
+        if is_finite(fragment.value) and fragment.value > 0:
+            return float(fragment.value)
+    raise fragment.error(_("must be a positive number"))
+
+
+def integer(fragment: Fragment, least: int) -> int:
+    """Return an integer of at least `least` and at most 2^53, or raise XGroupMetadataError."""
+    value = fragment.value
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= _LARGEST:
+        return value
+    text = _("must be an integer from {least} to {most}")
+    raise fragment.error(text.format(least=least, most=_LARGEST))
 
 
 def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:

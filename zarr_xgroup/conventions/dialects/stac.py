@@ -91,12 +91,16 @@ class StacProjHandler(ProjHandler):
         """Yield a ``proj:shape`` that is not the array's, or a transform by which the array does not fill ``proj:bbox``."""
         if not (subject.is_array and len(subject.dims) > 1 and cls in subject.declared_around):
             return
+
+        def numbers(key: str, *counts: int) -> Fragment | None:
+            written = subject.attribute(key)
+            values = None if written is None else written.value
+            is_list = isinstance(values, list) and all(map(is_finite, values))
+            return written if is_list and len(values) in counts else None
+
         sizes = [height, width] = list(subject.shape[-2:])
-        shape, transform, box = (
-            written if written is not None and _is_list_of_numbers(written.value, *counts) else None
-            for key, counts in (("shape", (2,)), ("transform", (6, 9)), ("bbox", (4,)))
-            for written in (subject.attribute(f"proj:{key}"),)
-        )
+        shape, box = numbers("proj:shape", 2), numbers("proj:bbox", 4)
+        transform = numbers("proj:transform", 6, 9)
         own = "the array's own proj:transform, proj:bbox, or leave them out"
         if shape is not None and shape.value != sizes:
             text = f"is {shown(shape.value)}, but the array has {shown(sizes)} cells"
@@ -124,11 +128,6 @@ class StacProjHandler(ProjHandler):
 
 #: The convention that has to be assumed for its transforms to count.
 TO_BE_ASSUMED = StacProjHandler.name
-
-
-def _is_list_of_numbers(value: object, *counts: int) -> bool:
-    """Tell whether a JSON value is a list of finite numbers, and its length one of `counts`."""
-    return isinstance(value, list) and len(value) in counts and all(map(is_finite, value))
 
 
 def _transform_of_array(

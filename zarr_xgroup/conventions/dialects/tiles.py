@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as MULTISCALES
 from zarr_xgroup.conventions.multiscales import TILES
 from zarr_xgroup.conventions.proj import crs_at
-from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.conventions.values import finite_numbers, integer, positive_number
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import relative_path
@@ -38,9 +38,6 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 #: The first of ``orderedAxes``, by which coordinates of points are given as (X, Y) or (Y, X).
 _EAST_FIRST = frozenset({"x", "e", "east", "easting", "lon", "long", "longitude"})
 _NORTH_FIRST = frozenset({"y", "n", "north", "northing", "lat", "latitude"})
-
-#: The greatest number of tiles, or of cells of one: all integers up to it are floats, too.
-_LARGEST = 2**53
 
 
 @dataclass(frozen=True)
@@ -166,22 +163,9 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
     if (corner is not None and corner.value != "topLeft") or matrix.get("variableMatrixWidths"):
         raise matrix.error(_("has a cornerOfOrigin other than topLeft, or variableMatrixWidths"))
     cell = matrix.required("cellSize")
-    (size,) = finite_numbers(Fragment(cell.node, cell.keys, [cell.value]), 1)
-    if size <= 0:
-        raise cell.error(_("must be a positive number"))
-    x, y = _corner(array, level)
-    row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
-    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
-    # A tile begins at the outer corner of its first cell.
-    return Transform(require_cell_area(affine, cell))
-
-
-def _corner(array: ArrayView, level: TileLevel) -> tuple[float, float]:
-    """Return the top left corner of a tile matrix as (X, Y), or raise XGroupMetadataError.
-
-    It is written as (X, Y) or (Y, X): ``orderedAxes`` of the set says which, else the order of axes of its CRS.
-    """
-    x, y = finite_numbers(level.matrix.required("pointOfOrigin"), 2)
+    size = positive_number(cell)
+    # The top left corner is written as (X, Y) or (Y, X), by `orderedAxes` of the set, else in the order of axes of its CRS.
+    x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
     axes, crs = level.tile_set.get("orderedAxes"), crs_of_tiles(array)
     names = axes.as_list() if axes is not None else []
     first = str(names[0]).lower() if names else ""
@@ -189,15 +173,18 @@ def _corner(array: ArrayView, level: TileLevel) -> tuple[float, float]:
         text = _("says neither by orderedAxes nor by crs which axis is first")
         raise level.tile_set.error(text)
     if first in _NORTH_FIRST or (first not in _EAST_FIRST and crs and crs.is_north_first):
-        return y, x
-    return x, y
+        x, y = y, x
+    row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
+    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
+    # A tile begins at the outer corner of its first cell.
+    return Transform(require_cell_area(affine, cell))
 
 
 def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
     """Return the row and column of a tile matrix, in cells, at which an array begins.
 
-    The array has all tiles of the matrix, or just those within the limits; its last tiles may be cut. If it has
-    another number of tiles, raise XGroupMetadataError.
+    The array has all tiles of the matrix, or only those within the limits; its last tiles may be cut. Raises
+    XGroupMetadataError if it has a different number of tiles.
     """
     height = integer(level.matrix.required("tileHeight"), 1)
     width = integer(level.matrix.required("tileWidth"), 1)
@@ -219,14 +206,4 @@ def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
         message.format(
             whole=list(whole), tile=[height, width], cells=[rows, columns], tiles=list(tiles)
         )
-    )
-
-
-def integer(fragment: Fragment, least: int) -> int:
-    """Return an integer of at least `least` and at most 2^53, or raise XGroupMetadataError."""
-    value = fragment.value
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= _LARGEST:
-        return value
-    raise fragment.error(
-        _("must be an integer from {least} to {most}").format(least=least, most=_LARGEST)
     )

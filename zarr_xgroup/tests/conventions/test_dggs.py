@@ -153,7 +153,7 @@ WRONG: dict[str, Any] = {
     "another number of cells": ({}, "all 48 cells of level 1, but there are 5"),
     "implied ids of another system": ({"name": "h3"}, "only known of HEALPix"),
     "implied ids that do not begin with 0": ({"indexing_scheme": "nuniq"}, "only known of HEALPix"),
-    "a level that is no integer": ({"refinement_level": "2"}, "an integer that is not negative"),
+    "a level that is no integer": ({"refinement_level": "2"}, "must be an integer from 0 to"),
     "a dimension of others": ({"spatial_dimension": "nope"}, "is no dimension of the array (cells)"),
     "too few ids": ({"coordinate": "few"}, "the cells need [5]"),
     "ranges of one dimension": ({**RANGED, "coordinate": "few"}, "the cells need ['n', 2]"),
