@@ -121,25 +121,13 @@ class Relation(Model, frozen=True, kw_only=True):
     ) -> tuple[Pair, Pair]:
         """Return scale and translation for rows and columns: ``(scale_y, scale_x), (shift_y, shift_x)``.
 
-        The numbers are in the order of an array's axes: one for each axis, or only those along Y and X.
+        The numbers are in the order of an array's axes: one for each axis, or only those along Y and X, `dims`.
+        `orders` are all dimensions of the array, then those of other arrays of the level, which the numbers may be meant
+        for. `sizes` and `source` are the rows and columns of the level and of its source, empty if not known. `group`
+        has the layout.
 
-        Parameters
-        ----------
-        group : Node
-            The group that has the layout.
-        dims : tuple of str
-            The dimensions along Y and X.
-        orders : sequence of collection of str
-            All dimensions of the array, in the order of its axes; then those of other arrays of the level, which the
-            numbers may be meant for.
-        sizes, source : sequence of int
-            The number of rows and of columns of the level, and those of its source; empty if not known.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If no array has as many axes as there are numbers, or the level does not have the extent of its source,
-            within a cell of the coarser one.
+        Raises XGroupMetadataError if no array has as many axes as there are numbers, or the level does not have the
+        extent of its source, within a cell of the coarser one.
         """
         yx = tuple(dim for dim in orders[0] if dim in dims)
         pairs: list[Pair] = []
@@ -176,18 +164,9 @@ class Relation(Model, frozen=True, kw_only=True):
 class Item(Model, frozen=True, kw_only=True):
     """An item of a layout: the description of one level.
 
-    Attributes
-    ----------
-    asset : str or None
-        The path of the level's group or array, as `asset_path` returns it.
-    derived_from : str or None
-        The asset of the level from which it is derived, its source.
-    transform : Relation or None
-        The transform from its cells to those of its source.
-    resampling_method : str
-        How it was resampled.
-    whole : Part or None
-        The object of the layout, which may have attributes of other conventions, such as ``spatial:transform``.
+    `asset` is the path of the level's group or array, as `asset_path` returns it. `derived_from` names its source, and
+    `transform` leads from its cells to those of the source. `whole` is the JSON object, which may have attributes of
+    other conventions, such as ``spatial:transform``.
     """
 
     form: ClassVar[Rule] = LAYOUT

@@ -571,22 +571,14 @@ def _report_contradictions(
             remedy = _("take it off the group, whose arrays have several sizes, and {write}")
             remedy = remedy.format(write=_("write each array's own"))
         array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=topic, severity="warning")
-    if transform is not None and not transform.is_partial:
-        _report_other_extent(array, sizes, transform, topic)
-
-
-def _report_other_extent(
-    array: ArrayView, sizes: Sizes, transform: Transform, topic: Topic | None
-) -> None:
-    """Report numbers of a transform in the order of GDAL, or a bounding box that is not the extent of the grid.
-
-    By numbers in that order the box does not fit either: one report is enough.
-    """
-    scopes, extent = scopes_of(array), transform.extent(sizes)
+    if transform is None or transform.is_partial:
+        return
+    extent = transform.extent(sizes)
     box, written = _box(scopes), scopes.get(TRANSFORM.key)
     read = array.try_silently if topic is None else array.try_reporting
     sides = None if box is None else read(_box_sides, array, box)
     meant = in_order_of_gdal(transform, sizes, sides, _unit(array))
+    # By numbers in the order of GDAL the box does not fit either: one report is enough.
     if written is not None and meant is not None:
         numbers = list(meant.affine)[:6]
         text = _(
@@ -614,18 +606,8 @@ def in_order_of_gdal(
     """Return the transform that is meant if its numbers seem to be in the order of GDAL, else None.
 
     They do if the grid does not fill its bounding box, but fills it in the order of GDAL. Without a box they do if the
-    grid is wider than the Earth, or its cells are askew or much longer than wide, and in that order are not.
-
-    Parameters
-    ----------
-    transform : Transform
-        The transform as it is written.
-    sizes : tuple of int
-        The number of rows, and of columns.
-    box : list of float, optional
-        The bounding box.
-    unit : str
-        The unit of the CRS, "" if it is not known.
+    grid is wider than the Earth, or its cells are askew or much longer than wide, and in that order are not. `unit` is
+    that of the CRS, "" if it is not known.
     """
     c, a, b, f, d, e = list(transform.affine)[:6]  # read in the order of GDAL
     other = Transform(Affine(a, b, c, d, e, f), transform.centre)

@@ -91,23 +91,30 @@ class Pyramid:
         length, least = level.relative, self.levels[0].relative
         return None if length is None or least is None else (length / least, length / least)
 
-    def level(self, resolution: Pair) -> Level:
-        """Return the coarsest level that is at least as fine, else the finest.
+    def choice(self, resolution: Pair) -> tuple[Level, list[Node], list[Finding]]:
+        """Return the coarsest level that is at least as fine as a resolution, else the finest.
 
-        Raises
-        ------
-        XGroupGroupError
-            If the sizes of cells, or their unit, are not known.
+        Also return the groups and arrays of the other levels, and findings about the choice. Raises XGroupGroupError if
+        the sizes of cells, or their unit, are not known.
         """
         known = [(level, level.resolution) for level in self.levels if level.resolution]
         units = {level.unit for level, _size in known}
-        if len(units) == 1 and "" not in units:
-            most_y, most_x = (length * (1 + _ROUNDING) for length in resolution)
-            fitting = [level for level, (y, x) in known if y <= most_y and x <= most_x]
-            return fitting[-1] if fitting else known[0][0]
-        message = _("Group {group}: {reason}; open one of {levels} by group=")
-        levels, reason = listed([str(level.node) for level in self.levels]), self._why_unknown()
-        raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
+        if len(units) != 1 or "" in units:
+            message = _("Group {group}: {reason}; open one of {levels} by group=")
+            levels, reason = listed([str(level.node) for level in self.levels]), self._why_unknown()
+            raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
+        most_y, most_x = (length * (1 + _ROUNDING) for length in resolution)
+        fitting = [level for level, (y, x) in known if y <= most_y and x <= most_x]
+        chosen = [known[0][0], *fitting][-1]
+        others: list[Node] = []
+        for other in self.levels:
+            if other.node == other.group and not is_below(chosen.group.path, other.group.path):
+                others.append(other.group)
+            elif other != chosen:
+                own = chosen.arrays if other.group == chosen.group else frozenset()
+                others += map(other.group.child, other.arrays - own)
+        remarks = self._remarks(chosen, resolution)
+        return chosen, others, [report(Topic.CHOICE, self.group, text) for text in remarks]
 
     def _why_unknown(self) -> str:
         """Return why the sizes of cells cannot be compared with a resolution."""
@@ -125,25 +132,6 @@ class Pyramid:
             text = _("the sizes of the cells of its levels are in several units, {units}")
             return text.format(units=", ".join(units))
         return _("the unit of the size of cells is not known: its levels have no usable CRS")
-
-    def choice(self, resolution: Pair) -> tuple[Level, list[Node], list[Finding]]:
-        """Return the level for a resolution, the groups and arrays of the other levels, and findings about the choice.
-
-        Raises
-        ------
-        XGroupGroupError
-            If the sizes of cells, or their unit, are not known.
-        """
-        chosen = self.level(resolution)
-        others: list[Node] = []
-        for other in self.levels:
-            if other.node == other.group and not is_below(chosen.group.path, other.group.path):
-                others.append(other.group)
-            elif other != chosen:
-                own = chosen.arrays if other.group == chosen.group else frozenset()
-                others += map(other.group.child, other.arrays - own)
-        remarks = self._remarks(chosen, resolution)
-        return chosen, others, [report(Topic.CHOICE, self.group, text) for text in remarks]
 
     def _remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
         """Yield warnings about the level chosen for a resolution: levels left out, or perhaps another unit."""
@@ -373,12 +361,8 @@ def choices_in_tree(
 ) -> tuple[list[Node], list[Finding]]:
     """Choose one level of each layout in a tree; return the groups and arrays of the other levels, and findings.
 
-    All levels of a layout are kept if none can be chosen; a finding reports why.
-
-    Raises
-    ------
-    XGroupGroupError
-        If no level of any layout can be chosen.
+    All levels of a layout are kept if none can be chosen; a finding reports why. Raises XGroupGroupError if no level of
+    any layout can be chosen.
     """
     known = {reading.node: reading for reading in readings}
     others: list[Node] = []

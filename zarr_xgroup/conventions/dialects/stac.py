@@ -94,9 +94,10 @@ class StacProjHandler(ProjHandler):
 
         def numbers(key: str, *counts: int) -> Fragment | None:
             written = subject.attribute(key)
-            values = None if written is None else written.value
-            is_list = isinstance(values, list) and all(map(is_finite, values))
-            return written if is_list and len(values) in counts else None
+            if written is None or not isinstance(written.value, list):
+                return None
+            is_valid = len(written.value) in counts and all(map(is_finite, written.value))
+            return written if is_valid else None
 
         sizes = [height, width] = list(subject.shape[-2:])
         shape, box = numbers("proj:shape", 2), numbers("proj:bbox", 4)
