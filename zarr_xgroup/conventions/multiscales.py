@@ -444,23 +444,18 @@ class AttributeScopes:
 
         `view` gives the attributes of nodes.
         """
-
-        def written(node: Node | None, item: Item | None = None) -> tuple[Fragment, ...]:
-            attributes = None if node is None else view.attributes_of(node)
-            of_item = None
-            if level is not None and item is not None and item.whole is not None:
-                of_item = item.whole.at(level.group)
-            return tuple(filter(None, (attributes, of_item)))
-
-        if level is None:
-            return cls(written(array), written(group), ())
-        own, item = written(array, level.of_array), level.of_group
-        if level.group != group:
-            return cls(own, written(group, item), written(level.group))
-        # The array's group has the layout. Without an item that names the array, this group is a level itself.
-        if level.of_array is None:
-            return cls(own, written(group, item), ())
-        return cls(own, written(None, item), written(group))
+        own = [None if array is None else view.attributes_of(array)]
+        around, shared = [view.attributes_of(group)], []
+        if level is not None:
+            if level.group != group:
+                shared = [view.attributes_of(level.group)]
+            elif level.of_array is not None:
+                # The group has the layout, and the array is a level. Without such an item the group is a level itself.
+                around, shared = [], around
+            for scopes, item in ((own, level.of_array), (around, level.of_group)):
+                if item is not None and item.whole is not None:
+                    scopes.append(item.whole.at(level.group))
+        return cls(*(tuple(filter(None, scopes)) for scopes in (own, around, shared)))
 
     @property
     def all(self) -> tuple[Fragment, ...]:
@@ -473,8 +468,8 @@ class AttributeScopes:
         Levels differ in transform and shape: those of the group that has the layout do not apply to a level. With
         `skip_shared` none of its attributes do.
         """
-        is_of_level = skip_shared or key.endswith((":transform", ":shape"))
-        for scope in (*self.own, *self.around) if is_of_level else self.all:
+        shared = () if skip_shared or key.endswith((":transform", ":shape")) else self.shared
+        for scope in (*self.own, *self.around, *shared):
             if (found := scope.get(key)) is not None:
                 return found
         return None

@@ -259,19 +259,18 @@ def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Fi
     names = None if declared is None else DIMENSIONS.read(declared)[0]
     if declared is None or names is None:
         return
-    grids = [
-        list(map(str, array.dims))
-        for array in (group.below() if has_levels else group.arrays)
-        if len(array.dims) > 1 and None not in array.dims
-        if scopes_of(array).get(DIMENSIONS.key) == declared
-    ]
-    wanted = {*map(str.lower, names)}
-    if grids and not any(wanted <= {*map(str.lower, dims)} for dims in grids):
-        text = (
-            f"{shown(declared.value)} are not both dimensions of the array, which has "
-            f"{shown(grids[0])}"
-        )
-        yield report(OF_ARRAY, declared, text, write(DIMENSIONS.key, grids[0][-2:]))
+    wanted, first = {*map(str.lower, names)}, None
+    for array in group.below() if has_levels else group.arrays:
+        dims = list(filter(None, array.dims))
+        if len(dims) < 2 or len(dims) < len(array.dims):
+            continue
+        if scopes_of(array).get(DIMENSIONS.key) == declared:
+            if wanted <= {*map(str.lower, dims)}:
+                return
+            first = first or dims
+    if first is not None:
+        text = f"{shown(declared.value)} are not both dimensions of the array, which has {shown(first)}"
+        yield report(OF_ARRAY, declared, text, write(DIMENSIONS.key, first[-2:]))
 
 
 def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
@@ -299,6 +298,12 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         raise place.error(text, REQUIRED if is_used else None, remedy)
     names = DIMENSIONS.value(declared)
     dims = _dims_of_names(array, names)
+    if dims is not None:
+        _report_x_first(array, declared, names)
+    anycase = {name.lower(): name for name in has}
+    spelt = [name if name in has else anycase.get(name.lower(), name) for name in names]
+    if dims is not None and spelt == [*names]:
+        return dims
     text = _("{value} are not both dimensions of the array, which has {dims}").format(
         value=shown(declared.value), dims=shown(has)
     )
@@ -307,21 +312,21 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         if len(array.dims) < 2:
             remedy = _("take it off the array, which does not have two dimensions")
         raise declared.error(text, OF_ARRAY, remedy)
+    array.report(OF_ARRAY, declared, text, write(DIMENSIONS.key, spelt), severity="warning")
+    return dims
+
+
+def _report_x_first(array: ArrayView, declared: Fragment, names: tuple[str, str]) -> None:
+    """Report names of dimensions if they suggest that the first is along X, or the second along Y."""
     first, second = (axis_by_name(name) or _ROWS_AND_COLUMNS.get(name.lower()) for name in names)
     if first == "X" != second or second == "Y" != first:
         y, x = names
-        order = _(
+        text = _(
             "makes {y!r} the Y axis and {x!r} the X axis, because the name of Y is first; the names "
             "suggest the opposite order"
         ).format(y=y, x=x)
         remedy = write(DIMENSIONS.key, [*declared.value[:-2], x, y])
-        array.report(Y_FIRST, declared, order, remedy, topic=Topic.CHOICE, severity="warning")
-    anycase = {name.lower(): name for name in has}
-    spelt = [name if name in has else anycase.get(name.lower(), name) for name in names]
-    if spelt != [*names]:
-        remedy = write(DIMENSIONS.key, spelt)
-        array.report(OF_ARRAY, declared, text, remedy, severity="warning")
-    return dims
+        array.report(Y_FIRST, declared, text, remedy, topic=Topic.CHOICE, severity="warning")
 
 
 # The transform that an array, a group or an item declares.
@@ -573,7 +578,6 @@ def _report_contradictions(
         array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=topic, severity="warning")
     if transform is None or transform.is_partial:
         return
-    extent = transform.extent(sizes)
     box, written = _box(scopes), scopes.get(TRANSFORM.key)
     read = array.try_silently if topic is None else array.try_reporting
     sides = None if box is None else read(_box_sides, array, box)
@@ -584,11 +588,13 @@ def _report_contradictions(
         text = _(
             "is {numbers}, by which the grid spans {extent}; are its numbers in the order of GDAL? "
             "That of the convention is [a, b, c, d, e, f]: {meant}"
-        ).format(numbers=list(transform.affine)[:6], extent=extent, meant=numbers)
+        ).format(numbers=list(transform.affine)[:6], extent=transform.extent(sizes), meant=numbers)
         array.report(ORDER, written, text, write(TRANSFORM.key, numbers), topic=topic)
     elif box is not None and sides and not transform.fills(sides, sizes, OVERHANG):
         text = _("is {box}, but the transform gives {actual}; the latter counts")
-        text, remedy = text.format(box=BOX.value(box), actual=extent), write(BOX.key, extent)
+        actual = transform.extent(sizes)
+        text = text.format(box=BOX.value(box), actual=actual)
+        remedy = write(BOX.key, actual)
         array.report(BOX_OF_GRID, box, text, remedy, topic=topic, severity="warning")
 
 
