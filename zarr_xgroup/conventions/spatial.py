@@ -115,45 +115,40 @@ def _two_sizes(written: Fragment) -> Sizes:
     return sizes[0], sizes[1]
 
 
+#: A node that declares the convention does not need these attributes.
+_optional = partial(Attribute, is_needed=False)
+
 DIMENSIONS = Attribute(
     SPATIAL_DIMENSIONS, Parsed(_two_names), NAMES, '"spatial:dimensions": ["y", "x"]'
 )
-TRANSFORM = Attribute(
+TRANSFORM = _optional(
     "spatial:transform",
     Parsed(lambda written: require_cell_area(Affine(*finite_numbers(written, 6)), written)),
     NUMBERS,
     '"spatial:transform": [a, b, c, d, e, f], by which x = a*column + b*row + c and '
     "y = d*column + e*row + f",
-    is_needed=False,
 )
-TRANSFORM_TYPE = Attribute(
-    "spatial:transform_type",
-    Parsed(Fragment.as_text),
-    TYPE,
-    '"spatial:transform_type": "affine"',
-    is_needed=False,
+TRANSFORM_TYPE = _optional(
+    "spatial:transform_type", Parsed(Fragment.as_text), TYPE, '"spatial:transform_type": "affine"'
 )
-REGISTRATION = Attribute(
+REGISTRATION = _optional(
     "spatial:registration",
     Parsed(_centre_of_registration),
     PIXEL_OR_NODE,
     '"spatial:registration": "pixel"',
-    is_needed=False,
 )
-BOX = Attribute(
+BOX = _optional(
     "spatial:bbox",
     Parsed(partial(finite_numbers, count=4)),
     SIDES,
     '"spatial:bbox": [xmin, ymin, xmax, ymax]',
-    is_needed=False,
 )
-SHAPE = Attribute(
+SHAPE = _optional(
     "spatial:shape",
     Parsed(_two_sizes),
     SIZES,
     '"spatial:shape": [height, width]',
     severity="warning",
-    is_needed=False,
 )
 
 #: All attributes of the convention.
