@@ -1,6 +1,6 @@
 """The `dggs` principal convention: the cells of a discrete global grid system that an array has values of.
 
-The ids of cells become a coordinate with the attributes by which xdggs knows the grid.
+The ids of cells become a coordinate with the attributes from which xdggs reads the grid.
 
 Source: dggs convention (zarr-conventions/dggs).
 """
@@ -96,7 +96,7 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Read the keys that the axes had before summer 2026, ``semimajor_axis`` and ``semiminor_axis``.
 
-        The newer key wins where both are written.
+        If both are written, the newer key takes precedence.
         """
         for key in ("semi_major_axis", "semi_minor_axis"):
             kind, member = fields_of(cls)[key]
@@ -184,7 +184,7 @@ class DggsHandler(ConventionHandler):
 
     tier = "principal"
     name = "dggs"
-    gives_way = True  # it says nothing of times or levels, which another convention may
+    gives_way = True  # it does not define times or levels, which a different convention may
     uuid: ClassVar[str | None] = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
     repositories = ("zarr-conventions/dggs",)
     implies = ("proj",)
@@ -198,7 +198,7 @@ class DggsHandler(ConventionHandler):
         """Return whether the convention is declared, and a ``dggs`` object is about the array: its own or its group's.
 
         The object of a group is about the arrays with its ``spatial_dimension``, but not about the cell ids
-        themselves. Where no array of the group has that dimension, it is about all: to interpret it reports that.
+        themselves. If no array of the group has that dimension, it is about all arrays, and `interpret` reports that.
         """
         if not follows_by_level(cls, array):
             return False
@@ -243,10 +243,10 @@ class DggsHandler(ConventionHandler):
     def restated(
         cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
     ) -> Mapping[str, Any]:
-        """Return the attributes with a ``dggs`` that names the attached coordinate of cell ids, and says no packing.
+        """Return the attributes with a ``dggs`` that names the attached coordinate of cell ids, without compression.
 
-        Who reads ``dggs`` in the Dataset, or in what is written from it, looks for the coordinate that it names,
-        and that holds unpacked ids. Without such a coordinate the attributes are returned as they are.
+        Readers of ``dggs`` in the Dataset, or in a store written from it, look for the coordinate that it names, which
+        has unpacked ids. Without such a coordinate the attributes are returned unchanged.
         """
         written = attributes.get(ATTRIBUTE.key)
         if not isinstance(written, Mapping):

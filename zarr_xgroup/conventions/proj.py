@@ -1,9 +1,9 @@
 """`proj`: the coordinate reference system of an array.
 
-The attributes ``proj:*`` pass through as they are. For tools the CRS becomes a grid mapping variable besides, a scalar
-coordinate that the array's ``grid_mapping`` names (CF 1.12, section 5.6), ``spatial_ref`` as a rule. The members are
-read by `zarr_xgroup.conventions.crs`, because other conventions have proj objects, too. `crs_of` returns the CRS of an
-array to other conventions.
+The attributes ``proj:*`` pass through unchanged. In addition, the CRS becomes a grid mapping variable for tools: a
+scalar coordinate that the array's ``grid_mapping`` names (CF 1.12, section 5.6), usually ``spatial_ref``. The members
+are read by `zarr_xgroup.conventions.crs`, because other conventions have proj objects, too. `crs_of` returns the CRS of
+an array to other conventions.
 
 Source: proj convention (zarr-conventions/proj).
 """
@@ -37,7 +37,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 
-#: Attributes that only the projection extension of STAC writes: beside one of these, ``proj:*`` is not the convention.
+#: Attributes that only the projection extension of STAC has: beside one of these, ``proj:*`` is not the convention.
 OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "centroid")))
 
 #: The attributes of arrays and groups.
@@ -51,7 +51,7 @@ ATTRIBUTES = tuple(
 
 
 class ProjHandler(ConventionHandler):
-    """Says which CRS an array has, whichever of the conventions built in declares it."""
+    """Returns the CRS of an array, whichever of the built-in conventions declares it."""
 
     tier = "service"
     name = "proj"
@@ -67,7 +67,7 @@ class ProjHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array declares the convention, or its group, or the group of its layout."""
+        """Return whether the array declares the convention, or its group, or the group of its layout."""
         return follows_by_level(cls, array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
@@ -80,11 +80,11 @@ class ProjHandler(ConventionHandler):
 
 @once_per_array
 def crs_of(array: ArrayView) -> Crs | None:
-    """Return the CRS of an array, None if nothing says one.
+    """Return the CRS of an array, None if none is declared.
 
-    It is that of the array's grid mapping variable, as what the data carry themselves wins. Else it follows from
-    ``proj:*`` of the first object that has them (`scopes_of`), else from what other conventions say
-    (`ConventionHandler.crs`). The CRS of a geolocation is that of its arrays, not of the grid.
+    It is that of the array's own grid mapping variable; else that of ``proj:*`` in the first object that has them
+    (`scopes_of`); else that of other conventions (`ConventionHandler.crs`). The CRS of a geolocation belongs to the
+    geolocation arrays, not to the grid.
     """
     mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
     own = None if mapping is None else crs_of_grid_mapping(mapping.value)
@@ -95,7 +95,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     declared = declared or array.crs_of(array)
     if own is None:
         return declared
-    # What is wrong with a CRS that is overruled loses nothing: without a topic, only a check reports it.
+    # Mistakes in a CRS that is not used lose nothing: without a topic, only a check reports them.
     array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
     array.overruled_crs = declared
     return own
@@ -115,9 +115,9 @@ def own_grid_mapping(array: ArrayView) -> Fragment | None:
 
 
 def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
-    """Return the first usable CRS that an object says under some keys, by default those of `proj`, else None.
+    """Return the first usable CRS that an object has under some keys, by default those of `proj`, else None.
 
-    Report values that pyproj does not understand, which are passed over, and CRSs that disagree with the first.
+    Report values that pyproj does not understand, which are skipped, and CRSs that differ from the first.
     """
     if not isinstance(place.value, OBJECT) or not any(map(place.value.__contains__, keys)):
         return None

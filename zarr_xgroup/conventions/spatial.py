@@ -412,7 +412,7 @@ def _transform_of_array(
     if level is None or scopes.get(TRANSFORM.key) is not None:
         transform = _declared_transform(array, scopes, sizes)
     else:
-        # The item that says from which level the array's is derived, if one does.
+        # The item that names the source of the array's level, if one does.
         item = next((item for item in level.items if item.has_transform), level.items[0])
         # If levels are groups, the array follows from the arrays of its name in the other groups.
         name = "" if item is level.of_array else array.name
@@ -498,7 +498,7 @@ def _grid_of_level(
             if item.asset == level.layout.base and _box(scopes, skip_shared=True) is None:
                 shared = array.attribute(TRANSFORM.key, level.group)
             transform = _declared_transform(array, scopes, sizes, shared)
-        # Otherwise it has a transform to a different level, but does not say to which.
+        # Otherwise it has a transform to a different level, but does not name that level.
     except XGroupError as error:
         transform = error
     return transform, sizes

@@ -2,7 +2,7 @@
 
 Levels are what the layout of `multiscales` names, or the child groups of a group with a tile matrix set.
 
-Pure: the size of cells follows from what conventions say of arrays, never from values.
+Pure: the size of cells follows from the interpretations of arrays, never from values.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OTHER_UNIT = 10_000
 
 @dataclass(frozen=True)
 class Level:
-    """One resolution of a pyramid, as its finest array says it."""
+    """One resolution of a pyramid: that of its finest array."""
 
     #: The group or array that it is.
     node: Node
@@ -54,10 +54,10 @@ class Level:
     #: Rows and columns of the finest array, or its number of cells, and those of a chunk; () without one.
     shape: tuple[int, ...] = ()
     chunk: tuple[int, ...] = ()
-    #: The size of the cells along Y and X, None if metadata do not say it, and its unit, "" if not known.
+    #: The size of the cells along Y and X, None if metadata do not define it, and its unit, "" if not known.
     resolution: Pair | None = None
     unit: str = ""
-    #: The convention that would say the resolution if it were assumed, "" if none.
+    #: The convention that would define the resolution if it were assumed, "" if none.
     assumable: str = ""
     #: The dimensions of the finest array along Y and X, () without one; then all those of it and of the others.
     dims: tuple[()] | tuple[str, str] = ()
@@ -161,7 +161,7 @@ class Pyramid:
 def layout_at(group: Node, tree: Tree, assumed: Collection[str] = ()) -> Layout | None:
     """Return the layout that a group has, None without one that can be used.
 
-    Where the draft of GeoZarr is assumed, the child groups are the layout of a group with a tile matrix set.
+    If the draft of GeoZarr is assumed, the child groups are the layout of a group with a tile matrix set.
     """
     document = tree.document(group)
     written = None if document is None else document.attributes.get(ATTRIBUTE.key)

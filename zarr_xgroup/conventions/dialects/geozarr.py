@@ -81,7 +81,7 @@ class GeoZarrHandler(ConventionHandler):
         dims, transform = _dims_by_name_or_position(array), None
         if dims is not None:
             missing = [dim for dim in dims if not has_coordinate(array, dim)]
-            # Where coordinate variables are there, nothing is lost: then the cost is "".
+            # If there are coordinate variables, nothing is lost: then the cost is "".
             lost = partial(coordinates_along, missing) if missing else str
             written = array.try_silently(_geotransform_of, array)
             if written is None:
@@ -150,9 +150,10 @@ def _geotransform_of(array: ArrayView) -> Fragment | None:
 
 
 def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
-    """Tell whether a grid mapping variable with a transform is shared by grids on several dimensions; report it.
+    """Return whether a grid mapping variable with a transform is shared by grids on several dimensions; report it.
 
-    They are arrays of the group that name it, too, and lack one of `dims`: the transform can only be that of one.
+    The other grids are arrays of the group that name it, too, but do not have both of `dims`: the transform can only be
+    that of one grid.
     """
     if written.node == array.node:
         return False

@@ -1,10 +1,10 @@
 """The attribute ``proj:transform``: of the first version of `proj`, and of STAC where `proj` is assumed.
 
 In the first version of the convention ``proj:spatial_dimensions`` names the dimensions of the transform, on
-arrays or groups. Products of EOPF carry ``proj:transform``, ``proj:shape`` and ``proj:bbox`` on each array
-as the projection extension of STAC has them. The convention does not know these attributes any more, and
-they are often left over from another grid: they count only where a user assumes `proj`, and only for arrays of
-just that shape.
+arrays or groups. Products of EOPF have ``proj:transform``, ``proj:shape`` and ``proj:bbox`` on each array,
+as defined by the projection extension of STAC. The convention no longer defines these attributes, and they are
+often left over from a different grid: they are used only if a user assumes `proj`, and only for arrays of exactly
+that shape.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LAST_ROW = [0.0, 0.0, 1.0]
 
 
 class StacProjHandler(ProjHandler):
-    """Says which CRS an array has, and attaches the coordinates of ``proj:transform`` where that is meant."""
+    """Returns the CRS of an array, and attaches the coordinates of ``proj:transform`` if that is meant."""
 
     gives_way = True
     rules = (*ProjHandler.rules, OF_ARRAY)
@@ -69,7 +69,7 @@ class StacProjHandler(ProjHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the CRS, and the coordinates that follow from ``proj:transform``.
 
-        It counts if ``proj:spatial_dimensions`` names two dimensions of the array, or `proj` is assumed.
+        It is used if ``proj:spatial_dimensions`` names two dimensions of the array, or `proj` is assumed.
         """
         names = self.axis_names(array)
         named = tuple(array.dim_names.get(name, name) for name in names)
@@ -127,7 +127,7 @@ class StacProjHandler(ProjHandler):
         return tuple(name for name in declared.value if isinstance(name, str))
 
 
-#: The convention that has to be assumed for its transforms to count.
+#: The convention that has to be assumed for its transforms to be used.
 TO_BE_ASSUMED = StacProjHandler.name
 
 

@@ -1,8 +1,8 @@
-"""Tile matrix sets: the grids of a pyramid's levels, as the draft of the GeoZarr standard has them.
+"""Tile matrix sets: the grids of a pyramid's levels in the draft of the GeoZarr standard.
 
-The attribute ``multiscales`` of a group names a tile matrix set or holds it, and the child groups are
-called like its tile matrices. `morecantile` knows the sets that have an identifier; it is imported
-only when one is met.
+The attribute ``multiscales`` of a group names a tile matrix set or holds it, and the child groups have the
+names of its tile matrices. `morecantile` has the sets that have an identifier; it is imported only when a
+store names such a set.
 
 Source: GeoZarr draft, 8.2; OGC 17-083r4 (Two Dimensional Tile Matrix Set 2.0), 6.2, 7.1.
 """
