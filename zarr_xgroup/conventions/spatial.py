@@ -364,9 +364,10 @@ def _declared_transform(
     `sizes` are by default those of ``spatial:shape``. `shared` is the transform to use if `scopes` have none. Raises
     XGroupMetadataError if one of the attributes cannot be used.
     """
-    kind, registered = scopes.get(TRANSFORM_TYPE.key), scopes.value(REGISTRATION)
+    kind = scopes.get(TRANSFORM_TYPE.key)
     if kind is not None and (name := TRANSFORM_TYPE.value(kind)) != "affine":
         raise kind.error(_("is {kind!r}; only 'affine' is known").format(kind=name))
+    registered = scopes.value(REGISTRATION)
     centre = CENTRES["pixel"] if registered is None else registered
     written = scopes.get(TRANSFORM.key) or shared
     if written is not None:
