@@ -157,7 +157,7 @@ class Builder:
     def _attributes(self, group: Node) -> tuple[Mapping[str, Any], list[Finding]]:
         """Return the attributes of a group; if they cannot be used, none, and a finding."""
         try:
-            attributes = self._factory.attributes(group).fresh()
+            attributes = copy_of(self._factory.attributes(group))
         except XGroupMetadataError as error:
             return {}, [without_attributes(group, error)]
         # As with engine zarr: attributes that NCZarr keeps for itself are not shown.

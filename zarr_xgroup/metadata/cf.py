@@ -48,7 +48,7 @@ def names_by_key(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_role(key: str, word: str) -> bool:
-    """Tell whether a word is a role, as ``area:`` in ``area: cell_area``."""
+    """Return whether a word is a role, as ``area:`` in ``area: cell_area``."""
     return key in PAIRS and word.endswith(":")
 
 

@@ -1,18 +1,17 @@
 """Zarr metadata as JSON documents: v2 and v3, single and consolidated, in one shape.
 
-Everything here is a function of what was read; nothing reads. JSON stays text until somebody
-asks for a value: most nodes of consolidated metadata are not needed to open one group, and
-attributes that are the same text are the same metadata without being decoded.
+Everything here is a function of what was read; nothing reads. Consolidated documents stay JSON text until they are
+asked for: most of them are not needed to open one group. Then a document is decoded as a whole.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -22,12 +21,15 @@ from zarr_xgroup.metadata.dimensions import shape_of
 
 ZarrFormat: TypeAlias = Literal[2, 3]
 
-#: What stands at a node's metadata keys: by key, JSON text, once it was decoded the texts of its
-#: members or another value, or the error that hides it.
+#: The content of a node's metadata keys: by key, JSON text, or the error of reading it. `_object_at` puts the members of
+#: an object (each a JSON text), or any other JSON value, in place of a text, so that it is parsed once.
 Found: TypeAlias = dict[str, Any]
 
-#: A JSON text, be it part of another one.
+#: A JSON text, which may be part of a longer one.
 Text: TypeAlias = bytes | msgspec.Raw
+
+#: What equal texts were decoded to: the attributes, and what documents say except their attributes.
+Decoded: TypeAlias = dict[Hashable, Any]
 
 NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
     3: ("zarr.json",),
@@ -35,34 +37,26 @@ NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
 }
 CONSOLIDATED_V2 = ".zmetadata"
 METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
-#: Names beside a group's members that are no members. Stores of v3 are often of v2 as well;
-#: in one of v2, ``zarr.json`` is a name like any other.
+#: Names in a group that are not members. Stores of v3 are often of v2 as well;
+#: in a store of v2, ``zarr.json`` is a name like any other.
 GROUP_KEYS: Mapping[ZarrFormat, frozenset[str]] = {
     3: METADATA_KEYS,
     2: METADATA_KEYS - {*NODE_KEYS[3]},
 }
 
-#: Where in a document nodes are consolidated, by the key it is found at.
-_CONSOLIDATED = {
-    "zarr.json": "consolidated_metadata",
-    "consolidated_metadata": "metadata",
-    CONSOLIDATED_V2: "metadata",
-}
-#: The members of a document that do not describe the node.
-_APART = frozenset({"attributes", _CONSOLIDATED["zarr.json"]})
+#: The member of a v3 document that holds other documents.
+_CONSOLIDATED = "consolidated_metadata"
 
-#: As many digits as Python may refuse to make a number of, in a text with zeros for all of them.
-_MANY_DIGITS = b"0" * 641
-_WITH_ZEROS = bytes.maketrans(b"123456789", b"000000000")
-
-#: The types of JSON values that nobody can change: they need no copy.
+#: The types of JSON values that are immutable: they need no copy.
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+#: The errors of decoders: msgspec refuses some texts that Python decodes, such as ``NaN``.
+_REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class _Inline(msgspec.Struct, forbid_unknown_fields=True):
-    """Consolidated metadata as zarr writes them: each document in them is left as text."""
+    """Consolidated metadata in the form that zarr writes; the documents in it stay text."""
 
     metadata: dict[str, msgspec.Raw]
     kind: Literal["inline"] = "inline"
@@ -70,7 +64,7 @@ class _Inline(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Group(msgspec.Struct, forbid_unknown_fields=True):
-    """The document of a group that has consolidated metadata, as zarr writes it."""
+    """The document of a group that has consolidated metadata, in the form that zarr writes."""
 
     zarr_format: Literal[3]
     node_type: Literal["group"]
@@ -81,197 +75,98 @@ class _Group(msgspec.Struct, forbid_unknown_fields=True):
 _GROUP = msgspec.json.Decoder(_Group)
 
 
-class Pool:
-    """What documents have in common: equal texts are kept, decoded and checked once."""
-
-    __slots__ = ("_texts", "_values", "described", "objects")
-
-    def __init__(self) -> None:
-        self._texts: dict[bytes, bytes] = {}
-        self._values: dict[bytes, Any] = {}
-        #: By what is written of nodes but their attributes: the values of that.
-        self.described: dict[Hashable, Description] = {}
-        #: By the text of attributes: their texts.
-        self.objects: dict[bytes, Mapping[str, bytes]] = {}
-
-    def text(self, text: bytes) -> bytes:
-        """Return the first text met that is equal to the given one, so that only one is kept."""
-        return self._texts.setdefault(text, text)
-
-    def value(self, text: bytes, place: str) -> Any:
-        """Return the decoded value of a text, which is shared: nobody may change it.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If it is nested too deep to be decoded.
-        """
-        if text not in self._values:
-            self._values[text] = _decoded(text, place)
-        return self._values[text]
-
-
-class JsonObject(Mapping[str, Any]):
-    """A JSON object whose members are decoded when they are asked for.
+class JsonObject(dict[str, Any]):
+    """The attributes of a node. Nodes with the same JSON text share them: they must not be changed.
 
     Parameters
     ----------
-    texts : mapping of str to bytes
-        By key, JSON text.
-    place : str
-        What messages call it.
-    pool : Pool, optional
-        Shared with other objects, many of whose members are the same.
+    values : mapping
+        The attributes.
+    written : bytes
+        Their JSON text.
     """
 
-    __slots__ = ("_place", "_pool", "_texts")
+    __slots__ = ("_texts", "written")
 
-    def __init__(
-        self, texts: Mapping[str, bytes], place: str = "", pool: Pool | None = None
-    ) -> None:
-        self._texts = texts
-        self._place = place
-        self._pool = pool or Pool()
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a member's value, shared with everybody: it must not be changed.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If it is nested too deep to be decoded.
-        """
-        return self._pool.value(self._texts[key], self._place)
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys."""
-        return iter(self._texts)
-
-    def __len__(self) -> int:
-        """Return the number of members."""
-        return len(self._texts)
-
-    def __contains__(self, key: object) -> bool:
-        """Tell whether there is a member of that name, without decoding it."""
-        return key in self._texts
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a member's value as by `[]`, or a default where there is none.
-
-        Most are asked for that are not there: no exception is raised on the way.
-        """
-        return self[key] if key in self._texts else default
+    def __init__(self, values: Mapping[str, Any], written: bytes = b"{}") -> None:
+        super().__init__(values)
+        self.written = written
+        self._texts: dict[str, bytes] | None = None
 
     def text(self, key: str) -> bytes | None:
-        """Return a member as JSON text: equal for what is written alike; None without one."""
+        """Return the JSON text of an attribute, None if there is no such attribute."""
+        if self._texts is None:
+            members = _members_of(self.written, "")
+            self._texts = {name: bytes(text) for name, text in members.items()}
         return self._texts.get(key)
 
-    def written(self) -> Hashable:
-        """Return all that is written: equal for what is written alike."""
-        return tuple(self._texts.items())
 
-    def fresh(self) -> dict[str, Any]:
-        """Return all members as a dict that shares no object and no list with anything.
-
-        Raises
-        ------
-        XGroupMetadataError
-            If one of them is nested too deep to be decoded.
-        """
-        found: dict[str, Any] = copy_of({key: self[key] for key in self._texts})
-        return found
-
-
-class Description(NamedTuple):
-    """What a node's document says of it but its attributes.
-
-    Attributes
-    ----------
-    text : bytes
-        All of it: equal for nodes that are described alike.
-    values : mapping
-        The values, shared with all these: nobody may change them.
-    """
-
-    text: bytes
-    values: Mapping[str, Any]
-
-
-class Document(Mapping[str, Any]):
+class Document(dict[str, Any]):
     """A node's metadata in the shape of a Zarr v3 document: `node_type` and attributes inside.
 
+    Its values are shared with other documents: they must not be changed.
+
+    Parameters
+    ----------
+    values : mapping
+        The document without the attributes.
+    described : bytes
+        The text of these values: equal for nodes that have equal ones.
+    attributes : JsonObject
+        The attributes of the node.
+
     Attributes
     ----------
-    description : Description
-        All but its attributes.
     attributes : JsonObject
-        The node's attributes.
+        The attributes of the node.
     is_array : bool
-        Whether it is an array, else it is a group.
+        Whether the node is an array, and not a group.
     """
 
-    __slots__ = ("attributes", "description", "is_array")
+    __slots__ = ("_described", "attributes", "is_array")
 
-    def __init__(self, description: Description, attributes: JsonObject) -> None:
-        self.description = description
+    def __init__(self, values: Mapping[str, Any], described: bytes, attributes: JsonObject) -> None:
+        super().__init__(values, attributes=attributes)
+        self._described = described
         self.attributes = attributes
-        self.is_array = description.values["node_type"] == "array"
+        self.is_array = values["node_type"] == "array"
 
     @classmethod
     def of_group(cls, zarr_format: ZarrFormat) -> Document:
-        """Return the document of a group that says nothing."""
-        values = {"zarr_format": zarr_format, "node_type": "group"}
-        return cls(Description(b"", values), JsonObject({}))
-
-    def __getitem__(self, key: str) -> Any:
-        """Return a member's value, shared with everybody: it must not be changed."""
-        return self.attributes if key == "attributes" else self.description.values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys."""
-        yield from self.description.values
-        yield "attributes"
-
-    def __len__(self) -> int:
-        """Return the number of members."""
-        return len(self.description.values) + 1
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a member's value as by `[]`, or a default where there is none."""
-        return self.attributes if key == "attributes" else self.description.values.get(key, default)
+        """Return the document of a group without attributes."""
+        return cls({"zarr_format": zarr_format, "node_type": "group"}, b"", JsonObject({}))
 
     def text_without_attributes(self) -> bytes:
-        """Return all but the attributes as text: equal for nodes that are described alike."""
-        return self.description.text
+        """Return the text of the document without the attributes."""
+        return self._described
 
     def written(self) -> Hashable:
-        """Return all that is written: equal for nodes whose documents say the same."""
-        return self.description.text, self.attributes.written()
+        """Return a key that is equal for nodes whose documents have the same text."""
+        return self._described, self.attributes.written
 
 
-def _decoded(text: Text, place: str) -> Any:
-    """Return the value of a JSON text, or raise XGroupMetadataError if it is none.
+def decode_json(text: Text, place: str) -> Any:
+    """Return the value of a JSON text, which may be nested as deep as zarr allows, however deep the caller's stack is.
 
-    ``NaN`` and ``Infinity`` are accepted, which Python's writers leave in attributes.
+    ``NaN`` and ``Infinity``, which Python writes into attributes, are accepted: Python decodes what msgspec refuses,
+    and decodes the rest alike, but takes several times as long.
+
+    Raises
+    ------
+    XGroupMetadataError
+        If the text is not valid JSON.
     """
-    try:
-        return _loaded(bytes(text))
-    except (ValueError, RecursionError) as error:
-        raise _no_json(place, error) from error
-
-
-def _loaded(text: bytes) -> Any:
-    """Return a JSON value, nested as deep as zarr takes it: however deep the caller's stack is.
-
-    What msgspec decodes, Python decodes alike, in several times the time; and it decodes more.
-    """
-    with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+    with suppress(*_REFUSED):
         return msgspec.json.decode(text)
-    return _nested_deep(json.loads, text)
+    try:
+        return _nested_deep(json.loads, bytes(text))
+    except (ValueError, RecursionError) as error:
+        message = _("{place} is not valid JSON: {reason}").format(place=place, reason=error)
+        raise XGroupMetadataError(message) from error
 
 
 def _nested_deep(function: Callable[[Any], Any], argument: Any) -> Any:
-    """Return what a function gives, in a thread where the caller's stack is too deep: as zarr does."""
+    """Call a function; in a thread if the caller's stack is too deep for it, as zarr does."""
     try:
         return function(argument)
     except RecursionError:
@@ -279,14 +174,9 @@ def _nested_deep(function: Callable[[Any], Any], argument: Any) -> Any:
             return thread.submit(function, argument).result()
 
 
-def _no_json(place: str, reason: Exception) -> XGroupMetadataError:
-    message = _("{place} is not valid JSON: {reason}").format(place=place, reason=reason)
-    return XGroupMetadataError(message)
-
-
 def copy_of(value: Any) -> Any:
-    """Return a deep copy of a JSON value, which shares with it only what nobody can change."""
-    result = [value]  # not recursive: what JSON can nest, Python's stack may not
+    """Return a deep copy of a JSON value, which shares only immutable values with it."""
+    result = [value]  # not recursive: JSON may be nested deeper than Python's stack
     pending: list[Any] = [result]
     while pending:
         holder = pending.pop()
@@ -306,7 +196,7 @@ def copy_of(value: Any) -> Any:
 
 
 def format_of(found: Found) -> ZarrFormat | None:
-    """Return the format of the node whose keys were found; v3 where it is both."""
+    """Return the Zarr format of a node by its metadata keys; v3 if it has those of both formats."""
     there = {key for key, value in found.items() if not isinstance(value, XGroupError)}
     if "zarr.json" in there:
         return 3
@@ -316,203 +206,175 @@ def format_of(found: Found) -> ZarrFormat | None:
 
 
 def node_document(
-    found: Found | Text, zarr_format: ZarrFormat, place: str, pool: Pool | None = None
+    found: Found | Text, zarr_format: ZarrFormat, place: str, decoded: Decoded | None = None
 ) -> tuple[Document | None, XGroupError | None]:
     """Return a node's document, and what is wrong with it.
 
     Parameters
     ----------
     found : mapping or text
-        What stands at the node's metadata keys; or the text of its ``zarr.json`` alone.
+        The content of the node's metadata keys; or the text of its ``zarr.json`` alone.
     zarr_format : {2, 3}
         The format to read it as.
     place : str
         The node's absolute path, for messages.
-    pool : Pool, optional
-        Shared by the documents of a store.
+    decoded : dict, optional
+        What the documents of a store share.
 
     Returns
     -------
     document : Document or None
-        None if there is no node, or none that can be understood. Attributes that are not an
-        object are replaced by none at all.
+        None if there is no node, or its document cannot be understood. Attributes that are not an
+        object, or not valid JSON, are left out.
     problem : XGroupError or None
         Why the document, or its attributes, cannot be used.
     """
     if isinstance(found, Text):
         found = {"zarr.json": found}
-    try:
-        make = _v3_document if zarr_format == 3 else _v2_document
-        return make(found, place, pool or Pool())
-    except XGroupMetadataError as problem:
-        return None, problem
-
-
-def _v3_document(
-    found: Found, place: str, pool: Pool
-) -> tuple[Document | None, XGroupError | None]:
-    members, problem = _object_at(found, "zarr.json", place)
-    if members is None:
-        return None, problem
-    members = {key: text for key, text in members.items() if key not in _APART}
-    description = _described(members, 3, None, place, pool)
-    attributes, problem = _attributes_at(found["zarr.json"], "attributes", place, pool)
-    return Document(description, attributes), problem
-
-
-def _v2_document(
-    found: Found, place: str, pool: Pool
-) -> tuple[Document | None, XGroupError | None]:
+    decoded = {} if decoded is None else decoded
+    node_types: Mapping[str, str | None] = {"zarr.json": None}
+    if zarr_format == 2:
+        node_types = {".zarray": "array", ".zgroup": "group"}
     problem = None
-    for key, node_type in ((".zarray", "array"), (".zgroup", "group")):
-        members, problem_here = _object_at(found, key, place)
-        problem = problem_here if key in found else problem
-        if members is not None:
-            # zarr 3 writes the one into .zmetadata, and nobody the other.
-            members = {name: text for name, text in members.items() if name not in _APART}
-            attributes, problem = _attributes_at(found, ".zattrs", place, pool)
-            description = _described(members, 2, node_type, place, pool)
-            return Document(description, attributes), problem
+    for key, node_type in node_types.items():
+        if key not in found:
+            continue
+        members, problem = _object_at(found, key, place)
+        if members is None:
+            continue
+        # zarr 3 writes attributes also into the .zarray and .zgroup of .zmetadata, where they are ignored.
+        members = dict(members)
+        members.pop(_CONSOLIDATED, None)
+        attributes, key = members.pop("attributes", None), "attributes"
+        if zarr_format == 2:
+            attributes, key = found.get(".zattrs"), ".zattrs"
+        try:
+            values, described = _described(members, zarr_format, node_type, place, decoded)
+        except XGroupMetadataError as error:
+            return None, error
+        try:
+            shared = _attributes(attributes, key, place, decoded)
+        except XGroupError as error:
+            return Document(values, described, JsonObject({})), error
+        return Document(values, described, shared), None
     return None, problem
 
 
-def _attributes_at(
-    values: Found, key: str, place: str, pool: Pool
-) -> tuple[JsonObject, XGroupError | None]:
-    """Return the attributes at a key, none if they cannot be understood, and why they cannot."""
-    text = values.get(key)
-    written = bytes(text) if isinstance(text, Text) else b""
-    texts, problem = pool.objects.get(written), None
-    if texts is None:
-        members, problem = _object_at({key: text}, key, place)
-        # Not as parts of a document, which would be kept as long as any of them.
-        texts = {name: pool.text(bytes(part)) for name, part in (members or {}).items()}
-        if problem is None and written:
-            pool.objects[written] = texts
-    return JsonObject(texts, place, pool), problem
+def _attributes(text: Any, key: str, place: str, decoded: Decoded) -> JsonObject:
+    """Return the attributes with a JSON text, or raise an error if they cannot be read or understood."""
+    if isinstance(text, XGroupError):
+        raise text
+    written = b"null" if text is None else bytes(text)
+    if written not in decoded:
+        values = decode_json(
+            written, place if key == "attributes" else f"{place.rstrip('/')}/{key}"
+        )
+        if values is None:
+            values, written = {}, b"{}"
+        if not isinstance(values, dict):
+            raise _no_object(key, values, place)
+        decoded[written] = JsonObject(values, written)
+    return decoded[written]
 
 
 def _described(
-    members: Mapping[str, Any],
+    members: Mapping[str, Text],
     zarr_format: ZarrFormat,
     node_type: str | None,
     place: str,
-    pool: Pool,
-) -> Description:
-    """Return what the members of a document say of a node; `node_type` where none of them does.
+    decoded: Decoded,
+) -> tuple[Mapping[str, Any], bytes]:
+    """Return the values of a document without its attributes, and their text.
+
+    The `node_type` is given if no member states it.
 
     Raises
     ------
     XGroupMetadataError
         If it is neither an array nor a group, or an array that has no shape, another format, or chunks of pickles.
     """
-    texts = {key: bytes(text) for key, text in members.items()}
-    names = "\0".join(texts).encode("utf-8", "surrogatepass")
-    written = b"\0".join((names, *texts.values(), (node_type or "").encode()))
+    names = "\0".join((node_type or "", *members)).encode("utf-8", "surrogatepass")
+    written = b"\0".join((names, *map(bytes, members.values())))
     key = zarr_format, written
-    if key not in pool.described:
-        values = {name: pool.value(text, place) for name, text in texts.items()}
+    if key not in decoded:
+        values = {name: decode_json(text, place) for name, text in members.items()}
         if node_type is not None:
             values["node_type"] = node_type
         elif values.get("node_type") is None and "shape" not in values:
-            values["node_type"] = "group"  # as zarr takes it
+            values["node_type"] = "group"  # as zarr reads it
         if values.get("node_type") not in ("array", "group"):
             message = _("'node_type' must be 'array' or 'group', got {value!r}")
             message = message.format(value=values.get("node_type"))
             raise XGroupMetadataError(message, place=place)
-        if values["node_type"] == "array":  # a group is what is in it, whatever it says
+        if values["node_type"] == "array":  # a group has no members that must be right
             values["shape"] = shape_of(values)
             number = values.get("zarr_format")
             if number != zarr_format:
                 message = _("'zarr_format' must be {zarr_format}, got {written!r}")
                 message = message.format(zarr_format=zarr_format, written=number)
                 raise XGroupMetadataError(message, place=place)
-            _check_codecs(values, place)
-        pool.described[key] = Description(written, values)
-    return pool.described[key]
-
-
-def _check_codecs(described: Mapping[str, Any], place: str) -> None:
-    """Raise XGroupMetadataError if reading an array would unpickle its chunks.
-
-    Whoever wrote these would have Python do anything: older versions of zarr and numcodecs let them.
-    """
-    for key in ("filters", "compressor", "codecs"):
-        if "pickle" in _nested_deep(json.dumps, described.get(key)).lower():
-            message = _("{key!r} has the codec 'pickle', which is not safe to read").format(key=key)
-            raise XGroupMetadataError(message, place=place)
+            # Older versions of zarr and numcodecs would unpickle the chunks: the producer's code would be run.
+            for name in ("filters", "compressor", "codecs"):
+                if "pickle" in _nested_deep(json.dumps, values.get(name)).lower():
+                    message = _("{key!r} has the codec 'pickle', which is not safe to read")
+                    raise XGroupMetadataError(message.format(key=name), place=place)
+        decoded[key] = values, written
+    described: tuple[Mapping[str, Any], bytes] = decoded[key]
+    return described
 
 
 def _object_at(
-    values: Found, key: str, place: str
+    found: Found, key: str, place: str
 ) -> tuple[dict[str, Any] | None, XGroupError | None]:
-    """Return the members of the JSON object at a key as texts, or what stands in its way.
+    """Return the members of the JSON object at a key as texts, or the reason why there is none.
 
-    Neither if it is not there. The members take the place of the text, which is decoded once.
+    None and None if the key is missing. The members replace the text, which is parsed once.
     """
-    value = values.get(key)
-    if value is None or isinstance(value, XGroupError):
-        return None, value
+    value = found.get(key)
     if isinstance(value, Text):
         place_of_text = f"{place.rstrip('/')}/{key}" if isinstance(value, bytes) else place
+        members_of = _members_of_group if key == "zarr.json" else _members_of
         try:
-            value = values[key] = _members_of(value, place_of_text, key)
+            value = found[key] = members_of(value, place_of_text)
         except XGroupMetadataError as error:
             return None, error
+    if isinstance(value, XGroupError):
+        return None, value
     if value is None or isinstance(value, dict):
         return value, None
-    message = _("{key!r} must be a JSON object, got {kind}").format(
-        key=key, kind=type(value).__name__
-    )
-    return None, XGroupMetadataError(message, place=place)
+    return None, _no_object(key, value, place)
 
 
-def _members_of(text: Text, place: str, key: str) -> Any:
-    """Return the members of the JSON object at a key as texts, or another JSON value as it is.
+def _no_object(key: str, value: Any, place: str) -> XGroupMetadataError:
+    message = _("{key!r} must be a JSON object, got {kind}")
+    return XGroupMetadataError(message.format(key=key, kind=type(value).__name__), place=place)
 
-    They can be decoded, but for consolidated nodes, each of which is a document of its own.
+
+def _members_of(text: Text, place: str) -> Any:
+    """Return the members of a JSON object as texts, any other JSON value decoded.
+
+    Raises XGroupMetadataError if the text is not valid JSON. Members that msgspec does not check may still be invalid.
     """
-    nodes = _CONSOLIDATED.get(key)
-    if key == "zarr.json" and b'"consolidated_metadata"' in bytes(text):
-        with suppress(msgspec.MsgspecError, ValueError, RecursionError):
-            group = _GROUP.decode(text)  # all at once, if it has nothing else
-            if _can_be_decoded(group.attributes):
-                return {
-                    "zarr_format": b"3",
-                    "node_type": b'"group"',
-                    "attributes": group.attributes,
-                    "consolidated_metadata": group.consolidated_metadata,
-                }
-    try:
-        members = _MEMBERS.decode(text)
-    # No object, or with NaN, which it refuses, or with keys that are no text.
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        members = None
-    if members is not None:
-        if key == "metadata":
-            return members
-        parts = (
-            [part for name, part in members.items() if name != nodes]
-            if nodes in members
-            else [text]
-        )
-        if all(map(_can_be_decoded, parts)):
-            return members
-    value = _decoded(text, place)
+    with suppress(*_REFUSED):
+        return _MEMBERS.decode(text)
+    value = decode_json(text, place)
     if not isinstance(value, dict):
         return value
     return {name: _nested_deep(json.dumps, item).encode() for name, item in value.items()}
 
 
-def _can_be_decoded(text: Text) -> bool:
-    """Tell whether letters and numbers of a JSON text, which msgspec does not check, are valid for sure."""
-    text = bytes(text)
-    if not text.isascii():
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            return False
-    return len(text) < len(_MANY_DIGITS) or _MANY_DIGITS not in text.translate(_WITH_ZEROS)
+def _members_of_group(text: Text, place: str) -> Any:
+    """Return the same for a v3 document: with consolidated metadata as zarr writes them, in one pass over the text."""
+    if b'"consolidated_metadata"' in bytes(text):
+        with suppress(*_REFUSED):
+            group = _GROUP.decode(text)
+            return {
+                "zarr_format": b"3",
+                "node_type": b'"group"',
+                "attributes": group.attributes,
+                _CONSOLIDATED: {"metadata": group.consolidated_metadata.metadata},
+            }
+    return _members_of(text, place)
 
 
 def consolidated_nodes(
@@ -528,39 +390,30 @@ def consolidated_nodes(
 
     Raises
     ------
-    XGroupMetadataError
-        If there is some and it cannot be understood.
+    XGroupError
+        If the consolidated metadata cannot be read or understood.
     """
+    key = CONSOLIDATED_V2
     if zarr_format == 3:
-        own, _problem = _object_at(found, "zarr.json", place)
-        return _consolidated_members(own or {}, "consolidated_metadata", place)
-    members = _consolidated_members(found, CONSOLIDATED_V2, place)
-    if members is None:
-        return None
-    nodes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-    for key, document in members.items():
-        path, _slash, name = key.rpartition("/")
-        if path and name in NODE_KEYS[2]:
-            nodes[path][name] = document
-    return dict(nodes)
-
-
-def _consolidated_members(values: Found, key: str, place: str) -> dict[str, Any] | None:
-    """Return the documents that are consolidated at a key, undecoded; None if none are."""
-    if isinstance(values.get(key), _Inline):
-        found: dict[str, Any] = values[key].metadata
-        return found
-    consolidated, problem = _object_at(values, key, place)
+        found, key = _object_at(found, "zarr.json", place)[0] or {}, _CONSOLIDATED
+    consolidated, problem = _object_at(found, key, place)
     if problem is not None:
         raise problem
     if consolidated is None:
         return None
-    kind = _decoded(consolidated.get("kind", b'"inline"'), place)
-    if key != CONSOLIDATED_V2 and kind != "inline":
+    kind = decode_json(consolidated.get("kind", b'"inline"'), place)
+    if zarr_format == 3 and kind != "inline":
         message = _("'consolidated_metadata' of {place} is of the unknown kind {kind!r}")
         raise XGroupMetadataError(message.format(place=place, kind=kind))
     members, problem = _object_at(consolidated, "metadata", place)
     if members is None:
         message = _("The consolidated metadata of {place} has no {key!r}")
         raise problem or XGroupMetadataError(message.format(key="metadata", place=place))
-    return members
+    if zarr_format == 3:
+        return members
+    nodes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+    for path_of_key, document in members.items():
+        path, _slash, name = path_of_key.rpartition("/")
+        if path and name in NODE_KEYS[2]:
+            nodes[path][name] = document
+    return dict(nodes)

@@ -48,7 +48,7 @@ def normalize_path(path: str | None, *, is_served: bool = True) -> str:
 
 
 def is_node_path(path: str, *, is_served: bool = True, splits_at_backslash: bool = False) -> bool:
-    """Tell whether a path can be that of a node: each of its segments is the name of one.
+    """Return whether a path can be that of a node: each of its segments is the name of one.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def is_node_path(path: str, *, is_served: bool = True, splits_at_backslash: bool
 
 
 def are_ordinary_paths(paths: Collection[str]) -> bool:
-    """Tell whether nothing about any of many paths is special: then each is that of a node, and written in one way."""
+    """Return whether nothing about any of many paths is special: then each is that of a node, and written in one way."""
     lines = "".join(f"{path}\n" for path in paths)
     return lines.count("\n") == len(paths) and _ORDINARY_LINES.fullmatch(lines) is not None
 
 
 def is_plain_name(segment: str) -> bool:
-    """Tell whether a segment of a path can be the name of a node where names are taken as they are.
+    """Return whether a segment of a path can be the name of a node where names are taken as they are.
 
     It is neither empty nor ``.`` nor ``..`` (Zarr v3 core specification, "Node names"), nor
     several segments to this machine.
@@ -83,7 +83,7 @@ def is_plain_name(segment: str) -> bool:
 
 
 def is_node_name(segment: str) -> bool:
-    """Tell whether a segment of a path can be the name of a node, on servers of all kinds.
+    """Return whether a segment of a path can be the name of a node, on servers of all kinds.
 
     It is neither empty nor ``.`` nor ``..`` (Zarr v3 core specification, "Node names"), nor
     anything that a server may take for these: a server decodes what is percent-encoded, one
@@ -119,7 +119,7 @@ def ancestor_paths(path: str) -> Iterator[str]:
 
 
 def is_below(path: str, group: str) -> bool:
-    """Tell whether a path is that of a group or of something below it."""
+    """Return whether a path is that of a group or of something below it."""
     return not group or path == group or path.startswith(f"{group}/")
 
 

@@ -138,7 +138,7 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
 
 
 def is_reference(value: Any) -> bool:
-    """Tell whether a JSON value is written as a reference, bare or in ``{"ref": ...}``."""
+    """Return whether a JSON value is written as a reference, bare or in ``{"ref": ...}``."""
     if not isinstance(value, OBJECT):
         return False
     inner = value.get(WRAPPED, value) if NODE not in value else value
@@ -165,5 +165,5 @@ def references_in(fragment: Fragment) -> Iterator[Fragment]:
 
 
 def may_refer(text: bytes | None) -> bool:
-    """Tell whether the JSON text of an attribute may hold references; an escaped letter may hide one."""
+    """Return whether the JSON text of an attribute may hold references; an escaped letter may hide one."""
     return text is not None and (_QUOTED in text or b"\\u" in text)

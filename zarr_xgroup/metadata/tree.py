@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Document, Found, Pool, Text, ZarrFormat, node_document
+from zarr_xgroup.metadata.documents import Decoded, Document, Found, Text, ZarrFormat, node_document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import (
     ancestor_paths,
@@ -54,7 +54,7 @@ class KnownStore:
     is_foreign : bool
         Whether a reference led here.
     can_have : callable
-        Tells whether a path can be that of a node of the store.
+        Returns whether a path can be that of a node of the store.
     consolidated_at : str or None
         The path of the group whose consolidated metadata say all there is below it, None if there is none.
     """
@@ -66,7 +66,7 @@ class KnownStore:
     consolidated_at: str | None = None
 
     def is_consolidated(self, path: str) -> bool:
-        """Tell whether consolidated metadata say which node there is at a path, or that there is none."""
+        """Return whether consolidated metadata say which node there is at a path, or that there is none."""
         return self.consolidated_at is not None and is_below(path, self.consolidated_at)
 
 
@@ -205,7 +205,7 @@ class Tree:
         self.links: dict[tuple[int, str], Node | XGroupStoreError] = {}
         #: The nodes with problems, by themselves and by the group that they are in.
         self._problems_near: defaultdict[Node, list[Node]] = defaultdict(list)
-        self._pool = Pool()
+        self._decoded: Decoded = {}
         #: None for a node that is not there, or cannot be used. A consolidated document stays JSON text
         #: until it is asked for: most are not.
         self._nodes: dict[Node, Document | Found | Text | None] = {}
@@ -235,7 +235,7 @@ class Tree:
         return self.learn_node(node, found)
 
     def is_known(self, node: Node) -> bool:
-        """Tell whether the document of a node, or that there is none, is known.
+        """Return whether the document of a node, or that there is none, is known.
 
         There is none at a path that no node of the store can have: the store is never asked for it.
         """
@@ -244,7 +244,7 @@ class Tree:
         return not self.stores[node.store].can_have(node.path) or "\0" in node.path
 
     def is_answered(self, lack: Lack) -> bool:
-        """Tell whether what was lacking is known by now."""
+        """Return whether what was lacking is known by now."""
         if lack.uri is not None:
             return (lack.node.store, lack.uri) in self.links
         if lack.of_members:
@@ -252,7 +252,7 @@ class Tree:
         return self.is_known(lack.node)
 
     def _is_ruled_out(self, node: Node) -> bool:
-        """Tell whether the listing of a group shows that a node cannot be there: it has not the next name of its path."""
+        """Return whether the listing of a group shows that a node cannot be there: it has not the next name of its path."""
         last = node.name
         if last not in self._listed.get(node.group, (last,)):
             return True
@@ -299,11 +299,11 @@ class Tree:
         return self._groups_by_member.get((store, name), [])
 
     def is_listed(self, group: Node) -> bool:
-        """Tell whether the members of a group are known."""
+        """Return whether the members of a group are known."""
         return self._members.get(group) is not None or self.is_consolidated(group)
 
     def is_consolidated(self, node: Node) -> bool:
-        """Tell whether consolidated metadata say which node there is at a place, or that there is none."""
+        """Return whether consolidated metadata say which node there is at a place, or that there is none."""
         return self.stores[node.store].is_consolidated(node.path)
 
     def foreign(self, store: int, uri: str, path: str) -> Node | None:
@@ -347,13 +347,13 @@ class Tree:
         return XGroupStoreError(message, store=known.name)
 
     def may_be_newer(self, node: Node) -> bool:
-        """Tell whether a node may be there though consolidated metadata lack it: they may be older than the store."""
+        """Return whether a node may be there though consolidated metadata lack it: they may be older than the store."""
         store = self.stores[node.store]
         can_be_there = store.is_consolidated(node.path) and store.can_have(node.path)
         return can_be_there and not self._is_in_array(node)
 
     def _is_in_array(self, node: Node) -> bool:
-        """Tell whether the path of a node leads into an array."""
+        """Return whether the path of a node leads into an array."""
         for path in ancestor_paths(node.path):
             above = Node(node.store, path)
             document = self.known(above)
@@ -368,7 +368,7 @@ class Tree:
     def learn_node(self, node: Node, found: Found | Text) -> Document | None:
         """Add a node by the content of its metadata keys; return its document, None if there is none to be used."""
         zarr_format = self.stores[node.store].zarr_format
-        document, problem = node_document(found, zarr_format, str(node), self._pool)
+        document, problem = node_document(found, zarr_format, str(node), self._decoded)
         self._nodes[node] = document
         if problem is None:
             self.problems.pop(node, None)
@@ -463,7 +463,8 @@ class Tree:
         self.lacking.clear()
         self._problems_near.clear()
         self.links.clear()
-        self._pool, self._groups_by_member = Pool(), None
+        self._decoded.clear()
+        self._groups_by_member = None
 
 
 def _implied_groups(path: str, known: Container[str], limit: int) -> list[str] | None:

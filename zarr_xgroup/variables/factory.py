@@ -18,7 +18,7 @@ from zarr.storage import StorePath
 
 from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Document, JsonObject
+from zarr_xgroup.metadata.documents import Document, JsonObject, copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.variables.fillvalues import FILL
@@ -95,7 +95,7 @@ class VariableFactory:
         """
         document = self._document(node)
         store = self._zarr_store(node.store)
-        plain = {**document, "attributes": document.attributes.fresh()}
+        plain = {**document, "attributes": copy_of(document.attributes)}
         return (
             self._zarr_group(store, Node(node.store, "")),
             self._zarr_group(store, node.group),
@@ -103,7 +103,7 @@ class VariableFactory:
         )
 
     def _zarr_group(self, store: Store, node: Node) -> zarr.Group:
-        attributes = self.attributes(node).fresh()
+        attributes = copy_of(self.attributes(node))
         zarr_format = self._tree.stores[node.store].zarr_format
         metadata = GroupMetadata(attributes=attributes, zarr_format=zarr_format)
         return zarr.Group(zarr.AsyncGroup(metadata, StorePath(store, node.path)))

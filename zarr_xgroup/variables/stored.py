@@ -100,10 +100,9 @@ class Template:
     ) -> xr.Variable:
         """Return an array as a variable, lazy and undecoded, that shares nothing mutable.
 
-        If it is `transposed`, its axes are in reverse order. Raises XGroupMetadataError if its attributes are nested
-        too deep to be decoded.
+        Its axes are reversed if `transposed` is true.
         """
-        written = document.attributes.fresh()
+        written = copy_of(document.attributes)
         attributes = {
             key: value if key == FILL or key not in written else written[key]
             for key, value in self.attributes.items()
