@@ -1,7 +1,7 @@
-"""References: which nodes they may mean, and which of these candidates is meant.
+"""References: the nodes that they may mean, and the one that is meant.
 
-No I/O: documents are looked up in the tree of known ones (`zarr_xgroup.metadata.tree`). A document that is
-not read yet counts as absent; the tree notes that it was asked for.
+No I/O: documents are looked up in `zarr_xgroup.metadata.tree`. A document that has not been read yet is taken for
+absent; the tree records that it is needed.
 Rules: specification, "References"; ref convention; RFC 3986, section 5.2.
 """
 
@@ -26,10 +26,10 @@ from zarr_xgroup.redaction import redact
 
 __all__ = ["MAX_DEPTH", "Followed", "Reference", "Resolver", "candidates"]
 
-#: How many references may lead to one another before they are taken for a mistake: real ones have a few.
+#: The longest chain of references; a longer one is taken for a mistake: real ones have a few.
 MAX_DEPTH = 16
 
-#: How many letters a message shows of a JSON value that is no reference.
+#: How many letters a message shows of a JSON value that is not a reference.
 _SHOWN = 60
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
     referrer : Node
         The array that it is followed for.
     written : Node
-        The node that it is written in: the array itself, or another one that the array refers to.
+        The node that it is written in: the array itself, or a different one that the array refers to.
     tree : Tree
         Knows the documents, and other stores.
 
@@ -56,26 +56,22 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
     XGroupPathError
         If all paths lead above the root of the store.
     """
-    store, paths = written.store, [relative_path("", reference.node.lstrip("/"))]
+    store, is_relative = written.store, reference.uri is None and not reference.node.startswith("/")
+    if is_relative:
+        bases = _bases(referrer, written, tree)
+        paths = [relative_path(base, reference.node) for base in bases]
+    else:
+        paths = [relative_path("", reference.node.lstrip("/"))]
     if reference.uri is not None:
         root = tree.foreign(store, reference.uri, paths[0] or "")
         if root is None:
             return []
         store = root.store
         paths = [None if path is None else join_path(root.path, path) for path in paths]
-    elif not reference.node.startswith("/"):
-        bases = [referrer.group.path, referrer.path] if store == referrer.store else []
-        if written != referrer:
-            document = tree.document(written)
-            # A relative path in a group's attributes is taken from that group first, one in an array's from
-            # the group that contains the array.
-            ends = [written.path, written.group.path]
-            bases += ends if document is not None and not document.is_array else ends[::-1]
-        paths = [relative_path(base, reference.node) for base in bases]
     nodes = [Node(store, path) for path in dict.fromkeys(paths) if path is not None]
     if not nodes:
         message = _("{target!r} leads above the root of the store")
-        if store == 0 and not reference.node.startswith("/"):
+        if store == 0 and is_relative:
             message += _(
                 "; if that is a group of a larger store, open the larger one, with group=..."
             )
@@ -84,9 +80,21 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
     return nodes
 
 
+def _bases(referrer: Node, written: Node, tree: Tree) -> list[str]:
+    """Return the paths that a relative path in the store of `written` may start from, in the order of the rules."""
+    bases = [referrer.group.path, referrer.path] if written.store == referrer.store else []
+    if written != referrer:
+        document = tree.document(written)
+        # A relative path in a group's attributes is taken from that group first, one in an array's from
+        # the group that contains the array.
+        ends = [written.path, written.group.path]
+        bases += ends if document is not None and not document.is_array else ends[::-1]
+    return bases
+
+
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A reference that was followed for an array, and where it led.
+    """A reference that was followed for an array, and the node that it refers to.
 
     Attributes
     ----------
@@ -99,13 +107,13 @@ class Followed:
     target : str
         The reference as it is written, in short.
     leads_to : Node or None
-        The node that it leads to, None if nowhere.
+        The node that it refers to, None if it cannot be resolved.
     leads_to_keys : tuple of str
-        The way to the value meant in the document of that node.
+        The way to the value in the document of that node.
     by_fallback : bool
         Whether a candidate before that one did not fit.
     text : str
-        Why it leads nowhere, or which choice was made.
+        Why it cannot be resolved, or which choice was made.
     is_reached : bool
         Whether another reference led to the node that it is written in.
     """
@@ -138,7 +146,7 @@ class Followed:
         return next((node for other, node in levels if other == self.written), self.written)
 
     def without_place(self) -> Followed:
-        """Return this without its nodes: equal for references that say the same of different arrays."""
+        """Return a copy without nodes, equal for the same reference of different arrays."""
         nowhere = Node(0, "")
         return replace(self, referrer=nowhere, written=nowhere, is_reached=False)
 
@@ -153,14 +161,14 @@ class Resolver:
     referrer : Node
         The array.
     note : callable
-        Called where a choice had to be made between candidates, with a text and the place of the reference.
+        Called when there was a choice between candidates, with a text and the place of the reference.
 
     Attributes
     ----------
     followed : mapping
         The references that were followed, by the node and the keys where each is written, and its target.
     reached : set of Node
-        The nodes that references led to.
+        The nodes that references refer to.
     """
 
     def __init__(self, tree: Tree, referrer: Node, note: Callable[[str, Fragment], None]) -> None:
@@ -181,18 +189,7 @@ class Resolver:
     ) -> None:
         """Record a reference that is followed for the array, in place of an earlier record of it.
 
-        Parameters
-        ----------
-        place : Fragment
-            Where the reference is written.
-        target : str
-            The reference as it is written, in short.
-        leads_to : Node or None
-            The node that it leads to, None if nowhere.
-        by_fallback : bool
-            Whether a candidate before that one did not fit.
-        text : str
-            Why it leads nowhere, or which choice was made.
+        `place` is where the reference is written; the other parameters are attributes of `Followed`.
         """
         written = place.node, place.keys, target, leads_to
         self._record(Followed(self.referrer, *written, by_fallback=by_fallback, text=text))
@@ -208,14 +205,14 @@ class Resolver:
     def array(
         self, fragment: Fragment, fits: Callable[[Node], str | None] = lambda _node: None
     ) -> Node:
-        """Return the array that a reference leads to.
+        """Return the array that a reference refers to.
 
         Parameters
         ----------
         fragment : Fragment
             The reference.
         fits : callable
-            Given an array, says why it cannot be the one meant, or None if it can be.
+            Given an array, returns why it cannot be the one that is meant, or None if it can be.
 
         Raises
         ------
@@ -241,7 +238,7 @@ class Resolver:
         return self._resolve(fragment, accept)
 
     def fragment(self, fragment: Fragment) -> Fragment:
-        """Return a JSON value itself, or the value that it leads to if it is a reference.
+        """Return a JSON value itself, or if it is a reference the value that it refers to.
 
         Raises
         ------
@@ -296,8 +293,14 @@ class _Search(Generic[T]):
         """
         key = (chain[-1].node, chain[-1].keys)
         if key not in self._known:
-            if (endless := _endless(chain)) is not None:
-                return endless
+            places = [str(fragment) for fragment in chain]
+            if len(places) > MAX_DEPTH or places[-1] in places[:-1]:
+                reason = _("references form a cycle")
+                if places[-1] not in places[:-1]:
+                    reason = _("more than {number} references follow one another")
+                reason = f"{reason.format(number=MAX_DEPTH)}: {' -> '.join(places)}"
+                target = str(Reference.parse(chain[0]))
+                return _EndlessError(reason, place=places[0], target=target)
             try:
                 self._known[key] = self._choose(chain)
             except XGroupError as error:
@@ -314,9 +317,9 @@ class _Search(Generic[T]):
         try:
             nodes = candidates(reference, self._referrer, fragment.node, tree)
         except (XGroupPathError, XGroupStoreError) as error:
-            raise _placed(fragment, reference, error, str(error)) from error
-        # Zarr has no node in an array: most references could mean one in the array itself, which is not
-        # asked for. What is in any other array is: whether that is known to be one depends on what was read.
+            raise _placed(fragment, reference, error) from error
+        # Zarr has no node in an array: a path in the array itself, which most references could mean, is not
+        # looked up. Paths in other arrays are: whether these are known to be arrays depends on what was read.
         document = tree.document(fragment.node)
         arrays = [self._referrer]
         if document is not None and document.is_array:
@@ -376,7 +379,7 @@ class _Search(Generic[T]):
             if isinstance(failure, _EndlessError):
                 return failure
             if isinstance(failure, XGroupStoreError) and failure.store:
-                return _placed(fragment, reference, failure, failure.reason)
+                return _placed(fragment, reference, failure)
         tried = []
         is_above = relative_path(self._referrer.group.path, reference.node) is None
         if reference.uri is None and is_above:  # perhaps a group of a store was opened as a store
@@ -398,29 +401,13 @@ class _Search(Generic[T]):
         return XGroupReferenceError(message, place=place, target=target, reason=reason)
 
 
-def _placed(
-    fragment: Fragment, reference: Reference, error: XGroupError, reason: str
-) -> XGroupError:
-    """Return an error of a reference's path or store, now with the place where the reference is written."""
+def _placed(fragment: Fragment, reference: Reference, error: XGroupError) -> XGroupError:
+    """Return an error of a reference's path or store with the place where the reference is written."""
     place, target = str(fragment), str(reference)
     if isinstance(error, XGroupStoreError):
-        return XGroupStoreError(reason, store=error.store, place=place, target=target)
-    return XGroupPathError(reason, place=place, target=target)
+        return XGroupStoreError(error.reason, store=error.store, place=place, target=target)
+    return XGroupPathError(error.reason, place=place, target=target)
 
 
 class _EndlessError(XGroupReferenceError):
     """References that do not end, whichever candidate is taken."""
-
-
-def _endless(chain: Sequence[Fragment]) -> _EndlessError | None:
-    """Return the error of a chain of references that is a cycle or too long, None if it is neither."""
-    places = [str(fragment) for fragment in chain]
-    if places[-1] in places[:-1]:
-        reason = _("references form a cycle")
-    elif len(places) > MAX_DEPTH:
-        reason = _("more than {number} references follow one another").format(number=MAX_DEPTH)
-    else:
-        return None
-    reason = f"{reason}: {' -> '.join(places)}"
-    target = str(Reference.parse(chain[0]))
-    return _EndlessError(reason, place=places[0], target=target)
