@@ -30,7 +30,7 @@ from zarr_xgroup.metadata.documents import (
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import ancestor_paths, is_node_name, join_path, normalize_path
+from zarr_xgroup.metadata.paths import is_node_name, join_path, normalize_path
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.addresses import (
@@ -46,28 +46,28 @@ from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many groups a message names.
 _NAMED_GROUPS = 10
-#: How many child folders are probed for groups when a path is not a Zarr store.
+#: How many child folders are probed for groups.
 _MOST_PROBED = 100
-#: How many names are compared with one that is missing, and how many similar ones are followed further down.
+#: How many names are compared with a missing one, and how many similar names are followed further down.
 _MOST_COMPARED, _MOST_LIKELY = 1000, 3
 
 
 @dataclass
 class Start:
-    """The store of an open, the group asked for, and the documents read first.
+    """The store of an open call, the requested group, and the documents read first.
 
     Attributes
     ----------
     store : zarr.abc.store.Store
         The store, from its root on.
     store_like : str, os.PathLike, ...
-        What a user would give to open this store from its root on.
+        The address or object that opens this store from its root on.
     user_path : str
         The path, in the store, of the address that the user gave.
     group : str
-        The path of the group asked for.
+        The path of the requested group.
     found : dict of str to mapping
-        The metadata documents of the root, at `user_path`, and of the group asked for, by path.
+        The metadata documents of the root, at `user_path`, and of the requested group, by path.
     listing : asyncio.Future, optional
         The names in the group, if it is listed while the documents are read.
     """
@@ -144,17 +144,17 @@ async def _start_at(
             start.user_path, normalize_path(asked, is_served=is_served(place.store))
         )
         reader = StoreReader(place.store)
-        # The group's members are listed along with the first requests, in case they are not
-        # consolidated: over a network it is waiting that takes time.
+        # The group is listed along with the first requests, in case its members are not
+        # consolidated: over a network, waiting takes the time.
         if not options.get("consolidated") and supports_listing(place.store):
             start.listing = asyncio.ensure_future(reader.names(start.group))
-        # Of groups above the address only the documents count, not their consolidated metadata.
+        # The consolidated metadata of groups above the address are not used.
         group_keys = list(_group_keys(options))
         keys = dict.fromkeys((start.user_path, start.group), group_keys)
         keys_above = [key for key in group_keys if key != CONSOLIDATED_V2]
         start.found = dict(known or {})
         if start.listing is None and start.group and not start.user_path and not start.found:
-            # Consolidated metadata of the root are all that engine zarr reads, too: one request.
+            # Engine zarr, too, reads only the consolidated metadata of the root: one request.
             root = start.found[""] = await reader.node("", keys[""])
             is_supported = getattr(start.store, "supports_consolidated_metadata", True)
             if is_supported and _is_consolidated_group(root, start.group, options):
@@ -162,7 +162,7 @@ async def _start_at(
         paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
         found = await gather(lambda path: reader.node(path, keys.get(path, keys_above)), paths)
         start.found |= dict(zip(paths, found, strict=True))
-        # No group: a v2 array at its path makes the error say so.
+        # If there is no group, a v2 array at its path is named in the error.
         if format_of(start.found[start.group]) is None and options.get("zarr_format") != 3:
             array = await reader.node(start.group, NODE_KEYS[2][:1])
             start.found[start.group] = {**start.found[start.group], **array}
@@ -184,7 +184,7 @@ def _group_keys(options: StoreOptions) -> Iterator[str]:
 
 
 def _is_consolidated_group(root: Found, group: str, options: StoreOptions) -> bool:
-    """Tell whether the consolidated metadata of the root have a group at a path."""
+    """Return whether the consolidated metadata of the root have a group at a path."""
     zarr_format = format_of(root)
     if options.get("consolidated") is False or zarr_format is None:
         return False
@@ -195,7 +195,7 @@ def _is_consolidated_group(root: Found, group: str, options: StoreOptions) -> bo
 
 
 def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
-    """Tell whether documents are those of a group that states its Zarr format: not all JSON is Zarr."""
+    """Return whether documents are those of a group that states its Zarr format: not all JSON is Zarr."""
     document = node_document(found, zarr_format, "")[0] if zarr_format else None
     stated: object = None if document is None or document.is_array else document.get("zarr_format")
     return stated is not None and stated == zarr_format
@@ -204,7 +204,7 @@ def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
 async def check_group(start: Start, tree: Tree) -> None:
     """Raise an error unless the requested group exists; its text names existing groups.
 
-    That is the group that is probably meant; else all groups if consolidated metadata have them, else groups near the path.
+    That is the group with a similar path, or else the nearest group above the path, with its child groups.
 
     Raises
     ------
@@ -214,38 +214,34 @@ async def check_group(start: Start, tree: Tree) -> None:
         If the document of the node cannot be read or understood.
     """
     store, node = tree.stores[0], Node(0, start.group)
-    for read in (Node(0, path) for path in start.found):
-        can_be_stale = read.path != store.consolidated_at and tree.is_consolidated(read)
-        is_there = tree.known(read) is not None
-        if is_there and can_be_stale and read.name not in tree.names(read.group):
+    document = tree.known(node)
+    if document is None and (problem := tree.problems.get(node)) is not None:
+        raise with_store_name(problem, store.name)
+    if document is not None and document.is_array:
+        message = _("{store} is an array, not a group of arrays")
+        if node.path:
+            message = _(
+                "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
+                "take its variable {name!r}"
+            )
+        parent = str(node.group)
+        message = message.format(store=store.name, path=str(node), parent=parent, name=node.name)
+        raise XGroupGroupError(message)
+    if document is not None:
+        can_be_stale = node.path != store.consolidated_at and tree.is_consolidated(node)
+        if can_be_stale and node.name not in tree.names(node.group):
             message = _(
                 "The consolidated metadata of {store} has no group {group!r}, though the "
                 "store itself does: open it with consolidated=False, and consolidate it anew"
-            ).format(store=store.name, group=str(read))
+            ).format(store=store.name, group=str(node))
             raise XGroupGroupError(message)
-    document = tree.known(node)
-    if document is not None and not document.is_array:
         return
-    if document is not None and not node.path:
-        message = _("{store} is an array, not a group of arrays").format(store=store.name)
-        raise XGroupGroupError(message)
-    if document is not None:
-        message = _(
-            "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
-            "take its variable {name!r}"
-        ).format(path=str(node), store=store.name, parent=str(node.group), name=node.name)
-        raise XGroupGroupError(message)
-    if (problem := tree.problems.get(node)) is not None:
-        raise with_store_name(problem, store.name)
     message = _("There is no group {group!r} in {store}").format(group=str(node), store=store.name)
-    is_all_known = store.consolidated_at == ""
-    near = [] if is_all_known else await _groups_near(start.store, start.group)
-    known = tree if store.is_consolidated(start.user_path) else None
-    likely = await _likely_group(start, known)
-    groups = [known.path for known in tree.subtree(Node(0, ""))] if is_all_known else near
-    if likely is not None:
-        message += _("; did you mean {group!r}?").format(group=f"/{likely}")
-    elif names := ", ".join(f"/{path}" for path in groups[:_NAMED_GROUPS]):
+    similar, near = await _groups_instead(start, tree)
+    if similar is not None:
+        message += _("; did you mean {group!r}?").format(group=f"/{similar}")
+    elif near != [""]:
+        names = ", ".join(f"/{path}" for path in near[:_NAMED_GROUPS])
         message += _("; groups there are: {names}").format(names=names)
     if not set("*?[").isdisjoint(node.path):
         message += _("; to choose groups of a tree by a pattern, use group_filter")
@@ -256,14 +252,15 @@ async def check_group(start: Start, tree: Tree) -> None:
 
 
 async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
-    """Return the error of a store without a root or the group asked for; its text names what exists instead.
+    """Return the error of a store that has neither a root nor the requested group.
 
-    That is, in this order: a group of the other Zarr format, child groups.
+    Its text names a group of the other Zarr format, or else child groups.
     """
     name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
-    problem = first_error(start.found.values())
+    if (problem := first_error(start.found.values())) is not None:
+        return with_store_name(problem, name)
     asked = options.get("zarr_format")
-    if problem is None and asked is not None:
+    if asked is not None:
         other: ZarrFormat = 2 if asked == 3 else 3
         nodes = await gather(lambda path: reader.node(path, NODE_KEYS[other]), ["", group])
         if other in map(format_of, nodes):
@@ -274,8 +271,6 @@ async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
             return XGroupStoreNotFoundError(
                 message.format(asked=asked, group=f"/{group}", store=name, there=other)
             )
-    if problem is not None:
-        return with_store_name(problem, name)
     message = _("{store} is not a Zarr store: it has neither a zarr.json nor a .zgroup")
     if group:
         message = _(
@@ -289,38 +284,33 @@ async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
     return XGroupStoreNotFoundError(message)
 
 
-async def _groups_near(store: Store, group: str) -> list[str]:
-    """Return the nearest existing group above a missing group, and its child groups; [] if only an empty root exists."""
-    reader = StoreReader(store)
-    above = ["", *ancestor_paths(group)]
-    keys = [*NODE_KEYS[3], *NODE_KEYS[2]]
-    found = zip(above, await gather(lambda path: reader.node(path, keys), above), strict=True)
-    there = [path for path, values in found if _is_group(values, format_of(values))]
-    children = await _child_groups(reader, there[-1]) if there else []
-    return there[-1:] + children if children or there != [""] else []
+async def _groups_instead(start: Start, tree: Tree) -> tuple[str | None, list[str]]:
+    """Return the group whose path is similar, segment by segment, to that of the missing group, or None.
 
-
-async def _likely_group(start: Start, tree: Tree | None) -> str | None:
-    """Return the existing group whose path is similar, segment by segment, to that of the missing group, or None.
-
-    Child groups are those that the tree knows, or without a tree those that the store lists below the address.
+    Also return the nearest existing group above the missing group, and its child groups. Child groups are those in
+    the consolidated metadata, or else those that the store lists.
     """
-    if start.group == start.user_path:
-        return None
-    likely = [start.user_path]
-    for segment in start.group.removeprefix(start.user_path).strip("/").split("/"):
+    reader, top = StoreReader(start.store), start.user_path
+    if top == start.group or tree.known(Node(0, top)) is None:
+        top = ""
+    is_known = tree.stores[0].is_consolidated(top)
+    similar, above, near = [top], top, [top]
+    for segment in start.group.removeprefix(top).strip("/").split("/"):
         below: defaultdict[str, list[str]] = defaultdict(list)
-        for parent in likely:
-            if tree is None:
-                paths = await _child_groups(StoreReader(start.store), parent)
-            else:
+        for parent in similar:
+            if is_known:
                 names = tree.groups(Node(0, parent))[:_MOST_COMPARED]
                 paths = [join_path(parent, name) for name in names]
+            else:
+                paths = await _child_groups(reader, parent)
+            if parent == above:
+                near = [parent, *paths]
             for path in paths:
                 below[path.rpartition("/")[2].lower()].append(path)
-        similar = get_close_matches(segment.lower(), below, _MOST_LIKELY)
-        likely = [path for name in similar for path in below[name]]
-    return likely[0] if likely else None
+        above = join_path(above, segment)
+        names = get_close_matches(segment.lower(), below, _MOST_LIKELY)
+        similar = [path for name in names for path in below[name]]
+    return similar[0] if similar else None, near
 
 
 async def _child_groups(reader: StoreReader, parent: str) -> list[str]:

@@ -374,11 +374,12 @@ def test_what_is_no_store_as_asked_for_is_told_with_what_there_is(
 
 
 def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
+    similar = "; did you mean '/images/r60m'?"
     near = "; groups there are: /images, /images/axes, /images/r60m"
     array = "is an array, not a group: open the group '/images/r60m' and take its variable 'b'"
     within = zarr.open_group(root, path="images", mode="r")
     for store, group, expected in (
-        (root / "images" / "r10m", "", f"There is no group '/images/r10m' in {root}{near}"),
+        (root / "images" / "r10m", "", f"There is no group '/images/r10m' in {root}{similar}"),
         (within, "other", f"There is no group '/images/other' in file://{root}{near}"),
         (root / "images" / "r60m" / "b", "", f"'/images/r60m/b' in {root} {array}"),
     ):

@@ -318,14 +318,10 @@ SINGLE, CONSOLIDATED = [(2, False), (3, False)], [(2, True), (3, True)]
 #: What a store is opened with that it does not have, in which forms, and what is raised.
 MISTAKES: dict[str, Any] = {
     "a group that is not there": (
-        {"group": "/sub/nope"}, SINGLE, XGroupGroupError, NO_GROUP("sub/nope", "/sub, /sub/deep"),
+        {"group": "/sub/nope"}, FORMS, XGroupGroupError, NO_GROUP("sub/nope", "/sub, /sub/deep"),
     ),
     "a group below what is not there": (
         {"group": "nope/x/y"}, SINGLE, XGroupGroupError, NO_GROUP("nope/x/y", "/, /nothing, /sub"),
-    ),
-    "a group that consolidated metadata do not have": (
-        {"group": "sub/nope"}, CONSOLIDATED, XGroupGroupError,
-        NO_GROUP("sub/nope", "/, /nothing, /sub, /sub/deep"),
     ),
     "an array in place of a group": (
         {"group": "sub/value"}, FORMS, XGroupGroupError,
