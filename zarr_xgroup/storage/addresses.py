@@ -46,8 +46,8 @@ from zarr_xgroup.storage.places import (
 #: Schemes of fsspec's filesystems that take keys literally: no percent-decoding, no query.
 _LITERAL = frozenset({"file", "memory", "zip"})
 
-#: An address that goes on after a name ``*.zarr``, the last such name if there are several.
-_IN_STORE = re.compile(r"(.*\.zarr)/+(.+)", re.IGNORECASE | re.DOTALL)
+#: An address that goes on after a name ``*.zarr`` (the last such name if there are several), and does not end in one.
+_IN_STORE = re.compile(r"(.*\.zarr)/+([^\\]+)(?<!\.zarr)", re.IGNORECASE | re.DOTALL)
 
 #: How a URL, or a chain of them, begins: all else is a local path, whatever it has in it.
 _URL = re.compile(r"[a-zA-Z][\w+.-]*(?:://|::)", re.ASCII)
@@ -66,6 +66,8 @@ _cache_lock = threading.Lock()
 
 #: The options that a STAC asset may set: no option that allows foreign stores to be opened.
 _ASSET_OPTIONS = ("group", "consolidated", "zarr_format", "storage_options")
+#: The protocols of local paths of universal_pathlib.
+_LOCAL_PATHS = ("", "file", "local")
 
 
 def held_store(store_like: Any) -> Any:
@@ -85,22 +87,27 @@ def describe_store(store_like: object) -> str:
 
 
 def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
-    """Return the URL of a pystac asset or of a path of universal_pathlib, and the options of the open.
+    """Return the URL of a pystac asset or of a path of universal_pathlib, and the options of the call.
 
-    Options that the asset or path has are added where the user gave none. Any other object that can name a
-    store is returned as it is; else TypeError is raised, and so it is for options of the storage of an open store.
+    Options of the asset or path are used if the user did not give them. Any other object that can name a store is
+    returned unchanged.
+
+    Raises
+    ------
+    TypeError
+        If the object cannot name a store, or `storage_options` are given for a store that is open already.
     """
     own: dict[str, Any] = {}
-    fields = getattr(store_like, "extra_fields", None)
-    protocol = getattr(store_like, "protocol", None)
-    is_remote = isinstance(protocol, str) and protocol not in ("", "file", "local")
-    if isinstance(fields, Mapping) and hasattr(store_like, "get_absolute_href"):
+    if hasattr(store_like, "get_absolute_href"):  # an asset of pystac
+        fields = store_like.extra_fields
         asked = fields.get("xarray:open_kwargs", {})  # the xarray-assets extension of STAC
         own = {key: asked[key] for key in _ASSET_OPTIONS if key in asked}
         if access := fields.get("xarray:storage_options"):
             own["storage_options"] = access
         store_like = store_like.get_absolute_href() or store_like.href
-    elif is_remote and hasattr(store_like, "storage_options") and hasattr(store_like, "joinpath"):
+    elif getattr(store_like, "protocol", "") not in _LOCAL_PATHS and hasattr(
+        store_like, "joinpath"
+    ):
         own["storage_options"] = dict(store_like.storage_options) or None
         store_like = str(store_like)
     elif not isinstance(store_like, str | os.PathLike | Mapping | Store) and not hasattr(
@@ -175,7 +182,7 @@ def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[
 
 
 def root_of(store_like: Any) -> tuple[str, str] | None:
-    """Return the address of the store that an address leads into, and the path of the group in that store.
+    """Return the address of the store that contains an address, and the path of the group in that store.
 
     ``data/a.zarr/b`` gives ``("data/a.zarr", "b")``. None if the address is that of a store or cannot be
     split safely, or if a store is open already.
@@ -190,12 +197,11 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
     else:
         before, link, after = parts_of_chain(place)
         link = link.rstrip("/")
-        if "://" not in link or not {"?", "#"}.isdisjoint(
-            link
-        ):  # a signed URL, or one of a version
+        # "?" and "#" are in signed URLs, and in those of a version.
+        if "://" not in link or not {"?", "#"}.isdisjoint(link):
             return None
     address = _IN_STORE.fullmatch(link)
-    if address is None or address[2].lower().endswith(".zarr") or "\\" in address[2]:
+    if address is None:
         return None
     root, behind = address.groups()
     is_name = is_plain_name if isinstance(place, Path) else is_node_name
@@ -256,7 +262,7 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
     except FileNotFoundError as error:
         message = _("There is no store {store}").format(store=name)
         decoded = unquote(str(place))
-        if isinstance(place, Path) and "%" in str(place) and os.path.exists(decoded):
+        if decoded != str(place) and os.path.exists(decoded):
             hint = _("; its path is taken as it is written, not percent-decoded: name it {path!r}")
             message += hint.format(path=decoded)
         raise XGroupStoreNotFoundError(message) from error
@@ -306,7 +312,7 @@ async def _one_at_a_time(function: Callable[..., Any], *arguments: Any, **option
 
 
 def supports_listing(store: Store) -> bool:
-    """Tell whether a store supports listing, and listing early, before it is needed, can save time.
+    """Return whether a store supports listing, and listing early, before it is needed, can save time.
 
     Not for local files and memory, which answer at once, nor for web servers: few can list, and stores
     there are mostly consolidated.
@@ -319,7 +325,7 @@ def supports_listing(store: Store) -> bool:
 
 
 def is_served(store: Store) -> bool:
-    """Tell whether keys of a store may be sent to a server, which may decode or normalize some of them.
+    """Return whether keys of a store may be sent to a server, which may decode or normalize some of them.
 
     False for local files, memory and archives, also when wrapped; True for a store of an unknown class.
     """
@@ -341,5 +347,5 @@ def _sync_filesystem(store: FsspecStore) -> Any:
 
 
 def splits_at_backslash(store: Store) -> bool:
-    """Tell whether zarr reads a backslash in a path as a slash, as its newer versions do."""
+    """Return whether zarr reads a backslash in a path as a slash, as its newer versions do."""
     return "\\" not in StorePath(store, "a\\b").path

@@ -302,7 +302,7 @@ async def http_client(is_guarded: bool, **options: Any) -> aiohttp.ClientSession
 
 
 def has_bounded_client(store: Store) -> bool:
-    """Tell whether a store reads by `http_client`, which stops by itself when a response is too large."""
+    """Return whether a store reads by `http_client`, which stops by itself when a response is too large."""
     get_client = getattr(getattr(store, "fs", None), "get_client", None)
     return isinstance(get_client, partial) and get_client.func is http_client
 

@@ -117,12 +117,12 @@ class Link:
         return re.sub(r":\d*$", "", self.authority).strip("[]")
 
     def is_at(self, host: str, port: int | None) -> bool:
-        """Tell whether a host and port are the server of this place; an IPv6 address has no brackets."""
+        """Return whether a host and port are the server of this place; an IPv6 address has no brackets."""
         server = _without_default_port(self.scheme, f"{host}:{port}")
         return self.authority.replace("[", "").replace("]", "") == server
 
     def contains(self, other: Link) -> bool:
-        """Tell whether another place is this one or below it; a bare ``scheme://`` contains all of its scheme."""
+        """Return whether another place is this one or below it; a bare ``scheme://`` contains all of its scheme."""
         if self.scheme != other.scheme:
             return False
         if not self.authority and not self.segments:
@@ -182,12 +182,12 @@ def places_of(links: Sequence[Link]) -> list[Link]:
 
 
 def is_absolute(uri: str) -> bool:
-    """Tell whether a URI has a scheme followed by ``://``."""
+    """Return whether a URI has a scheme followed by ``://``."""
     return _URI.fullmatch(uri) is not None
 
 
 def has_plain_hosts(uri: str) -> bool:
-    """Tell whether, in all links of a URI, the authority is a host with at most a port, or a bare bucket.
+    """Return whether, in all links of a URI, the authority is a host with at most a port, or a bare bucket.
 
     Else what looks like a host may be part of a password that is not percent-encoded, or a bucket has
     credentials before it, and messages of libraries would show them.
@@ -209,7 +209,7 @@ def has_plain_hosts(uri: str) -> bool:
 
 
 def leads_upwards(links: Iterable[Link]) -> bool:
-    """Tell whether a link has ``..``, even percent-encoded: clients and servers resolve that differently."""
+    """Return whether a link has ``..``, even percent-encoded: clients and servers resolve that differently."""
     return any(
         ".." in re.split(r"[/\\]", decoded_to_the_end(name))
         for link in links
@@ -264,7 +264,7 @@ class Network(IntEnum):
 
 
 def is_public(address: str) -> bool:
-    """Tell whether an IP address is of the public internet, by the special-purpose registries of IANA."""
+    """Return whether an IP address is of the public internet, by the special-purpose registries of IANA."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
