@@ -76,15 +76,7 @@ _GROUP = msgspec.json.Decoder(_Group)
 
 
 class JsonObject(dict[str, Any]):
-    """The attributes of a node. Nodes with the same JSON text share them: they must not be changed.
-
-    Parameters
-    ----------
-    values : mapping
-        The attributes.
-    written : bytes
-        Their JSON text.
-    """
+    """The attributes of a node, with their JSON text. Nodes with the same text share them: they must not be changed."""
 
     __slots__ = ("_texts", "written")
 
@@ -104,16 +96,8 @@ class JsonObject(dict[str, Any]):
 class Document(dict[str, Any]):
     """A node's metadata in the shape of a Zarr v3 document: `node_type` and attributes inside.
 
-    Its values are shared with other documents: they must not be changed.
-
-    Parameters
-    ----------
-    values : mapping
-        The document without the attributes.
-    described : bytes
-        The text of these values: equal for nodes that have equal ones.
-    attributes : JsonObject
-        The attributes of the node.
+    It is made of the values without the attributes, and their text (`described`). It shares them with other documents:
+    they must not be changed.
 
     Attributes
     ----------
@@ -200,9 +184,7 @@ def format_of(found: Found) -> ZarrFormat | None:
     there = {key for key, value in found.items() if not isinstance(value, XGroupError)}
     if "zarr.json" in there:
         return 3
-    if {".zarray", ".zgroup"} & there:
-        return 2
-    return None
+    return 2 if {".zarray", ".zgroup"} & there else None
 
 
 def node_document(

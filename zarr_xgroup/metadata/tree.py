@@ -1,8 +1,8 @@
-"""The tree of documents: all that is known of the stores of an open.
+"""The tree of documents: everything known about the stores of an open call.
 
-Interpretation asks the tree, and nothing else. A document that is not known yet the tree takes for absent,
-and notes in `Tree.lacking` that it was asked for. `zarr_xgroup.storage.library.Library.ask` throws away an
-interpretation in which something was lacking, reads all that was noted at once, and interprets again.
+Interpretation reads only the tree. The tree takes a document that is not known yet for absent, and records in
+`Tree.lacking` that it is needed. `zarr_xgroup.storage.library.Library.ask` discards an interpretation that was made
+while something was lacking, reads everything that was recorded at once, and interprets again.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from zarr_xgroup.metadata.paths import (
 
 T = TypeVar("T")
 
-#: How many groups without a document of their own a path of consolidated metadata may add, one in the other;
-#: and how many all paths may add together, for each node that is written. This guards against metadata of
-#: hostile, very deep paths: the paths of the groups take room quadratic in the depth.
+#: How many groups without their own document a path of consolidated metadata may add, one inside the other;
+#: and how many all paths may add together, for each node in the metadata. This is a guard against hostile, very
+#: deep paths: the paths of the groups take room quadratic in the depth.
 _MOST_IMPLIED = 100
 _IMPLIED_BY_EACH = 4
 
 
 @dataclass(frozen=True)
 class KnownStore:
-    """What the tree knows of a store of an open.
+    """What the tree knows about a store of an open call.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class KnownStore:
     can_have : callable
         Returns whether a path can be that of a node of the store.
     consolidated_at : str or None
-        The path of the group whose consolidated metadata say all there is below it, None if there is none.
+        The path of the group whose consolidated metadata have all nodes below it; None if there is no such group.
     """
 
     name: str
@@ -66,22 +66,22 @@ class KnownStore:
     consolidated_at: str | None = None
 
     def is_consolidated(self, path: str) -> bool:
-        """Return whether consolidated metadata say which node there is at a path, or that there is none."""
+        """Return whether consolidated metadata show which node is at a path, or that there is none."""
         return self.consolidated_at is not None and is_below(path, self.consolidated_at)
 
 
 class Lack(NamedTuple):
-    """A document, the members of a group, or another store: asked for, and not known yet.
+    """A document, the members of a group, or a different store that is needed, and not known yet.
 
     Attributes
     ----------
     node : Node
         The node.
     of_members : bool
-        Whether the names of its members are not known, or else its document.
+        Whether the names of its members are needed, and not its document.
     uri : str or None
-        If not None, the store at this URI is not open yet, to which a reference in the node's store leads;
-        the path of the node is one in that other store.
+        If not None, a reference in the node's store refers to the store at this URI, which is not open yet;
+        the path of the node is a path in that other store.
     """
 
     node: Node
@@ -179,23 +179,22 @@ class Memo:
 
 
 class Tree:
-    """The documents of nodes as far as they were read. Only the code that reads adds to it (methods `learn_*`).
+    """The documents of nodes that have been read. Only the code that reads adds to it (methods `learn_*`).
 
     Attributes
     ----------
     stores : list of KnownStore
-        The stores, by number; 0 is the one that is opened.
+        The stores, by number; 0 is the one that the user opened.
     lacking : list of Lack
-        What was asked for and not known, in the order in which it was asked for. Only `Memo` and the code that
-        reads look at it.
+        What was needed and not known, in the order of the queries. Only `Memo` and the code that reads look at it.
     memo : Memo
         A cache for functions of the tree alone.
     problems : dict of Node to XGroupError
         What is wrong with nodes that exist: such a node has no document, or one without attributes
         if only these cannot be understood, or (a group) no members.
     links : dict
-        By the number of a store and a URI that is written in it: the root that this leads to, or why it
-        leads nowhere.
+        By the number of a store and a URI that is written in it: the root of the store at the URI, or why that
+        cannot be opened.
     """
 
     def __init__(self) -> None:
@@ -206,53 +205,44 @@ class Tree:
         #: The nodes with problems, by themselves and by the group that they are in.
         self._problems_near: defaultdict[Node, list[Node]] = defaultdict(list)
         self._decoded: Decoded = {}
-        #: None for a node that is not there, or cannot be used. A consolidated document stays JSON text
-        #: until it is asked for: most are not.
+        #: None for a node that is missing, or cannot be used. A consolidated document stays JSON text until it is
+        #: needed: most are not.
         self._nodes: dict[Node, Document | Found | Text | None] = {}
-        #: The names of the nodes in a group, None if it cannot be listed; and all names in a listing of it,
-        #: be they of nodes or not.
+        #: The names of the nodes in a group, None if it cannot be listed; and all names in a listing of it.
         self._members: dict[Node, list[str] | None] = {}
         self._listed: dict[Node, frozenset[str]] = {}
         self._deepest_listed = 0
-        #: The groups that have a node of a name, by store and name; None if it is to be worked out anew.
+        #: The groups that have a node of a name, by store and name; None if it has to be computed again.
         self._groups_by_member: defaultdict[tuple[int, str], list[Node]] | None = None
         self.memo = Memo(self)
 
-    # What interpretation asks.
+    # The queries of interpretation.
 
     def document(self, node: Node) -> Document | None:
-        """Return the document of a node; None if there is none that can be used, or if it is not known, which is noted."""
+        """Return the document of a node; None if there is no usable one, or if it is not known, which is recorded as lacking."""
         document = self.known(node)
         if document is None and not self.is_known(node):
             self.lacking.append(Lack(node))
         return document
 
     def known(self, node: Node) -> Document | None:
-        """Return the document of a node, None also if it is not known: that is not noted as lacking."""
+        """Return the document of a node, None also if it is not known: that is not recorded as lacking."""
         found = self._nodes.get(node)
         if found is None or isinstance(found, Document):
             return found
         return self.learn_node(node, found)
 
     def is_known(self, node: Node) -> bool:
-        """Return whether the document of a node, or that there is none, is known.
+        """Return whether it is known which document a node has, or that it has none.
 
-        There is none at a path that no node of the store can have: the store is never asked for it.
+        It has none at a path that no node of the store can have: no request is made for it.
         """
         if node in self._nodes or self.is_consolidated(node) or self._is_ruled_out(node):
             return True
         return not self.stores[node.store].can_have(node.path) or "\0" in node.path
 
-    def is_answered(self, lack: Lack) -> bool:
-        """Return whether what was lacking is known by now."""
-        if lack.uri is not None:
-            return (lack.node.store, lack.uri) in self.links
-        if lack.of_members:
-            return lack.node in self._members or self.is_consolidated(lack.node)
-        return self.is_known(lack.node)
-
     def _is_ruled_out(self, node: Node) -> bool:
-        """Return whether the listing of a group shows that a node cannot be there: it has not the next name of its path."""
+        """Return whether the listing of a group shows that a node is missing: it does not have the next name of its path."""
         last = node.name
         if last not in self._listed.get(node.group, (last,)):
             return True
@@ -265,7 +255,7 @@ class Tree:
         return False
 
     def names(self, group: Node) -> list[str]:
-        """Return the names of the nodes directly in a group, sorted; [] if it cannot be listed, or is not known yet."""
+        """Return the sorted names of the nodes directly in a group; [] if it cannot be listed, or has not been listed yet."""
         if group not in self._members and not self.is_consolidated(group):
             self.lacking.append(Lack(group, of_members=True))
         return self._members.get(group) or []
@@ -281,7 +271,7 @@ class Tree:
         return [name for name, document in members if document and not document.is_array]
 
     def subtree(self, group: Node, but_for: Container[Node] = ()) -> Iterator[Node]:
-        """Yield a group and all groups below it, breadth first, without those of `but_for` and what is below them."""
+        """Yield a group and all groups below it, breadth first, except the groups of `but_for` and those below them."""
         queue = deque([group])
         while queue:
             parent = queue.popleft()
@@ -303,13 +293,13 @@ class Tree:
         return self._members.get(group) is not None or self.is_consolidated(group)
 
     def is_consolidated(self, node: Node) -> bool:
-        """Return whether consolidated metadata say which node there is at a place, or that there is none."""
+        """Return whether consolidated metadata show which node is at a place, or that there is none."""
         return self.stores[node.store].is_consolidated(node.path)
 
     def foreign(self, store: int, uri: str, path: str) -> Node | None:
-        """Return the root that a URI leads to, written in a store for the node at a path in that other store.
+        """Return the root of the store at a URI, which is written in a store for the node at a path in that other store.
 
-        None if the other store is not open yet, which is noted as lacking.
+        None if the other store is not open yet, which is recorded as lacking.
 
         Raises
         ------
@@ -339,7 +329,7 @@ class Tree:
                 yield node, self.problems[node]
 
     def read_problem(self, store: int, reason: str) -> XGroupStoreError:
-        """Return an error that says for which reason a part of a store cannot be read, and names a foreign store."""
+        """Return the error of a part of a store that cannot be read; it names a foreign store."""
         known = self.stores[store]
         if not known.is_foreign:
             return XGroupStoreError(reason)
@@ -347,26 +337,23 @@ class Tree:
         return XGroupStoreError(message, store=known.name)
 
     def may_be_newer(self, node: Node) -> bool:
-        """Return whether a node may be there though consolidated metadata lack it: they may be older than the store."""
+        """Return whether a node that is not in consolidated metadata may exist: they may be older than the store."""
         store = self.stores[node.store]
-        can_be_there = store.is_consolidated(node.path) and store.can_have(node.path)
-        return can_be_there and not self._is_in_array(node)
-
-    def _is_in_array(self, node: Node) -> bool:
-        """Return whether the path of a node leads into an array."""
+        if not (store.is_consolidated(node.path) and store.can_have(node.path)):
+            return False
         for path in ancestor_paths(node.path):
             above = Node(node.store, path)
             document = self.known(above)
             if document is not None and document.is_array:
-                return True
+                return False
             if document is None and self.is_consolidated(above):
-                return False  # a group that is not there has nothing below it
-        return False
+                return True  # nothing below a missing group is known, arrays included
+        return True
 
-    # What was read.
+    # Adding what was read.
 
     def learn_node(self, node: Node, found: Found | Text) -> Document | None:
-        """Add a node by the content of its metadata keys; return its document, None if there is none to be used."""
+        """Add a node by the content of its metadata keys; return its document, None if there is no usable one."""
         zarr_format = self.stores[node.store].zarr_format
         document, problem = node_document(found, zarr_format, str(node), self._decoded)
         self._nodes[node] = document
@@ -377,10 +364,7 @@ class Tree:
         return document
 
     def _learn_problem(self, node: Node, problem: XGroupError) -> None:
-        """Add the problem of a node, and index it by the node and its group: `problems_near` is asked for a group.
-
-        The node is a group itself if its own document or listing is what is wrong.
-        """
+        """Add the problem of a node, and index it for `problems_near` by its group, and by the node, which may be a group."""
         if node not in self.problems:
             for group in {node, node.group}:
                 self._problems_near[group].append(node)
@@ -399,7 +383,7 @@ class Tree:
         self._groups_by_member = None
 
     def learn_consolidated(self, root: Node, nodes: Mapping[str, Found | Text]) -> list[str]:
-        """Add the consolidated metadata of a group; each document is decoded when it is asked for.
+        """Add the consolidated metadata of a group; each document is decoded when it is needed.
 
         Parameters
         ----------
@@ -454,7 +438,7 @@ class Tree:
         return unusable
 
     def forget(self) -> None:
-        """Drop all that is known, to free its memory now and not when Python next looks for cycles of objects."""
+        """Drop everything that is known, to free its memory now and not when Python next looks for cycles of objects."""
         self._nodes.clear()
         self._members.clear()
         self._listed.clear()

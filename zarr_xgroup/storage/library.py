@@ -27,7 +27,7 @@ from zarr_xgroup.options import ForeignOptions, StoreOptions
 from zarr_xgroup.storage.addresses import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.failures import check_foreign_root, reason_of
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
-from zarr_xgroup.storage.reading import StoreReader, wait
+from zarr_xgroup.storage.reading import StoreReader, gather, wait
 from zarr_xgroup.storage.start import check_group, find_start
 from zarr_xgroup.storage.stores import OpenStore, store_record
 
@@ -109,7 +109,7 @@ class Library:
         The function is called again and again; documents missing in one call are read concurrently before
         the next. What a call with missing documents returns or raises is ignored.
         """
-        lacking = self.tree.lacking
+        lacking, read = self.tree.lacking, set[Lack]()
         while True:
             lacking.clear()
             try:
@@ -120,6 +120,10 @@ class Library:
             else:
                 if not lacking:
                     return answer
+            if still := read.intersection(lacking):  # the loop would never end
+                message = _("what was read is still lacking: {needs}").format(needs=[*still])
+                raise XGroupStoreError(message)
+            read.update(lacking)
             wait(self._read_lacking(frozenset(lacking)))
 
     def read_group(self, group: str, *, is_tree: bool = False) -> None:
@@ -244,15 +248,12 @@ class Library:
             By the same keys: all values, the first and the last one, or the XGroupStoreError of reading.
         """
 
-        async def read() -> list[Any]:
-            return await asyncio.gather(
-                *(
-                    self.stores[node.store].read_values(array, node.path, whole=part == "all")
-                    for (node, part), array in arrays.items()
-                )
-            )
+        async def values(key: tuple[Node, Part]) -> Any:
+            node, part = key
+            store = self.stores[node.store]
+            return await store.read_values(arrays[key], node.path, whole=part == "all")
 
-        return dict(zip(arrays, wait(read()), strict=True)) if arrays else {}
+        return dict(zip(arrays, wait(gather(values, arrays)), strict=True)) if arrays else {}
 
     def zarr_store(self, number: int) -> Store:
         """Return the zarr store with a number of the tree."""
@@ -351,13 +352,7 @@ class Library:
         return opened.number
 
     async def _read_lacking(self, lacking: Collection[Lack]) -> None:
-        """Read the documents, listings and foreign stores that the tree lacks, concurrently.
-
-        Raises
-        ------
-        XGroupStoreError
-            If something is lacking even so: `ask` would never end.
-        """
+        """Read the documents, listings and foreign stores that the tree lacks, concurrently."""
 
         async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
             """Open the store at a URI, as store `number` refers to it, and read documents at paths."""
@@ -381,9 +376,6 @@ class Library:
             *(store.read_members(groups) for store, groups in members.items()),
             *(read_foreign(*link, paths) for link, paths in links.items()),
         )
-        if still := [lack for lack in lacking if not self.tree.is_answered(lack)]:
-            message = _("what was read is still lacking: {needs}").format(needs=still)
-            raise XGroupStoreError(message)
 
 
 def _close_all(stores: Iterable[Store]) -> None:
