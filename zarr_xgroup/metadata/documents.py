@@ -256,7 +256,8 @@ def _attributes(text: Any, key: str, place: str, decoded: Decoded) -> JsonObject
         if not isinstance(values, dict):
             raise _no_object(key, values, place)
         decoded[written] = JsonObject(values, written)
-    return decoded[written]
+    shared: JsonObject = decoded[written]
+    return shared
 
 
 def _described(

@@ -118,7 +118,7 @@ def test_attributes_that_are_not_valid_json_in_a_valid_object_are_left_out(wrong
     ]
     for text, zarr_format, place in cases:
         document, problem = node_document(text, zarr_format, "/a")
-        expected = {"zarr_format": zarr_format, "node_type": "group", "attributes": {}}
+        expected: Any = {"zarr_format": zarr_format, "node_type": "group", "attributes": {}}
         assert dict(document or {}) == expected
         assert str(problem).startswith(f"{place} is not valid JSON: ")
 
