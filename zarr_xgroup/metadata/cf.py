@@ -1,4 +1,4 @@
-"""Attributes of CF: the names and paths in them, where these lead, and the axis that they tell.
+"""Attributes of CF: the names and paths in them, the nodes that these refer to, and the axis that they declare.
 
 Source: CF conventions 1.12, section 2.7 "Groups", and the sections that define the attributes
 (3.4, 4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
@@ -22,7 +22,7 @@ ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
 #: Attributes that CF, and therefore xarray's decoding, takes to be strings.
 STRING_ATTRIBUTES = (*REFERRING, "units", "calendar", "dtype")
-#: Attributes that say what the numbers of a variable mean, to xarray's decoding.
+#: Attributes that xarray's decoding of the numbers of a variable uses.
 DECODED_BY = frozenset(
     {"units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value"}
     | {"_Unsigned", "_Encoding", "dtype"}
@@ -104,7 +104,7 @@ def candidate_paths(name: str, group: str) -> Iterator[str]:
             yield "/".join([*segments[:depth], name])
 
 
-# Axes: along which horizontal one an array or a dimension is, by what it says itself.
+# Axes: the horizontal axis of an array or a dimension, by its own attributes or name.
 
 #: Units by which coordinates are longitudes, and latitudes (CF 1.12, 4.1 and 4.2).
 LONGITUDES = frozenset(

@@ -20,7 +20,7 @@ XARRAY = "Zarr encoding specification of xarray"
 
 #: xarray's Zarr encoding: the attribute that names a v2 array's dimensions.
 DIMENSION_KEY = "_ARRAY_DIMENSIONS"
-#: Where NCZarr says more of an array than Zarr does.
+#: The attributes of NCZarr about an array.
 NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
 NCZARR_REFERENCES = ("dimrefs", "dimension_references")
 
@@ -69,7 +69,7 @@ def dimension_keys(document: Mapping[str, Any]) -> Keys:
 
 
 def dimension_references(document: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """Return the paths of an array's dimensions in its store, ``/group/name``, as far as told.
+    """Return the paths of an array's dimensions in its store, ``/group/name``; None if unknown.
 
     NCZarr tells by these which group defines a dimension.
     """

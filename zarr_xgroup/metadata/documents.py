@@ -1,7 +1,7 @@
 """Zarr metadata as JSON documents: v2 and v3, single and consolidated, in one shape.
 
-Everything here is a function of what was read; nothing reads. Consolidated documents stay JSON text until they are
-asked for: most of them are not needed to open one group. Then a document is decoded as a whole.
+No function here reads from a store. Consolidated documents stay JSON text until they are needed: most of them are not
+needed to open one group. Then a document is decoded as a whole.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Found: TypeAlias = dict[str, Any]
 #: A JSON text, which may be part of a longer one.
 Text: TypeAlias = bytes | msgspec.Raw
 
-#: What equal texts were decoded to: the attributes, and what documents say except their attributes.
+#: The values of JSON texts: of attributes, and of documents without attributes. Equal texts are decoded once.
 Decoded: TypeAlias = dict[Hashable, Any]
 
 NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {

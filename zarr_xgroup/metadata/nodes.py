@@ -14,7 +14,6 @@ import msgspec
 
 from zarr_xgroup.errors import Rule, Severity, XGroupMetadataError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.paths import join_path
 
 #: The way from a document to a value in it.
 Keys = tuple[str, ...]
@@ -49,8 +48,9 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return Node(self.store, self.path.rpartition("/")[0])
 
     def child(self, name: str) -> Node:
-        """Return the place of what is called so directly below."""
-        return Node(self.store, join_path(self.path, name))
+        """Return the node with a name in this group, or at a path below it; this node for ""."""
+        path = f"{self.path}/{name}" if self.path and name else self.path or name
+        return Node(self.store, path)
 
     def ancestors(self) -> Iterator[Node]:
         """Yield the groups that contain the node, the nearest first, the root last."""
@@ -143,7 +143,7 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
     def error(
         self, reason: str, rule: Rule | None = None, remedy: str = "", severity: Severity = "error"
     ) -> XGroupMetadataError:
-        """Return an error that says what is wrong with this value, by which rule, and what to write."""
+        """Return the error of this value: the reason, the broken rule, and the text to write instead."""
         return XGroupMetadataError(
             reason, place=str(self), keys=self.keys, rule=rule, remedy=remedy, severity=severity
         )
@@ -169,12 +169,12 @@ class Part(msgspec.Struct, frozen=True, gc=False):
 
 
 def pointer_to(keys: Keys) -> str:
-    """Return the JSON pointer that stands for a way through a document (RFC 6901)."""
+    """Return the JSON pointer (RFC 6901) of keys in a document."""
     return "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in keys)
 
 
 def keys_of(pointer: str) -> Keys:
-    """Return the way through a document that a JSON pointer stands for (RFC 6901)."""
+    """Return the keys in a document that a JSON pointer (RFC 6901) has."""
     return tuple(key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:])
 
 

@@ -220,16 +220,16 @@ def _refusal(uri: str, reason: str) -> XGroupStoreError:
 
 @dataclass(frozen=True)
 class ForeignLimits:
-    """How much one open may read of foreign stores; None for no limit.
+    """How much one open call may read of foreign stores; None for no limit.
 
     Attributes
     ----------
     timeout : float or None
-        How many seconds an open waits each time that it reads documents or values of a store.
+        How many seconds an open call waits each time that it reads documents or values of a store.
     document : int or None
         How many bytes a metadata document may have.
     stores : int or None
-        How many stores an open follows references to.
+        How many stores an open call follows references to.
     """
 
     timeout: float | None = DEFAULTS["cross_store_timeout"]
@@ -267,7 +267,7 @@ _MOST_BYTES: ContextVar[int | None] = ContextVar("most_bytes", default=None)
 
 
 class TooLargeError(Exception):
-    """A document or chunk of a foreign store is larger than an open may read."""
+    """A document or chunk of a foreign store is larger than an open call may read."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""The stores of one open: each metadata document is read at most once, and only if it is needed.
+"""The stores of one open call: each metadata document is read at most once, and only if it is needed.
 
-The library and its stores are all of an open that changes.
+The library and its stores are the only mutable state of an open call.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOST_COMPARED = 1000
 
 
 class Library:
-    """The stores of one open, each metadata document read at most once.
+    """The stores of one open call, each metadata document read at most once.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Library:
         Raises
         ------
         XGroupStoreNotFoundError
-            If there is no store, or no Zarr node in it.
+            If there is no store, or it has no Zarr node.
         XGroupStoreError
             If the store cannot be opened or read, or consolidated metadata is required and missing.
         XGroupGroupError
@@ -263,16 +263,15 @@ class Library:
     def closer(self) -> Callable[[], None] | None:
         """A function that closes the stores that the package opened; None if there are none.
 
-        No method of the library: a Dataset keeps and pickles the function, and all that it refers to.
+        It is not a method of the library: a Dataset keeps and pickles the function, with everything that it refers to.
         """
         stores = tuple(opened.store for opened in self.stores if opened.closes)
-        if len(stores) == 1:
-            return stores[0].close
         return partial(_close_all, stores) if stores else None
 
     def close(self) -> None:
         """Close all stores that the package opened."""
-        _close_all(opened.store for opened in self.stores if opened.closes)
+        if (closer := self.closer) is not None:
+            closer()
 
     def release(self) -> None:
         """Forget all documents; the stores stay open."""

@@ -259,7 +259,7 @@ def request_limit(store: Store) -> asyncio.Semaphore:
     return asyncio.Semaphore(min(limits))
 
 
-# Waiting for coroutines: the one place where an open blocks.
+# Waiting for coroutines: the one place where an open call blocks.
 
 
 def wait(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -1,4 +1,4 @@
-"""One store of an open: reads metadata documents into the tree, each once, and values of arrays."""
+"""One store of an open call: reads metadata documents into the tree, each once, and values of arrays."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def store_record(
 
 
 class OpenStore:
-    """A store of an open: reads its documents, listings and values.
+    """A store of an open call: reads its documents, listings and values.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ class OpenStore:
     store : zarr.abc.store.Store
         Where documents and chunks are read from.
     tree : Tree
-        The documents of all stores of the open, to which this store adds its own.
+        The documents of all stores of the open call, to which this store adds its own.
     closes : bool
         Whether the package opened the store, not the user: then closing a Dataset closes the store.
     limits : ForeignLimits
-        How long an open may wait for the store, and how much it may read.
+        How long the open call may wait for the store, and how much it may read.
     ignores_consolidated : bool
-        Whether the user asked for consolidated metadata not to be used.
+        Whether the user gave ``consolidated=False``.
     user_path : str
         The path, in the store, of the address that the user gave: consolidated metadata of groups above
         it is not used.
@@ -99,7 +99,7 @@ class OpenStore:
         self.listings: dict[Node, set[str] | XGroupStoreError] = {}
         self._ignores_consolidated = ignores_consolidated
         self._user_path = user_path
-        # Documents that another task is reading: whoever else needs one waits for its event.
+        # Documents that a task is reading: other tasks that need one wait for its event.
         self._underway: dict[Node, asyncio.Event] = {}
 
     @property
@@ -115,12 +115,12 @@ class OpenStore:
     def limit(self) -> asyncio.Semaphore:
         """The semaphore of all requests to the store, for documents and values alike.
 
-        Made when it is first asked for: by then the store's client has connections.
+        Made when it is first needed: by then the store's client has connections.
         """
         return request_limit(self.store)
 
     def _reader(self) -> StoreReader:
-        """Return a reader of documents; the timeout of the limits counts from this call."""
+        """Return a reader of documents; the timeout of the limits starts with this call."""
         return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
@@ -137,7 +137,7 @@ class OpenStore:
     async def read_documents(self, nodes: Iterable[Node], listed: Collection[Node] = ()) -> None:
         """Read into the tree the documents of nodes that it does not have yet.
 
-        Groups among `listed` will be listed next: in Zarr v2 that is asked for at once.
+        Groups among `listed` will be listed next: in Zarr v2 that request is made at once.
         """
         zarr_format = self.known.zarr_format
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
@@ -358,7 +358,7 @@ class OpenStore:
                         )
                         raise XGroupMetadataError(message.format(group=f"/{path}"))
         except XGroupError as problem:
-            # An error of reading says nothing about consolidated metadata: only a document that is wrong is reported.
+            # An error of reading is not a fault of consolidated metadata: only a document that is wrong is reported.
             is_wrong = isinstance(problem, XGroupMetadataError)
             if is_required:
                 message = _("{store}: {reason}; open it with consolidated=False")
