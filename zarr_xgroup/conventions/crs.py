@@ -26,12 +26,12 @@ from zarr_xgroup.conventions.descriptions import (
     Member,
     Model,
     Reader,
+    misspelt,
     must_be,
     shown,
     such_as,
     write,
 )
-from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Rule, Severity, rules_in
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _

@@ -15,14 +15,14 @@ JSON text on a thousand arrays is one model.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from difflib import get_close_matches
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, get_type_hints
 
 import msgspec
 
-from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Place, Topic
 from zarr_xgroup.i18n import _
@@ -33,6 +33,10 @@ from zarr_xgroup.redaction import redact
 #: How many characters of a store's value messages show, and how many of the allowed values: messages stay short.
 _SHOWN = 100
 _NAMED = 12
+
+#: The least similarity of a misspelt key to the key that was meant, as `difflib` measures it (1 if they are equal). It
+#: accepts one or two wrong letters in a word, and does not confuse different words that look similar.
+_LEAST_SIMILARITY = 0.75
 
 
 def shown(value: Any) -> str:
@@ -56,6 +60,38 @@ def write(key: str, value: Any) -> str:
 def such_as(example: str) -> str:
     """Return the remedy "write, for example," with an example."""
     return _("write, for example, {example}").format(example=example)
+
+
+def misspelt(
+    given: Iterable[str], known: Collection[str], others: Collection[str] | None = ()
+) -> Mapping[str, str]:
+    """Return unknown keys of an object, each with the known key that was probably meant.
+
+    A known key is suggested only if the object does not have it, and only for the first unknown key that is similar.
+    `others` are further keys that the object may have; None if any key is allowed, so that no key is unknown.
+    """
+    if others is None:
+        return {}
+    keys, found = list(given), {}
+    unknown = [key for key in keys if key not in known and key not in others]
+    missing = [key for key in known if key not in keys] if unknown else []
+    for key in unknown:
+        if (match := _closest(key.lower(), tuple(missing))) is not None:
+            missing.remove(match)
+            found[key] = match
+    return found
+
+
+@lru_cache  # many arrays have the same keys
+def _closest(word: str, names: tuple[str, ...]) -> str | None:
+    """Return the name that a word is similar to or abbreviates, with or without the prefix of the name; else None."""
+    forms = {
+        form.lower(): name for name in names for form in (name.partition(":")[2], name) if form
+    }
+    similar = get_close_matches(word, forms, 1, _LEAST_SIMILARITY)
+    short = word.removesuffix("s")
+    long = [form for form in forms if len(short) > 3 and form.startswith(short)]
+    return next((forms[form] for form in (*similar, *long)), None)
 
 
 @dataclass(frozen=True)

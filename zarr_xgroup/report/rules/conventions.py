@@ -31,13 +31,12 @@ from zarr_xgroup.conventions.declaring import (
     is_known_without_coordinates,
     matches,
 )
-from zarr_xgroup.conventions.descriptions import Reader, fields_of, shown
+from zarr_xgroup.conventions.descriptions import Reader, fields_of, misspelt, shown
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.ref import WrittenReference
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment

@@ -31,9 +31,9 @@ from zarr_xgroup.conventions.descriptions import (
     Parsed,
     ReferenceTo,
     fields_of,
+    misspelt,
 )
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.spelling import misspelt
 from zarr_xgroup.conventions.units import Ucum
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import Finding, report
