@@ -1,16 +1,11 @@
-"""Coordinates that are arrays which metadata refer to: along which dimensions of an array they lie.
+"""Arrays that metadata refer to as coordinates: which array is meant, and along which dimensions it lies.
 
-`cs`, `geolocation`, `ref` and paths of CF share it: which array is meant, the one that is referred to or a
-coordinate of the array's own group, and geolocation objects, which may stand in a CRS of `cs`, too.
-
-Source: geolocation convention (R-CF/zarr_convention_geolocation).
+`cs`, `geolocation`, `ref` and the paths of CF share these functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import TypeVar
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
@@ -20,25 +15,12 @@ from zarr_xgroup.conventions.array import (
     parse_once,
     shape_of,
 )
-from zarr_xgroup.conventions.crs import Crs, ProjObject
-from zarr_xgroup.conventions.descriptions import (
-    Member,
-    Model,
-    Nested,
-    Reader,
-    ReferenceTo,
-    such_as,
-)
-from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.multiscales import scopes_of
-from zarr_xgroup.conventions.proj import crs_at
-from zarr_xgroup.errors import Rule, XGroupReferenceError
-from zarr_xgroup.findings import Topic
-from zarr_xgroup.i18n import _
+from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.metadata.cf import axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.references import Reference
-from zarr_xgroup.variables.sources import Stored
 
 M = TypeVar("M", bound=Model)
 
@@ -50,12 +32,11 @@ SPATIAL_DIMENSIONS = "spatial:dimensions"
 
 
 def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
-    """Return the array's dimensions along Y and X, in this order: `spatial:dimensions`, else the last two."""
+    """Return the array's dimensions along Y and X, in this order: `spatial:dimensions`, otherwise the last two."""
     declared = scopes_of(array).get(SPATIAL_DIMENSIONS)
-    if declared is not None and isinstance(declared.value, list):
-        # Of three names the last two, as in `spatial`.
-        last = declared.value[-2:] if len(declared.value) in (2, 3) else []
-        names = tuple(array.dim_names.get(str(name), str(name)) for name in last)
+    if declared is not None and isinstance(declared.value, list) and len(declared.value) in (2, 3):
+        # The last two of three names, as in `spatial`.
+        names = tuple(array.dim_names.get(str(name), str(name)) for name in declared.value[-2:])
         if len({*names}) == 2 and set(names) <= set(array.dims):
             return names
     return array.dims[-2:]
@@ -66,10 +47,9 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
     dims = horizontal_dims(array)
     if len(set(dims)) != 2:
         return None
-    # Y comes first, unless their names say the contrary: nothing else tells.
-    first, second = map(axis_by_name, dims)
-    is_x_first = first == "X" and second != "X"
-    return (dims[1], dims[0]) if is_x_first else (dims[0], dims[1])
+    # Y comes first, unless the names of the dimensions show the opposite order.
+    y, x = dims
+    return (x, y) if axis_by_name(y) == "X" and axis_by_name(x) != "X" else (y, x)
 
 
 def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
@@ -86,7 +66,7 @@ def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
 
 
 def fits_as_coordinate(array: ArrayView, node: Node) -> bool:
-    """Tell whether a node can be a coordinate of an array, which then has all of the node's dimensions and sizes."""
+    """Return whether a node can be a coordinate of an array: the array has all of its dimensions with these sizes."""
     pairs = zip(fitting_dims(array, node), shape_of(array, node), strict=True)
     return all(array.sizes.get(name) == size for name, size in pairs)
 
@@ -145,130 +125,3 @@ def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -
     fragment = array.resolver.fragment(item.at(node))
     fragment.as_object()
     return fragment.node, parse_once(array, model.read, fragment)
-
-
-# Geolocation objects.
-
-DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
-
-KINDS = Rule("geolocation/kinds", DOCUMENT, "geodetic, planar")
-PAIR = Rule("geolocation/x-and-y", DOCUMENT, "x, y")
-
-#: The members of a geolocation object: arrays of longitude and latitude, arrays of projected x and y.
-GEODETIC, PLANAR = KINDS_OF_ARRAYS = ("geodetic", "planar")
-
-EXAMPLE = '"geodetic": {"x": {"node": "longitude"}, "y": {"node": "latitude"}}'
-_PAIR = Member(example='{"x": {"node": ...}, "y": {"node": ...}}', rule=PAIR)
-
-
-class ArrayPair(Model, frozen=True, kw_only=True):
-    """The arrays of x and y positions, and their CRS: `crs` takes precedence over `id`."""
-
-    form: ClassVar[Rule] = PAIR
-
-    x: Annotated[
-        Part | None, ReferenceTo(), Member(required=True, example='"x": {"node": "longitude"}')
-    ] = None
-    y: Annotated[
-        Part | None, ReferenceTo(), Member(required=True, example='"y": {"node": "latitude"}')
-    ] = None
-    crs: Annotated[Part | None, ProjObject()] = None
-    id: Annotated[Part | None, ProjObject()] = None
-
-
-class Geolocation(Model, frozen=True, kw_only=True):
-    """A geolocation object: names the arrays that say where each cell of a grid is."""
-
-    form: ClassVar[Rule] = KINDS
-
-    geodetic: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
-    planar: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
-
-    @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report an object without ``geodetic`` and ``planar``, unless one of them is misspelt."""
-        is_misspelt = any(finding.topic for finding in reader.wrong)
-        if not is_misspelt and not any(map(fragment.get, KINDS_OF_ARRAYS)):
-            reason = _("has neither 'geodetic' nor 'planar'")
-            reader.report(reader.form, fragment, reason, such_as(EXAMPLE))
-
-    @property
-    def references(self) -> tuple[Part, ...]:
-        """The references to the arrays of x and y, as far as they are given."""
-        pairs = [pair for pair in (self.geodetic, self.planar) if pair is not None]
-        return tuple(axis for pair in pairs for axis in (pair.x, pair.y) if axis is not None)
-
-
-def geolocation_coordinates(
-    array: ArrayView,
-    node: Node,
-    written: Geolocation | Part,
-    identity: Fragment | None = None,
-) -> Iterator[Coordinate]:
-    """Yield the arrays that a geolocation object names as coordinates of an array.
-
-    `written` is the object, or a reference to it. `identity` is the ``id`` of the CRS of ``cs`` that the object
-    is part of: it takes precedence over the CRS of the object.
-    """
-    found = array.try_reporting(dereferenced, array, node, written, Geolocation)
-    if found is None:
-        return
-    node, geolocation = found
-    for wrong in geolocation.wrong:
-        kind = wrong.place.keys[-1]
-        both = (_axis_of_geolocation(kind, axis) for axis in ("x", "y") if kind in KINDS_OF_ARRAYS)
-        array.report_wrong(node, [wrong], ", ".join(both))
-    for kind in KINDS_OF_ARRAYS:
-        pair: ArrayPair | None = getattr(geolocation, kind)
-        if pair is not None:
-            yield from _coordinates_of_pair(array, node, kind, pair, identity)
-
-
-def _axis_of_geolocation(kind: str, axis: str) -> str:
-    """Return what messages call the coordinate of one axis of a geolocation object."""
-    return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
-
-
-def _coordinates_of_pair(
-    array: ArrayView, node: Node, kind: str, pair: ArrayPair, identity: Fragment | None
-) -> Iterator[Coordinate]:
-    """Yield the arrays of x and y of a pair written in `node` as coordinates; unusable ones are reported."""
-    own = (part.at(node) for part in (pair.crs, pair.id) if part is not None)
-    crs = _crs_of_pair(array, kind, (identity, *own))
-    for axis, name in (("x", "longitude"), ("y", "latitude")):
-        lost = partial(_axis_of_geolocation, kind, axis)
-        reference: Part | None = getattr(pair, axis)
-        if reference is None:
-            array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), lost())
-            continue
-        source = array.try_reporting(_stored_positions, array, reference.at(node), cost=lost)
-        if source is not None:
-            # A standard name of planar arrays would compete with those of the grid's own X and Y.
-            attributes = {"standard_name": name} if kind == GEODETIC else {}
-            yield Coordinate(source.node.name, source, attributes, crs=crs, places_cells=True)
-
-
-def _crs_of_pair(array: ArrayView, kind: str, places: Iterable[Fragment | None]) -> Crs | None:
-    """Return the first CRS of `places` that can be used for a pair of arrays, or None.
-
-    Longitudes and latitudes can only be in a geographic CRS: another one is passed over.
-    """
-    systems = (crs_at(array, place) for place in places if place is not None)
-    is_planar = kind == PLANAR
-    return next((crs for crs in systems if crs and (is_planar or crs.is_geographic)), None)
-
-
-def _stored_positions(array: ArrayView, reference: Fragment) -> Stored:
-    """Return the array of x or y that a reference leads to as a source, or raise XGroupError.
-
-    Where it does not fit to the array, it keeps dimensions of its own, which is reported.
-    """
-    node = own_or_referred(array, coordinate_referred_to(array, reference))
-    dims = fitting_dims(array, node)
-    if not set(dims) <= set(array.dims):
-        message = _(
-            "the shape of {node} is not that of the array's horizontal axes; it was attached "
-            "under its own dimensions {dimensions}"
-        ).format(node=node, dimensions=", ".join(dims))
-        array.report(Topic.CHOICE, reference, message)
-    return array.stored(Stored(node, dims), reference)

@@ -28,12 +28,9 @@ from zarr_xgroup.conventions.array import (
 )
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import (
-    EXAMPLE,
-    Geolocation,
     dereferenced,
     fits_as_coordinate,
     fitting_dims,
-    geolocation_coordinates,
     name_of_target,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
@@ -62,6 +59,11 @@ from zarr_xgroup.conventions.descriptions import (
     such_as,
     write,
 )
+from zarr_xgroup.conventions.geolocation import (
+    EXAMPLE,
+    Geolocation,
+    geolocation_coordinates,
+)
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_at
 from zarr_xgroup.conventions.units import (
@@ -69,16 +71,14 @@ from zarr_xgroup.conventions.units import (
     CALENDARS,
     EPOCH,
     UNIT_OF_TIME,
-    UnitOfMeasure,
-    Uom,
     cf_unit_of_time,
     cf_units_in_one_text,
-    cf_units_of_measure,
     cf_units_of_time,
     is_epoch,
     problems_of_time_units,
     with_completed_units,
 )
+from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, cf_units_of_measure
 from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, pair_of_numbers
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named

@@ -1,14 +1,15 @@
 """The `geolocation` service convention: 2-D coordinates of curvilinear grids and swaths.
 
-A geolocation object names their arrays. What such an object is, and the coordinates that it gives, is in
-`axes`: a CRS of `cs` may hold one, too.
+A geolocation object names the arrays of these coordinates. A CRS of `cs` may hold such an object, too.
 
 Source: geolocation convention (R-CF/zarr_convention_geolocation).
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
@@ -19,18 +20,78 @@ from zarr_xgroup.conventions.array import (
 )
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import (
-    EXAMPLE,
-    KINDS,
-    KINDS_OF_ARRAYS,
-    PAIR,
-    Geolocation,
     coordinate_referred_to,
-    geolocation_coordinates,
+    dereferenced,
+    fitting_dims,
+    own_or_referred,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.descriptions import Nested
-from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.metadata.nodes import Fragment
+from zarr_xgroup.conventions.crs import ProjObject
+from zarr_xgroup.conventions.descriptions import (
+    Member,
+    Model,
+    Nested,
+    Reader,
+    ReferenceTo,
+    such_as,
+)
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.proj import crs_at
+from zarr_xgroup.errors import Rule
+from zarr_xgroup.findings import Topic
+from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.nodes import Fragment, Node, Part
+from zarr_xgroup.variables.sources import Stored
+
+DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
+
+KINDS = Rule("geolocation/kinds", DOCUMENT, "geodetic, planar")
+PAIR = Rule("geolocation/x-and-y", DOCUMENT, "x, y")
+
+#: The members of a geolocation object: arrays of longitude and latitude, arrays of projected x and y.
+GEODETIC, PLANAR = KINDS_OF_ARRAYS = ("geodetic", "planar")
+
+EXAMPLE = '"geodetic": {"x": {"node": "longitude"}, "y": {"node": "latitude"}}'
+_PAIR = Member(example='{"x": {"node": ...}, "y": {"node": ...}}', rule=PAIR)
+
+
+class ArrayPair(Model, frozen=True, kw_only=True):
+    """The arrays of x and y positions, and their CRS: `crs` takes precedence over `id`."""
+
+    form: ClassVar[Rule] = PAIR
+
+    x: Annotated[
+        Part | None, ReferenceTo(), Member(required=True, example='"x": {"node": "longitude"}')
+    ] = None
+    y: Annotated[
+        Part | None, ReferenceTo(), Member(required=True, example='"y": {"node": "latitude"}')
+    ] = None
+    crs: Annotated[Part | None, ProjObject()] = None
+    id: Annotated[Part | None, ProjObject()] = None
+
+
+class Geolocation(Model, frozen=True, kw_only=True):
+    """A geolocation object: names the arrays that say where each cell of a grid is."""
+
+    form: ClassVar[Rule] = KINDS
+
+    geodetic: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
+    planar: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
+
+    @classmethod
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report an object without ``geodetic`` and ``planar``, unless one of them is misspelt."""
+        is_misspelt = any(finding.topic for finding in reader.wrong)
+        if not is_misspelt and not any(map(fragment.get, KINDS_OF_ARRAYS)):
+            reason = _("has neither 'geodetic' nor 'planar'")
+            reader.report(reader.form, fragment, reason, such_as(EXAMPLE))
+
+    @property
+    def references(self) -> tuple[Part, ...]:
+        """The references to the arrays of x and y, as far as they are given."""
+        pairs = [pair for pair in (self.geodetic, self.planar) if pair is not None]
+        return tuple(axis for pair in pairs for axis in (pair.x, pair.y) if axis is not None)
+
 
 #: The attribute of an array, or of a group for its arrays.
 ATTRIBUTE = Attribute(
@@ -56,7 +117,7 @@ class GeolocationHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array or its group has the attribute ``geolocation``, and declares the convention."""
+        """Return whether the array or its group has the attribute ``geolocation``, and the convention is declared."""
         written = array.attribute(ATTRIBUTE.key) or array.attribute(ATTRIBUTE.key, array.node.group)
         return written is not None and super().applies(array)
 
@@ -93,3 +154,59 @@ def _geolocation_about(array: ArrayView) -> Fragment | None:
             fitting.append(has_dims or array.shape[-len(shape) :] == shape)
     # If no reference leads anywhere, the object is returned: to interpret it reports that.
     return shared if any(fitting) or not fitting else None
+
+
+def geolocation_coordinates(
+    array: ArrayView, node: Node, written: Geolocation | Part, identity: Fragment | None = None
+) -> Iterator[Coordinate]:
+    """Yield the arrays that a geolocation object names as coordinates of an array; unusable arrays are reported.
+
+    `written` is the object, or a reference to it. `identity` is the ``id`` of the CRS of ``cs`` that contains the
+    object: it takes precedence over the CRS of the object.
+    """
+    found = array.try_reporting(dereferenced, array, node, written, Geolocation)
+    if found is None:
+        return
+    node, geolocation = found
+    for wrong in geolocation.wrong:
+        kind = wrong.place.keys[-1]
+        both = (_axis_of_geolocation(kind, axis) for axis in ("x", "y") if kind in KINDS_OF_ARRAYS)
+        array.report_wrong(node, [wrong], ", ".join(both))
+    for kind, pair in ((GEODETIC, geolocation.geodetic), (PLANAR, geolocation.planar)):
+        if pair is None:
+            continue
+        # The first usable CRS is used. Longitudes and latitudes can only be in a geographic CRS.
+        own = (part.at(node) for part in (pair.crs, pair.id) if part is not None)
+        systems = (crs_at(array, place) for place in (identity, *own) if place is not None)
+        crs = next((it for it in systems if it and (kind == PLANAR or it.is_geographic)), None)
+        for axis, reference, name in (("x", pair.x, "longitude"), ("y", pair.y, "latitude")):
+            lost = partial(_axis_of_geolocation, kind, axis)
+            if reference is None:
+                array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), lost())
+                continue
+            source = array.try_reporting(_stored_positions, array, reference.at(node), cost=lost)
+            if source is not None:
+                # A standard name of planar arrays would compete with those of the grid's own X and Y.
+                attributes = {"standard_name": name} if kind == GEODETIC else {}
+                yield Coordinate(source.node.name, source, attributes, crs=crs, places_cells=True)
+
+
+def _axis_of_geolocation(kind: str, axis: str) -> str:
+    """Return the name that messages use for the coordinate of one axis of a geolocation object."""
+    return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
+
+
+def _stored_positions(array: ArrayView, reference: Fragment) -> Stored:
+    """Return the array of x or y that a reference points to as a source, or raise XGroupError.
+
+    If it does not fit the array, it keeps its own dimensions, which is reported.
+    """
+    node = own_or_referred(array, coordinate_referred_to(array, reference))
+    dims = fitting_dims(array, node)
+    if not set(dims) <= set(array.dims):
+        message = _(
+            "the shape of {node} is not that of the array's horizontal axes; it was attached "
+            "under its own dimensions {dimensions}"
+        ).format(node=node, dimensions=", ".join(dims))
+        array.report(Topic.CHOICE, reference, message)
+    return array.stored(Stored(node, dims), reference)

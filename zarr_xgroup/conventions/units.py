@@ -1,9 +1,6 @@
-"""Units of measure and of time: how conventions write them, and how CF does.
+"""Units of time: how conventions write them, and CF ``units`` such as ``days since 1850-01-01`` with a calendar.
 
-Conventions write codes of UCUM; CF writes names of UDUNITS, and for times ``days since 1850-01-01`` with a calendar.
-
-Sources: uom convention (clbarnes/zarr-convention-uom); The Unified Code for Units of Measure (UCUM);
-CF conventions 1.12, section 4.4 "Time coordinate".
+Source: CF conventions 1.12, section 4.4 "Time coordinate".
 """
 
 from __future__ import annotations
@@ -12,200 +9,17 @@ import json
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-from zarr_xgroup.conventions.descriptions import (
-    UNUSABLE,
-    Kind,
-    Member,
-    Model,
-    Nested,
-    Reader,
-    Text,
-    must_be,
-    shown,
-    write,
-)
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 
-UOM_DOCUMENT = "uom convention (clbarnes/zarr-convention-uom)"
 CF = "CF conventions 1.12"
 
-UOM = Rule("uom/object", UOM_DOCUMENT, "uom object")
-UCUM = Rule("uom/ucum", UOM_DOCUMENT, "UCUM object")
-UNIT = Rule(
-    "uom/unit", "The Unified Code for Units of Measure (UCUM)", "Full and limited conformance"
-)
 CALENDAR = Rule("times/calendar", CF, "4.4.2 Calendar")
 UNIT_OF_TIME = Rule("times/unit", CF, "4.4.1 Time coordinate units")
 EPOCH = Rule("times/epoch", CF, "4.4.1 Time coordinate units")
-
-# Units of measure.
-
-#: Names of units that are not UCUM, by the code in UCUM.
-_OTHER_NAMES = {
-    "m": ("meter", "meters", "metre", "metres"),
-    "km": ("kilometer", "kilometers", "kilometre", "kilometres"),
-    "s": ("second", "seconds", "sec"),
-    "min": ("minute", "minutes"),
-    "h": ("hour", "hours"),
-    "d": ("day", "days"),
-    "K": ("kelvin",),
-    "Cel": ("degC", "deg_C", "degree_Celsius", "degrees_Celsius", "celsius", "Celsius", "\u00b0C"),
-    "deg": ("\u00b0", "degree", "degrees", "degrees_north", "degrees_east"),
-    "rad": ("radian", "radians"),
-    "%": ("percent",),
-    "Pa": ("pascal",),
-    "g": ("gram",),
-    "kg": ("kilogram",),
-    "W": ("watt",),
-    "J": ("joule",),
-    "N": ("newton",),
-    "1": ("dimensionless", "unitless", "none"),
-    "mbar": ("millibar",),
-}
-_CODES_BY_NAME = {name: code for code, names in _OTHER_NAMES.items() for name in names}
-
-#: What UDUNITS calls the units that UCUM has another code for; it reads some of these codes as other units
-#: (``a`` as are, ``10*-6`` as -60). All others of the most used codes are the same in both.
-# fmt: off
-_UDUNITS_BY_CODE = {
-    "Cel": "degC", "[degF]": "degF", "[degR]": "degR",
-    "deg": "degree", "''": "arcsecond", "gon": "grade",
-    "wk": "week", "mo": "month", "a": "year", "ka": "kiloyear", "Ma": "megayear",
-    "10*": "10^", "[ppth]": "1e-3", "[ppm]": "ppm", "[ppb]": "ppb", "[pptr]": "1e-12",
-    "[psi]": "psi", "mm[Hg]": "mmHg", "[in_i'Hg]": "inHg", "cm[H2O]": "cmH2O",
-    "[in_i]": "inch", "[ft_i]": "foot", "[ft_us]": "US_survey_foot", "[yd_i]": "yard",
-    "[mi_i]": "mile", "[nmi_i]": "nautical_mile", "[kn_i]": "knot", "Ao": "angstrom",
-    "AU": "astronomical_unit", "pc": "parsec", "ar": "are", "[lb_av]": "pound",
-    "dyn": "dyne", "P": "poise", "cP": "centipoise", "G": "gauss", "[Btu]": "Btu",
-}
-# fmt: on
-#: A unit, or an annotation in braces, in a UCUM code of several units.
-_UNIT_OR_ANNOTATION = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
-#: What CF calls degrees, of which UCUM has one, by the standard name of a coordinate.
-_DEGREES_ALONG = {"longitude": "degrees_east", "latitude": "degrees_north"}
-#: Signs of a power, which UCUM does not have; ``10^`` is a unit of UCUM.
-_EXPONENT = re.compile(r"\*\*|(?<!10)\^")
-
-
-def ucum_code(unit: str) -> str:
-    """Return the UCUM code of a unit, "" if none is known.
-
-    There is no list of all UCUM units here: a text that has the form of a code is taken for one.
-    """
-    if unit in _CODES_BY_NAME:
-        return _CODES_BY_NAME[unit]
-    if _has_form_of_ucum(unit):
-        return unit
-    # Other names, spaces and signs of powers: "kg m**-2" is "kg.m-2" in UCUM.
-    words = re.sub(_EXPONENT, "", unit.strip()).split()
-    code = ".".join(_CODES_BY_NAME.get(word, word) for word in words)
-    return code if _has_form_of_ucum(code) else ""
-
-
-@lru_cache
-def _has_form_of_ucum(unit: str) -> bool:
-    """Tell whether a text has the form of a UCUM code; whether UCUM has its units is not looked up."""
-    without_annotations = re.sub(r"\{[!-z|~]*\}", "", unit)
-    if not re.fullmatch(r"[!-~]+", unit) or _EXPONENT.search(without_annotations):
-        return False
-    # Operators stand between two units; a code may begin with "/".
-    if re.search(r"[./]{2}|[./(]$|\.\)|^\.", without_annotations):
-        return False
-    # Parentheses match; what remains of square brackets and braces has no partner.
-    depth = 0
-    for letter in re.sub(r"\[[^\[\]]*\]", "", without_annotations):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth < 0 or letter in "[]{}":
-            return False
-    return depth == 0
-
-
-class Ucum(Model, frozen=True, kw_only=True):
-    """The member ``ucum`` of a uom object: a unit by its UCUM code."""
-
-    form: ClassVar[Rule] = UCUM
-
-    unit: Annotated[str, Text(), Member(example='"unit": "m"')] = ""
-    version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
-
-    @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Warn if the unit is not a valid UCUM code."""
-        unit = found.get("unit")
-        code = None if unit is None else ucum_code(unit)
-        if unit is not None and (not unit or code != unit):
-            remedy = write("unit", code) if code else _("write its code in UCUM (https://ucum.org)")
-            reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
-            place = fragment.place("unit")
-            reader.report(UNIT, place, reason, remedy, severity="warning", value_kept=True)
-
-
-class Uom(Model, frozen=True, kw_only=True):
-    """A uom object: a unit of measure."""
-
-    form: ClassVar[Rule] = UCUM
-
-    ucum: Annotated[
-        Ucum | None, Nested(Ucum), Member(required=True, example='"ucum": {"unit": "m"}')
-    ] = None
-    description: Annotated[
-        str, Text(), Member(rule=UOM, example='"description": "mass of water"')
-    ] = ""
-
-
-@dataclass(frozen=True)
-class UnitOfMeasure(Kind):
-    """A uom object, bare or in ``{"uom": ...}``; a string is read as the unit.
-
-    Attributes
-    ----------
-    or_text : bool
-        Whether a string is allowed; if not, it is reported, and used all the same.
-    """
-
-    or_text: bool = False
-
-    def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the unit as a `Uom` or as a string; `UNUSABLE`, after reporting why, if it is neither."""
-        value = value.get("uom") or value
-        if isinstance(value.value, OBJECT):
-            return Uom.read(value)
-        is_text = isinstance(value.value, str)
-        if not (is_text and self.or_text):
-            expected = _("a string or an object") if self.or_text else _("an object")
-            code = ucum_code(value.value) if is_text else "m"
-            remedy = _("write its code in UCUM (https://ucum.org)")
-            if code:
-                example = json.dumps({"ucum": {"unit": code}})
-                remedy = _("write {example}").format(example=example)
-            reader.refuse(value, must_be(expected, value.value), remedy, value_kept=is_text)
-        return value.value if is_text else UNUSABLE
-
-
-def cf_units_of_measure(unit: str | Uom | None, standard_name: object = None) -> Mapping[str, str]:
-    """Return the attribute ``units`` that CF has for a unit of measure; no attribute if there is no unit.
-
-    `standard_name` is that of the array or coordinate: a longitude is in ``degrees_east``, not in ``degree``.
-    """
-    code = unit if not isinstance(unit, Uom) else unit.ucum and unit.ucum.unit
-    if not code:
-        return {}
-    if code == "deg" and standard_name in _DEGREES_ALONG:
-        return {"units": _DEGREES_ALONG[str(standard_name)]}
-    if not _has_form_of_ucum(code):
-        return {"units": code}
-    return {
-        "units": _UNIT_OR_ANNOTATION.sub(lambda atom: _UDUNITS_BY_CODE.get(atom[0], atom[0]), code)
-    }
-
-
-# Units of time.
 
 CALENDARS = (
     *("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day"),

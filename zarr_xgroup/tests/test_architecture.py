@@ -124,7 +124,11 @@ def test_only_the_tree_and_the_code_that_reads_know_what_is_lacking() -> None:
 
 
 def test_conventions_import_no_other_convention_and_datasets_none() -> None:
-    """Except `multiscales`, which finds attributes about an array, and `proj`, which finds its CRS and which `stac` extends."""
+    """The exceptions are used by several conventions, or belong to the JSON of a different convention.
+
+    `multiscales` finds attributes about an array. `proj` finds its CRS, and `stac` extends it. The document of `cs` allows
+    objects of `geolocation` and `uom` in its own objects.
+    """
     built_in = {it.__module__.removeprefix("zarr_xgroup.") for it in BUILT_IN}
     dialects = {name for name in MODULES if name.startswith("conventions.dialects.")}
     alone = {*built_in, "conventions.proj", "conventions.multiscales"} - dialects
@@ -138,6 +142,8 @@ def test_conventions_import_no_other_convention_and_datasets_none() -> None:
             assert not imported_here(name) & dialects, name
         if name in alone:
             shared = {"conventions.multiscales", "conventions.proj"}
+            if name == "conventions.cs":
+                shared |= {"conventions.geolocation", "conventions.uom"}
             assert not imported_here(name) & (alone - {name} - shared), name
 
 

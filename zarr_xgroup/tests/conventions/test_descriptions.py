@@ -34,7 +34,7 @@ from zarr_xgroup.conventions.descriptions import (
     misspelt,
 )
 from zarr_xgroup.conventions.spatial import SpatialHandler
-from zarr_xgroup.conventions.units import Ucum
+from zarr_xgroup.conventions.uom import Ucum
 from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import Finding, report
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part

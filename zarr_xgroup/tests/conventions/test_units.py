@@ -16,12 +16,12 @@ from zarr_xgroup.conventions.units import (
     cf_epoch,
     cf_unit_of_time,
     cf_units_in_one_text,
-    cf_units_of_measure,
     cf_units_of_time,
     epoch_exists,
     is_epoch,
     problems_of_time_units,
 )
+from zarr_xgroup.conventions.uom import cf_units_of_measure
 from zarr_xgroup.conventions.values import explicit_values
 from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.errors import XGroupMetadataError
