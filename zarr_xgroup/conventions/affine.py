@@ -1,4 +1,4 @@
-"""Affine transforms of grids: how rows and columns become coordinates, whoever declares that.
+"""Affine transforms of grids: how rows and columns become coordinates, for all conventions that declare transforms.
 
 Sources: spatial convention (zarr-conventions/spatial); GDAL, "Geotransform Tutorial".
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +23,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import axis_by_attributes, axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
-from zarr_xgroup.variables.sources import Computed, Stored
+from zarr_xgroup.variables.sources import Computed, Source, Stored
 
 #: How far the centre of a cell is from its index, in cells, by registration (``spatial:registration``).
 CENTRES = {"pixel": 0.5, "node": 0.0}
@@ -64,13 +64,28 @@ class Transform:
         """The distance from one row to the next, and from one column to the next."""
         return math.hypot(self.affine.b, self.affine.e), math.hypot(self.affine.a, self.affine.d)
 
-    @property
-    def geotransform(self) -> str:
-        """The transform as the text of GDAL's ``GeoTransform``, from the outer corner of the first cell."""
+    def geotransform_beside_coordinates(self, sizes: tuple[int, int]) -> str | None:
+        """Return GDAL's ``GeoTransform``, from the outer corner of the first cell; None if coordinates express the same.
+
+        A GeoTransform becomes untrue as soon as data are cut, thinned or sorted. So it is written only for what
+        coordinates cannot express: how rows and columns are turned, and how long a single cell is.
+        """
+        if self.is_partial or not (self.is_rotated or 1 in sizes):
+            return None
         affine, back = self.affine, CENTRES["pixel"] - self.centre
         x = affine.c - back * (affine.a + affine.b)
         y = affine.f - back * (affine.d + affine.e)
         return " ".join(repr(float(n)) for n in (x, affine.a, affine.b, y, affine.d, affine.e))
+
+    def centres_along(self, axis: str, dim: str, size: int) -> Computed | None:
+        """Return the centres of cells along axis X or Y as a source, None if the size of cells along it is not known.
+
+        Only for a grid that is not rotated.
+        """
+        affine = self.affine
+        origin, step = (affine.c, affine.a) if axis == "X" else (affine.f, affine.e)
+        centres = Regular(origin, step, self.centre)
+        return None if math.isnan(step) else Computed(centres, (size,), "float64", (dim,))
 
     def extent(self, sizes: tuple[int, int]) -> list[float]:
         """Return the bounding box of a grid of so many rows and columns, as ``[left, bottom, right, top]``.
@@ -84,7 +99,7 @@ class Transform:
         return [min(x), min(y), max(x), max(y)]
 
     def fills(self, box: list[float], sizes: tuple[int, int], tolerance: float = ROUNDING) -> bool:
-        """Tell whether a grid of so many rows and columns fills a bounding box, within a tolerance in cells."""
+        """Return whether a grid with so many rows and columns fills a bounding box, within a tolerance in cells."""
         affine = self.affine
         wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
         sides = zip(box, self.extent(sizes), (wide, high, wide, high), strict=True)
@@ -97,9 +112,8 @@ def area_of(affine: Affine) -> float:
 
 
 def require_cell_area(affine: Affine, place: Fragment) -> Affine:
-    """Return a transform as it is if its cells have an area, else raise XGroupMetadataError at a place."""
-    area = area_of(affine)
-    if area == 0 or not math.isfinite(area):
+    """Return a transform unchanged if its cells have an area, otherwise raise XGroupMetadataError at a place."""
+    if not math.isfinite(area := area_of(affine)) or area == 0:
         raise place.error(_("is degenerate: cells have no area"))
     return affine
 
@@ -127,12 +141,12 @@ def transform_of_gdal(written: Fragment) -> Transform:
 
 
 def coordinates_along(dims: Iterable[str]) -> str:
-    """Return how warnings name the coordinates that an array is opened without if its transform cannot be used."""
+    """Return the name in warnings of the coordinates that an array does not get if its transform cannot be used."""
     return _("coordinates along {names}").format(names=", ".join(dims))
 
 
 def has_coordinate(array: ArrayView, dim: str) -> bool:
-    """Tell whether the array's group has a coordinate variable of a dimension: a 1-D array of that name."""
+    """Return whether the array's group has a coordinate variable of a dimension: a 1-D array of that name."""
     return array.sibling(dim) is not None and list(array.siblings[dim]) == [dim]
 
 
@@ -145,7 +159,7 @@ def interpret_grid(
 ) -> Interpretation:
     """Return an array's coordinates, CRS and ``GeoTransform``, given the transform of its grid.
 
-    Coordinate variables of the group win over coordinates that are computed from the transform.
+    Coordinate variables of the group take precedence over coordinates that are computed from the transform.
 
     Parameters
     ----------
@@ -156,80 +170,64 @@ def interpret_grid(
     transform : Transform or None
         The transform, if it is known.
     is_declared : bool, optional
-        Whether metadata name the dimensions. If they are only guessed, another dimension may have taken the place
-        of one: coordinate variables of the group count only if their attributes or names say that they are along
-        Y and X, and no coordinates are computed from a rotated transform beside them.
+        Whether metadata name the dimensions. If they are only guessed, a different dimension may be in the place of one:
+        coordinate variables of the group are used only if their attributes or names say that they are along Y and X,
+        and no coordinates are computed from a rotated transform beside them.
     """
-    there = [dim for dim in dims if has_coordinate(array, dim)]
-    meant = [dim for dim in there if is_declared or _axis_of(array, dim) == "YX"[dims.index(dim)]]
-    if not is_declared and there and transform is not None and transform.is_rotated:
-        return array.interpretation(crs=crs_of(array))
-    crs, geotransform = crs_of(array), None
-    axes = {axis: {"axis": axis} for axis in "XY"} if crs is None else crs.axis_attributes()
+    is_rotated = transform is not None and transform.is_rotated
+    own, crs = _own_axes(array, dims, is_declared=is_declared), crs_of(array)
+    if own and is_rotated and not is_declared:
+        return array.interpretation(crs=crs)
+    axes = {"X": {"axis": "X"}, "Y": {"axis": "Y"}} if crs is None else crs.axis_attributes()
     coordinates = []
-    # Coordinate variables of the group, where none of that name is computed: they get the attributes of the CRS.
     for dim, axis in zip(dims, "YX", strict=True):
-        if dim in meant and (transform is None or transform.is_rotated):
-            wanted, lost = (
-                Stored(array.node.group.child(dim), (dim,)),
-                partial(coordinate_named, dim),
-            )
-            source = array.try_reporting(array.stored, wanted, cost=lost)
-            if source is not None:
-                coordinates.append(Coordinate(dim, source, axes[axis]))
-    if transform is not None:
-        not_meant = [dim for dim in there if dim not in meant]
-        coordinates += _computed_coordinates(array, dims, transform, axes, except_dims=not_meant)
-        # A GeoTransform becomes untrue as soon as data are cut, thinned or sorted. So it is written only for what
-        # coordinates cannot say: how rows and columns are turned, and how long a single cell is.
-        is_single = 1 in (array.sizes[dim] for dim in dims)
-        if not there and not transform.is_partial and (transform.is_rotated or is_single):
-            geotransform = transform.geotransform
+        if own.get(dim, axis) != axis:
+            continue
+        source: Source | None = None
+        if transform is not None and not is_rotated:
+            source = transform.centres_along(axis, dim, array.sizes[dim])
+        elif dim in own:  # it gets the attributes of the CRS
+            stored = Stored(array.node.group.child(dim), (dim,))
+            source = array.try_reporting(array.stored, stored, cost=partial(coordinate_named, dim))
+        if source is not None:
+            coordinates.append(Coordinate(dim, source, axes[axis]))
+    if transform is None:
+        return array.interpretation(*coordinates, crs=crs)
+    if is_rotated:
+        coordinates += _rotated_coordinates(array, dims, transform, axes)
+    sizes = array.sizes[dims[0]], array.sizes[dims[1]]
+    geotransform = None if own else transform.geotransform_beside_coordinates(sizes)
     return array.interpretation(*coordinates, crs=crs, geotransform=geotransform)
 
 
-def _axis_of(array: ArrayView, dim: str) -> str | None:
-    """Return the axis of the group's coordinate variable of a dimension, by its attributes, else its name."""
-    document = array.sibling(dim)
-    said = None if document is None else axis_by_attributes(document.attributes)
-    return said or axis_by_name(dim)
+def _own_axes(
+    array: ArrayView, dims: tuple[str, str], *, is_declared: bool
+) -> dict[str, str | None]:
+    """Return the axes of the group's coordinate variables of dimensions: as declared, or by their attributes or names."""
+    axes: dict[str, str | None] = {}
+    for dim, axis in zip(dims, "YX", strict=True):
+        if has_coordinate(array, dim):
+            document = None if is_declared else array.sibling(dim)
+            own = document and axis_by_attributes(document.attributes)
+            axes[dim] = axis if is_declared else own or axis_by_name(dim)
+    return axes
 
 
-def _computed_coordinates(
+def _rotated_coordinates(
     array: ArrayView,
     dims: tuple[str, str],
     transform: Transform,
     axes: Mapping[str, Mapping[str, str]],
-    except_dims: Collection[str],
 ) -> Iterator[Coordinate]:
-    """Yield the coordinates of cell centres by a transform: 1-D along each dimension, 2-D if it is rotated.
+    """Yield the 2-D coordinates ``xc`` and ``yc`` of cell centres; `axes` are the attributes of those along X and Y.
 
-    Parameters
-    ----------
-    array : ArrayView
-        The array.
-    dims : tuple of str
-        Its dimensions along Y and X.
-    transform : Transform
-        The transform.
-    axes : mapping
-        The attributes of coordinates along ``X`` and ``Y``.
-    except_dims : collection of str
-        The dimensions that get no 1-D coordinate.
+    They vary along both dimensions, so they have no attribute ``axis``. They lie along (Y, X) whatever the order of the
+    array's own axes: xarray uses names.
     """
     a, b, c, d, e, f = list(transform.affine)[:6]
-    if not transform.is_rotated:
-        for dim, axis, origin, step in ((dims[0], "Y", f, e), (dims[1], "X", c, a)):
-            if dim not in except_dims and not math.isnan(step):
-                centres = Regular(origin, step, transform.centre)
-                source = Computed(centres, (array.sizes[dim],), "float64", (dim,))
-                yield Coordinate(dim, source, axes[axis])
-        return
-    # Coordinates of a rotated grid vary along both dimensions, so they have no attribute `axis`. They lie along
-    # (Y, X) whatever the order of the array's own axes: xarray goes by names.
     sizes, chunks = tuple(array.sizes[dim] for dim in dims), chunks_along(array, dims)
     for name, axis, numbers in (("xc", "X", (a, b, c)), ("yc", "Y", (d, e, f))):
         positions = RotatedCentres(*numbers, transform.centre)
         source = Computed(positions, sizes, "float64", dims, chunks=chunks)
-        described = {key: value for key, value in axes[axis].items() if key != "axis"}
-        yield Coordinate(name, source, described, places_cells=True)
+        attributes = {key: value for key, value in axes[axis].items() if key != "axis"}
+        yield Coordinate(name, source, attributes, places_cells=True)
