@@ -133,12 +133,14 @@ _STANDARD_NAMES = {"X": "longitude", "Y": "latitude"}
 #: The dimension of the two sides of a cell, and the end of the names of boundaries.
 _BOUNDS_NAME = "bounds"
 
-# What the JSON may say.
+# The JSON of the convention.
 
-_NAME = Member(example='"name": "height"')
-_ATTRIBUTES = Member(example='"attributes": {"long_name": "..."}')
-_IDENTITY = Member(key="id", example='"id": {"proj:code": "EPSG:4326"}')
 _OFFSETS = '"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
+_EPOCH = '"epoch": "2028-02-01T00:00:00"'
+
+_Identity = Annotated[Part | None, ProjObject()]
+#: A name that is not used: a value of a different kind costs nothing.
+_Label = Annotated[str, Text(), Member(severity="warning")]
 
 
 class _CsModel(Model, frozen=True, kw_only=True):
@@ -150,44 +152,27 @@ class _CsModel(Model, frozen=True, kw_only=True):
     others: ClassVar[frozenset[str]] = frozenset({"name", "type", "description", *CRS_KEYS})
 
 
-def _first_and_step(written: Fragment) -> tuple[float, float]:
-    """Return the first value and the step of ``regular``, or raise XGroupMetadataError.
-
-    A step of 0 is refused: it gives the same value everywhere.
-    """
-    first, step = pair_of_numbers(written)
-    if step == 0:
-        remedy = _("write the step, or of a single value {example}")
-        remedy = remedy.format(example=f'"explicit": [{first}]')
-        raise written.error(_("has a step of 0: all values are the same"), INCREMENT, remedy)
-    return first, step
-
-
 class _ValuesModel(_CsModel, frozen=True, kw_only=True):
-    """An object that gives values in exactly one of several ways.
-
-    Attributes
-    ----------
-    ways : tuple of str
-        The keys of which it has exactly one.
-    example : str
-        Such an object as it may be written, for messages.
-    """
+    """An object that gives values in exactly one of the ways in `ways`; `example` is such an object, for messages."""
 
     ways: ClassVar[tuple[str, ...]]
     example: ClassVar[str]
 
     external: Annotated[Part | None, ReferenceTo()] = None
+    regular: Annotated[
+        tuple[float, float] | None,
+        Parsed(pair_of_numbers),
+        Member(example='"regular": [0.0, 1.0]'),
+    ] = None
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report an object that has not exactly one of its ways, and keep none of them.
+        """Report an object that does not have exactly one of its ways, and keep none of them.
 
-        ``{"ref": {"external": ...}}``, which is the wrong way round, is read as ``external`` and reported.
+        ``{"ref": {"external": ...}}``, which is nested the wrong way round, is read as ``external`` and reported.
         """
         given = [way for way in cls.ways if fragment.value.get(way) is not None]
-        wrapped = fragment.get(WRAPPED)
-        external = None if wrapped is None else wrapped.get("external")
+        external = (fragment.get(WRAPPED) or fragment).get("external")
         if external is not None and "external" not in given:
             text = _("is read as {key!r}, which belongs around it").format(key="external")
             place, remedy = fragment.place(WRAPPED), write("external", {WRAPPED: external.value})
@@ -212,14 +197,21 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
     ways: ClassVar[tuple[str, ...]] = ("regular", "explicit", "external")
     example: ClassVar[str] = '"values": {"regular": [first, step]}'
 
-    regular: Annotated[
-        tuple[float, float] | None,
-        Parsed(_first_and_step),
-        Member(example='"regular": [first, step]'),
-    ] = None
     explicit: Annotated[Any, Parsed(explicit_values), Member(example='"explicit": [1.5, 2.5]')] = (
         None
     )
+
+    @classmethod
+    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+        """Report a step of 0, too, and do not use it: it gives the same value everywhere."""
+        super().report_further(fragment, found, reader)
+        first, step = found.get("regular", (0, 1))
+        if step == 0:
+            text = _("has a step of 0: all values are the same")
+            remedy = _("write the step, or of a single value {example}")
+            remedy = remedy.format(example=f'"explicit": [{first}]')
+            reader.report(INCREMENT, fragment.place("regular"), text, remedy)
+            del found["regular"]
 
 
 class Boundaries(_ValuesModel, frozen=True, kw_only=True):
@@ -229,11 +221,8 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
     ways: ClassVar[tuple[str, ...]] = ("regular", "external")
     example: ClassVar[str] = _OFFSETS
 
-    regular: Annotated[
-        tuple[float, float] | None, Parsed(pair_of_numbers), Member(example=_OFFSETS)
-    ] = None
-    name: Annotated[str, Text(), _NAME] = ""
-    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+    name: Annotated[str, Text()] = ""
+    attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
@@ -259,80 +248,47 @@ class Parametric(_CsModel, frozen=True, kw_only=True):
     ] = ()
 
 
-def _epoch(value: Fragment) -> str:
-    """Return an epoch, or raise XGroupMetadataError if it is no date and time."""
-    _require_epoch(value, value.as_text())
-    return value.as_text()
-
-
-def _time_reference(value: Fragment) -> str:
-    """Return ``reference``, such as ``days since 1850-01-01``, as CF units.
-
-    Raises XGroupMetadataError if it has an epoch that is no date and time.
-    """
-    units = cf_units_in_one_text(value.as_text())
-    _unit, since, epoch = units.partition(" since ")
-    if since:
-        _require_epoch(value, epoch)
-    return units
-
-
-def _require_epoch(value: Fragment, epoch: str) -> None:
-    """Raise XGroupMetadataError if an epoch is no date and time: what another text means is not guessed."""
-    if is_epoch(epoch):
-        return
-    text = _(
-        "must give a date and time as ISO 8601 writes it (such as {example}), got {value!r}; "
-        "the times were left undecoded"
-    )
-    raise value.error(text.format(example="2028-02-01T00:00:00", value=value.value))
-
-
 class Time(_CsModel, frozen=True, kw_only=True):
     """The unit, epoch and calendar of the numbers along a temporal axis; ``reference`` has unit and epoch in one."""
 
     unit: Annotated[
         str, Text(), Member(required=True, unless=("reference",), example='"unit": "days"')
     ] = ""
-    epoch: Annotated[
-        str,
-        Parsed(_epoch),
-        Member(required=True, unless=("reference",), example='"epoch": "2028-02-01T00:00:00"'),
-    ] = ""
-    reference: Annotated[
-        str,
-        Parsed(_time_reference),
-        Member(example='"unit": "days", "epoch": "2028-02-01T00:00:00"'),
-    ] = ""
-    calendar: Annotated[
-        str,
-        Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error"),
-        Member(example='"calendar": "standard"'),
-    ] = ""
+    epoch: Annotated[str, Text(), Member(required=True, unless=("reference",), example=_EPOCH)] = ""
+    reference: Annotated[str, Text(), Member(example=f'"unit": "days", {_EPOCH}')] = ""
+    calendar: Annotated[str, Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error")] = ""
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report a unit, and an epoch, by which times cannot be decoded.
+        """Report an epoch that is not a date and time, and do not use it: what a different text means is not guessed.
 
-        Only a check reports that of the metadata: an open warns of the coordinate that stays undecoded.
+        Also report, to a check only, a unit and an epoch that times cannot be decoded with: opening warns of the coordinate
+        that stays undecoded.
         """
-        keys, units = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, found.get("reference")
-        if units is not None:
+        keys, epoch = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, found.get("epoch")
+        units = f"{cf_unit_of_time(found.get('unit', ''))} since {epoch or ''}"
+        if "reference" in found:
             keys = dict.fromkeys(keys, "reference")
-        else:
-            units = f"{cf_unit_of_time(found.get('unit', ''))} since {found.get('epoch', '')}"
+            units = cf_units_in_one_text(found["reference"])
+            epoch = units.partition(" since ")[2] or None
+        if epoch is not None and not is_epoch(epoch):
+            text = _(
+                "must give a date and time as ISO 8601 writes it (such as {example}), got {value!r}; "
+                "the times were left undecoded"
+            ).format(example="2028-02-01T00:00:00", value=found.pop(keys[EPOCH]))
+            reader.report(FORM, fragment.place(keys[EPOCH]), text, such_as(_EPOCH))
         for rule, text in problems_of_time_units(units, found.get("calendar", "")):
             # Reading ``calendar`` as one of `CALENDARS` has reported what is wrong with it.
             if keys.get(rule) in found:
                 remedy = _("write seconds, minutes, hours or days")
                 if rule is EPOCH:
-                    remedy = such_as('"epoch": "2028-02-01T00:00:00"')
+                    remedy = such_as(_EPOCH)
                 reader.report(rule, fragment.place(keys[rule]), text, remedy, value_kept=True)
 
     @property
     def units(self) -> Mapping[str, str]:
-        """The CF attributes ``units`` and ``calendar``; none if any of the members that give them is unusable."""
-        units = self.reference
+        """The CF attributes ``units`` and ``calendar``; none if a member that defines them is unusable."""
+        units = cf_units_in_one_text(self.reference)
         if not units and self.unit and self.epoch:
             units = cf_units_of_time(self.unit, self.epoch)
         if not units or self.wrong_with("calendar") is not None:
@@ -343,18 +299,14 @@ class Time(_CsModel, frozen=True, kw_only=True):
 class AxisMembers(_CsModel, frozen=True, kw_only=True):
     """The members that an axis and a coordinate set have in common."""
 
-    direction: Annotated[
-        str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION), Member(example='"direction": "east"')
-    ] = ""
-    unit: Annotated[
-        str | Uom | None, UnitOfMeasure(or_text=True), Member(example='"unit": "m"')
-    ] = None
+    direction: Annotated[str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION)] = ""
+    unit: Annotated[str | Uom | None, UnitOfMeasure(or_text=True)] = None
     time: Annotated[
         Time | None,
         Nested(Time),
         Member(example='"time": {"unit": "days", "epoch": "2000-01-01", "calendar": "standard"}'),
     ] = None
-    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+    attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
@@ -369,7 +321,7 @@ class AxisMembers(_CsModel, frozen=True, kw_only=True):
 class CoordinateSet(AxisMembers, frozen=True, kw_only=True):
     """One set of coordinates along an axis."""
 
-    name: Annotated[str, Text(), _NAME] = ""
+    name: Annotated[str, Text()] = ""
     values: Annotated[
         Values | None,
         Nested(Values),
@@ -378,20 +330,14 @@ class CoordinateSet(AxisMembers, frozen=True, kw_only=True):
     boundaries: Annotated[
         Boundaries | None, Nested(Boundaries), Member(rule=BOUNDARIES, example=_OFFSETS)
     ] = None
-    parametric: Annotated[
-        Parametric | None,
-        Nested(Parametric),
-        Member(example='"parametric": {"formula": "atmosphere_sigma_coordinate", "terms": {...}}'),
-    ] = None
+    parametric: Annotated[Parametric | None, Nested(Parametric)] = None
 
 
 class Axis(AxisMembers, frozen=True, kw_only=True):
     """An axis of a CRS."""
 
-    name: Annotated[str, Text(), Member(example='"name": "height"', severity="warning")] = ""
-    abbreviation: Annotated[
-        str, Text(ABBREVIATIONS, rule=ABBREVIATION), Member(example='"abbreviation": "X"')
-    ] = ""
+    name: _Label = ""
+    abbreviation: Annotated[str, Text(ABBREVIATIONS, rule=ABBREVIATION)] = ""
     coordinates: Annotated[
         tuple[CoordinateSet | Part, ...],
         Items(Nested(CoordinateSet, or_reference=True)),
@@ -417,19 +363,16 @@ class System(_CsModel, frozen=True, kw_only=True):
     """A coordinate reference system."""
 
     type: Annotated[str, Text(_TYPES, rule=TYPE)] = ""
-    name: Annotated[str, Text(), Member(example='"name": "WGS 84"', severity="warning")] = ""
-    description: Annotated[
-        str, Text(), Member(example='"description": "..."', severity="warning")
-    ] = ""
+    name: _Label = ""
+    description: _Label = ""
     axes: Annotated[
         tuple[tuple[str, Axis | Part], ...],
         ByName(Nested(Axis, or_reference=True), or_list=True, least=1),
         Member(
-            required=True,
-            example='"axes": {"lat": {"abbreviation": "Y", "coordinates": [...]}}',
+            required=True, example='"axes": {"lat": {"abbreviation": "Y", "coordinates": [...]}}'
         ),
     ] = ()
-    id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
+    id: _Identity = None
     geolocation: Annotated[
         Geolocation | Part | None,
         Nested(Geolocation, or_reference=True),
@@ -449,9 +392,7 @@ class System(_CsModel, frozen=True, kw_only=True):
         lacks_type = "type" not in fragment.value and is_newer
         if lacks_type and "type" not in reader.misspelt.values():
             letters = [axis.abbreviation for _name, axis in axes if isinstance(axis, Axis)]
-            kinds = {_TYPE_BY_ABBREVIATION.get(letter, "undefined") for letter in letters} or {
-                "undefined"
-            }
+            kinds = {_TYPE_BY_ABBREVIATION.get(letter, "undefined") for letter in letters or [""]}
             remedy = write("type", kinds.pop() if len(kinds) == 1 else "compound")
             place, text = fragment.place("type"), _("is missing")
             reader.report(TYPE, place, text, remedy, severity="warning", value_kept=True)
@@ -493,9 +434,9 @@ class Cs(_CsModel, frozen=True, kw_only=True):
         Items(Nested(System, or_reference=True), least=1),
         Member(required=True, example='"crs": [{"axes": {...}}]'),
     ] = ()
-    name: Annotated[str, Text(), Member(example='"name": "grid"', severity="warning")] = ""
-    id: Annotated[Part | None, ProjObject(), _IDENTITY] = None
-    attributes: Annotated[Mapping[str, Any], Object(), _ATTRIBUTES] = {}
+    name: _Label = ""
+    id: _Identity = None
+    attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:

@@ -123,8 +123,8 @@ class Member:
 
     @property
     def remedy(self) -> str:
-        """The remedy where the member is missing or wrong: to write the example; "" for a member without a key."""
-        return such_as(self.example or f'"{self.key}"') if self.key else ""
+        """The remedy if the member is missing or wrong: to write the example; "" for a member without a key."""
+        return such_as(self.example or f'"{self.key}": ...') if self.key else ""
 
 
 @dataclass(frozen=True)

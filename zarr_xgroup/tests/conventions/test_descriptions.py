@@ -117,7 +117,7 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
     ),
     "a text of another kind, and ones that are not among those that are known": (
         {"name": 5, "kind": "flying", "state": "z"}, "kind=flying state=z", """
-        ! form error name: must be a string, got number 5 -> write, for example, "name"
+        ! form error name: must be a string, got number 5 -> write, for example, "name": ...
         kind error kind: must be one of fixed, Mobile, b, c, d, e, f, g, h, i, j, k, got string "flying" -> write one of fixed, Mobile, b, c, d, e, f, g, h, i, j, k
         form warning state: must be one of a, b, c, d, e, f, g, h, i, j, k, l, ..., got string "z" -> write one of a, b, c, d, e, f, g, h, i, j, k, l, ...
         """
@@ -129,11 +129,11 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         kind warning state: must be a string, got number 5 -> write one of a, b, c, d, e, f, g, h, i, j, k, l, ...
         ! form error notes: must be an object, got list [] -> write, for example, "notes": {}
         ! form error site: must be a reference to an array, got string "b" -> write "site": {"node": "b"}
-        ! form error main: must be an object, got string "K" -> write, for example, "main"
-        form error spare: must be an object or a reference, got number 5 -> write, for example, "spare"
-        ! form error sensors: must be a list, got object {} -> write, for example, "sensors"
-        ! form error ports: must be an object or a list, got number 5 -> write, for example, "ports"
-        ! form error tags: must be an object, got list [] -> write, for example, "tags"
+        ! form error main: must be an object, got string "K" -> write, for example, "main": ...
+        form error spare: must be an object or a reference, got number 5 -> write, for example, "spare": ...
+        ! form error sensors: must be a list, got object {} -> write, for example, "sensors": ...
+        ! form error ports: must be an object or a list, got number 5 -> write, for example, "ports": ...
+        ! form error tags: must be an object, got list [] -> write, for example, "tags": ...
         """,
     ),
     "what is no reference": ({"id": 1, "site": {"path": "b"}, "spare": {"ref": {"path": "b"}}}, "spare=?", """
@@ -147,17 +147,17 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         {"id": 1, "main": NO_UNIT, "spare": {}, "sensors": [K, 5, NO_UNIT], "ports": {"p": 5, "q": K}, "tags": {"t": 5, "u": "v"}},
         "main=? spare=? sensors=(K, ?) ports=((q, K)) tags=((u, v))",
         """
-        ! form error sensors/1: must be an object, got number 5 -> write, for example, "sensors"
-        ! form error ports/p: must be an object, got number 5 -> write, for example, "ports"
-        ! form error tags/t: must be a string, got number 5 -> write, for example, "tags"
+        ! form error sensors/1: must be an object, got number 5 -> write, for example, "sensors": ...
+        ! form error ports/p: must be an object, got number 5 -> write, for example, "ports": ...
+        ! form error tags/t: must be a string, got number 5 -> write, for example, "tags": ...
         ! form error main/unit: must be a string, got number 5 -> write, for example, "unit": "K"
         ! form error spare/unit: is missing -> write, for example, "unit": "K"
         ! form error sensors/2/unit: must be a string, got number 5 -> write, for example, "unit": "K"
         """,
     ),
     "empty lists and objects are used": ({"id": 1, "sensors": [], "ports": {}, "tags": {}}, "", """
-        form error sensors: must not be empty -> write, for example, "sensors"
-        form error ports: must not be empty -> write, for example, "ports"
+        form error sensors: must not be empty -> write, for example, "sensors": ...
+        form error ports: must not be empty -> write, for example, "ports": ...
         """),
     "a list of named objects stands for an object": (
         {"id": 1, "ports": [{"name": "p", **K}, {"name": 5, **K}, K, 5]}, "ports=((p, K))", """
@@ -167,13 +167,13 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         """
     ),
     "null is nothing": (dict.fromkeys(("name", "kind", "state", "notes", "comment")), "", """
-        ! needed error name: is missing -> write, for example, "name"
+        ! needed error name: is missing -> write, for example, "name": ...
         form warning kind: is null, which means nothing -> leave it out
         kind warning state: is null, which means nothing -> leave it out
         form warning notes: is null, which means nothing -> leave it out
         """),
     "what is required need not be beside another member": ({"uri": "u", "name": None}, "", "form warning name: is null, which means nothing -> leave it out"),
-    "which must not be null": ({"id": None}, "", '! needed error name: is missing -> write, for example, "name"'),
+    "which must not be null": ({"id": None}, "", '! needed error name: is missing -> write, for example, "name": ...'),
     "misspelt keys, of which another one was meant": (
         {"nam": "A", "kinds": "fixed", "Sensors": [], "heights": 1, "sites": 1, "anything": 1}, "", """
         ! spelt error nam: is not known there; was 'name' meant? -> call it "name"
