@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any, ClassVar
@@ -76,17 +75,17 @@ from zarr_xgroup.conventions.units import (
     cf_units_of_time,
     is_epoch,
     problems_of_time_units,
-    with_completed_units,
+    units_of_times,
 )
 from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, cf_units_of_measure
 from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, pair_of_numbers
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import axis_by_name, words_of
+from zarr_xgroup.metadata.cf import words_of
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part, pointer_to
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
 from zarr_xgroup.metadata.references import WRAPPED
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Literal, Offset, Source, Stored
@@ -477,7 +476,7 @@ class CsHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array declares the convention, or has a ``cs`` that its group declares."""
+        """Return whether the array declares the convention, or has a ``cs`` that its group declares."""
         has_cs = array.attribute(ATTRIBUTE.key) is not None
         return cls in array.declared or (has_cs and array.follows(cls))
 
@@ -507,11 +506,25 @@ class CsHandler(ConventionHandler):
         systems: list[System] = []
         for item in cs.crs:
             found = array.try_reporting(dereferenced, array, array.node, item, System)
-            if found is not None:
-                node, system = found
-                systems.append(system)
-                array.report_wrong(node, system)
-                coordinates += _coordinates_of_system(array, cs, node, system)
+            if found is None:
+                continue
+            node, system = found
+            systems.append(system)
+            array.report_wrong(node, system)
+            identity = cs.id or system.id  # that of cs takes precedence
+            geographic = is_geographic(identity and identity.value, system.name)
+            for written, part in system.axes:
+                name = array.dim_names.get(written, written)
+                make, cost = (
+                    (dereferenced, array, node, part, Axis),
+                    partial(coordinate_named, name),
+                )
+                axis = array.try_reporting(*make, cost=cost)
+                if axis is not None:
+                    coordinates += _coordinates(AxisOfArray(array, name, *axis, geographic))
+            if system.geolocation is not None:
+                crs = None if identity is None else identity.at(node)
+                coordinates += geolocation_coordinates(array, node, system.geolocation, crs)
         if len(systems) == len(cs.crs):
             _report_dims_without_axis(array, cs, systems)
         return array.interpretation(*coordinates)
@@ -543,71 +556,24 @@ class CsHandler(ConventionHandler):
         return (finding.at(subject.node) for finding in SHARED.all_wrong(shared))
 
 
-def _coordinates_of_system(
-    array: ArrayView, cs: Cs, node: Node, system: System
-) -> Iterator[Coordinate]:
-    """Yield the coordinates of the axes of a CRS written in `node`, then those of its geolocation object.
-
-    ``id`` of ``cs`` takes precedence over ``id`` of the CRS.
-    """
-    identity = cs.id or system.id
-    geographic = is_geographic(identity and identity.value, system.name)
-    for written, part in system.axes:
-        name = array.dim_names.get(written, written)
-        make = (dereferenced, array, node, part, Axis)
-        axis = array.try_reporting(*make, cost=partial(coordinate_named, name))
-        if axis is not None:
-            yield from _coordinates_of_axis(AxisOfArray(array, axis[0], name, axis[1], geographic))
-    if system.geolocation is not None:
-        overriding = None if identity is None else identity.at(node)
-        yield from geolocation_coordinates(array, node, system.geolocation, overriding)
-
-
 def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System]) -> None:
-    """Report the array's dimensions that have no axis, for a check only; nothing if an axis cannot be read.
-
-    If an axis that failed is not a dimension, and its name is similar, both are reported as one.
-    """
+    """Report the array's dimensions that have no axis, to a check only; no report if an axis cannot be read."""
     if cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems):
         return
-    axes = {
-        array.dim_names.get(name, name): pointer_to(axis.keys)
-        for system in systems
-        for name, axis in system.axes
-    }
-    others = {name: place for name, place in axes.items() if name not in array.dims}
-    for name in () if axes.keys() >= set(array.dims) else declared_dimensions(array.document):
-        if name is not None and array.dim_names.get(name, name) not in axes:
-            if _report_with_failed_axis(array, name, others):
-                continue
-            is_there = array.sibling(name) is not None
-            values = '{"regular": [first, step]}'
-            if is_there:
-                values = f'{{"external": {{"node": "{name}"}}}}'
-            text = _("there is no axis for the dimension {name!r}").format(name=name)
-            remedy = _("add to the axes of one of the CRSs {example}").format(
-                example=f'"{name}": {{"coordinates": [{{"values": {values}}}]}}'
-            )
-            severity: Severity = "warning" if is_there else "error"
-            array.report(EVERY, cs.place(array.node, "crs"), text, remedy, severity=severity)
-
-
-def _report_with_failed_axis(array: ArrayView, dim: str, others: Mapping[str, str]) -> bool:
-    """Return whether an axis that is not a dimension failed and seems to be meant for a dimension without an axis.
-
-    The finding about it then names the dimension, too. `others` are the pointers to such axes by their names.
-    """
-    for name, place in others.items():
-        is_similar = axis_by_name(dim) is not None and axis_by_name(dim) == axis_by_name(name)
-        if not (is_similar or get_close_matches(name.lower(), [dim.lower()])):
+    names = (name for system in systems for name, _axis in system.axes)
+    axes = {array.dim_names.get(name, name) for name in names}
+    for name in () if axes >= set(array.dims) else declared_dimensions(array.document):
+        if name is None or array.dim_names.get(name, name) in axes:
             continue
-        for number, finding in enumerate(array.findings):
-            if finding.cost and f"{finding.place.pointer}/".startswith(f"{place}/"):
-                text = _("{text}; dimension {dim!r} has no axis").format(text=finding.text, dim=dim)
-                remedy = _("name the axis {dim!r}").format(dim=dim)
-                array.findings[number] = replace(finding, text=text, remedy=remedy)
-                return True
-    return False
+        is_stored = array.sibling(name) is not None
+        values = (
+            f'{{"external": {{"node": "{name}"}}}}' if is_stored else '{"regular": [first, step]}'
+        )
+        text = _("there is no axis for the dimension {name!r}").format(name=name)
+        example = f'"{name}": {{"coordinates": [{{"values": {values}}}]}}'
+        remedy = _("add to the axes of one of the CRSs {example}").format(example=example)
+        severity: Severity = "warning" if is_stored else "error"
+        array.report(EVERY, cs.place(array.node, "crs"), text, remedy, severity=severity)
 
 
 # The coordinates of an axis.
@@ -615,27 +581,13 @@ def _report_with_failed_axis(array: ArrayView, dim: str, others: Mapping[str, st
 
 @dataclass(frozen=True)
 class AxisOfArray:
-    """An axis of a CRS, for one array.
-
-    Attributes
-    ----------
-    array : ArrayView
-        The array.
-    node : Node
-        The node in which the axis is written.
-    name : str
-        The dimension of the array along the axis, or the name of a scalar coordinate.
-    axis : Axis
-        The axis as it is written.
-    is_geographic : bool
-        Whether its CRS is geographic.
-    """
+    """An axis of a CRS, for one array."""
 
     array: ArrayView
-    node: Node
-    name: str
+    name: str  # the dimension of the array along the axis, or the name of a scalar coordinate
+    node: Node  # the node in which the axis is written
     axis: Axis
-    is_geographic: bool
+    is_geographic: bool  # whether its CRS is geographic
 
     @property
     def is_dimension(self) -> bool:
@@ -666,11 +618,13 @@ class AxisOfArray:
         return Computed(Regular(first, step), (self.length,), dtype, (self.name,), first=is_scalar)
 
 
-def _coordinates_of_axis(axis: AxisOfArray) -> Iterator[Coordinate]:
+def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
     """Yield the coordinate of each coordinate set of an axis; for a dimension without any, its positions."""
     array, sets = axis.array, axis.axis.coordinates
     wrong = axis.axis.wrong_with("coordinates")
-    if wrong is not None:  # sets that cannot be read are not taken for none: there are no positions
+    if (
+        wrong is not None
+    ):  # sets that cannot be read do not mean that there are none: there are no positions
         array.report_wrong(axis.node, [wrong], coordinate_named(axis.name))
         return
     if sets or axis.is_dimension:
@@ -742,121 +696,73 @@ def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> C
     node, written = dereferenced(axis.array, axis.node, item, CoordinateSet)
     _report_unusable_members(axis, written, node)
     attributes, name = _attributes(axis, written), _coordinate_name(axis, number, written)
-    source = _source_of_set(axis, written, node, name)
+    source: Source
+    if wrong := written.wrong_with("values"):
+        raise wrong.at(node).as_error()
+    if written.values is not None:
+        source = _source(axis, written.values, node, name)
+    elif axis.is_dimension:  # a parametric set may have no values
+        source = axis.regular_source(0, 1)
+    else:
+        raise written.place(node, "values").error(_("is missing"))
     terms: Mapping[str, Coordinate] = {}
     if written.parametric is not None:
         terms = _formula_terms(axis, written.parametric, node)
         if written.parametric.formula:
             attributes.setdefault("standard_name", written.parametric.formula)
     coordinate = Coordinate(name, source, attributes, formula_terms=terms)
-    return _with_bounds(axis, coordinate, written.boundaries, node)
-
-
-def _source_of_set(axis: AxisOfArray, written: CoordinateSet, node: Node, name: str) -> Source:
-    """Return the source of the values of a coordinate set, or raise XGroupError.
-
-    Along a dimension, a parametric set without values gets the positions.
-    """
-    if wrong := written.wrong_with("values"):
-        raise wrong.at(node).as_error()
-    if written.values is not None:
-        return _source_of_values(axis, written.values, node, name)
-    if axis.is_dimension:
-        return axis.regular_source(0, 1)
-    raise written.place(node, "values").error(_("is missing"))
-
-
-def _with_bounds(
-    axis: AxisOfArray, coordinate: Coordinate, boundaries: Boundaries | None, node: Node
-) -> Coordinate:
-    """Return a coordinate with the boundaries of its set; without boundaries if the set has none that can be used.
-
-    If the group's own coordinate names bounds, these are used: boundaries are attached only if they are the same array.
-    """
-    array, own = axis.array, axis.own_coordinate(axis.name)
-    if boundaries is None:
+    if written.boundaries is None:
         return coordinate
-    if own is not None and (name := own.attributes.get("bounds")) is not None:
-        external = None if boundaries.external is None else boundaries.external.at(node)
-        if external is None or array.try_silently(name_of_target, external) != name:
-            return coordinate
-        stored = array.try_silently(_stored_bounds, axis, external)
-        if stored is None or stored.node != array.node.group.child(name):
-            return coordinate
-
-    def lost() -> str:
-        return _("the boundaries of {name!r}").format(name=coordinate.name)
-
-    for wrong in boundaries.wrong:
-        key = "".join(wrong.place.keys[len(boundaries.keys) :][:1])
-        is_part = key in ("name", "attributes")
-        part = _("{key!r} of {what}").format(key=key, what=lost()) if is_part else lost()
-        array.report_wrong(node, [wrong], part)
-    bounds = array.try_reporting(_bounds_coordinate, axis, coordinate, boundaries, node, cost=lost)
-    return replace(coordinate, bounds=bounds)
+    return replace(coordinate, bounds=_bounds(axis, coordinate, written.boundaries, node))
 
 
-def _source_of_values(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
+def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
     """Return the source of the values of a coordinate or a formula term, or raise XGroupError.
 
-    The values need not fit where the group itself has a coordinate called `name`, which is used instead of them.
+    If the group itself has a coordinate named `name`, it is used instead of the values, which need not fit then.
     """
-    if values.regular is not None:
-        return _regular_source(axis, values.regular, values.place(node, "regular"), name)
-    if values.explicit is not None:
-        return _explicit_source(axis, values.explicit, values.place(node, "explicit"), name)
+    array, length = axis.array, axis.length
     if values.external is not None:
         return _external_source(axis, values.external.at(node), name)
-    wrong = next(finding for finding in values.wrong if finding.topic is not None)
-    raise wrong.at(node).as_error()
-
-
-def _regular_source(
-    axis: AxisOfArray, regular: tuple[float, float], place: Fragment, name: str
-) -> Computed:
-    """Return the source of a first value and a step, or raise XGroupMetadataError.
-
-    Without a dimension along the axis there is one value at most, for which ``regular`` is not meant: it is left
-    behind where an array was reduced along the axis and written again.
-    """
-    first, step = regular
-    if not axis.is_dimension and axis.own_coordinate(name) is None:
-        message = _(
-            "has regular values, but is no dimension of the array ({dims}); a scalar coordinate "
-            "has its value in 'explicit'"
-        )
-        raise axis.axis.place(axis.node).error(message.format(dims=", ".join(axis.array.dims)))
-    if not fits_64_bits(first + step * (axis.length - 1)):
-        raise place.error(_("has values beyond 64 bits"))
-    return axis.regular_source(first, step)
-
-
-def _explicit_source(
-    axis: AxisOfArray, explicit: np.ndarray[Any, Any], place: Fragment, name: str
-) -> Literal:
-    """Return the source of a list of values, or raise XGroupMetadataError if it is not as long as the axis."""
-    count = len(explicit)
-    if count != axis.length:
+    if values.regular is not None:
+        first, step = values.regular
+        # Without a dimension along the axis there is one value at most, and `regular` is not meant for it: it remains
+        # if an array is reduced along the axis and written again.
+        if not axis.is_dimension and axis.own_coordinate(name) is None:
+            message = _(
+                "has regular values, but is no dimension of the array ({dims}); a scalar coordinate "
+                "has its value in 'explicit'"
+            )
+            raise axis.axis.place(axis.node).error(message.format(dims=", ".join(array.dims)))
+        if not fits_64_bits(first + step * (length - 1)):
+            raise values.place(node, "regular").error(_("has values beyond 64 bits"))
+        return axis.regular_source(first, step)
+    explicit: np.ndarray[Any, Any] | None = values.explicit
+    if explicit is None:
+        wrong = next(finding for finding in values.wrong if finding.topic is not None)
+        raise wrong.at(node).as_error()
+    if (number := len(explicit)) != length:
+        place = values.place(node, "explicit")
         text = _("has {number} values, the axis needs {length}")
-        text = text.format(number=count, length=axis.length)
-        remedy = _("write {size} values, or refer to an array of them").format(size=axis.length)
-        if not count or axis.own_coordinate(name) is None:
+        text = text.format(number=number, length=length)
+        remedy = _("write {size} values, or refer to an array of them").format(size=length)
+        if not number or axis.own_coordinate(name) is None:
             raise place.error(text, LENGTH, remedy)
-        axis.array.report(LENGTH, place, text, remedy)
+        array.report(LENGTH, place, text, remedy)
     if axis.is_dimension:
         return Literal(explicit, (axis.name,))
     return Literal(explicit[:1].reshape(()), ())
 
 
 def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Stored:
-    """Return the array that a reference leads to as a source, or raise XGroupError.
+    """Return the array that a reference points to as a source, or raise XGroupError.
 
-    An array of one dimension gives a scalar coordinate its first value.
+    The first value of an array of one dimension is used for a scalar coordinate.
     """
     array = axis.array
 
     def shape_misfit(found: Node) -> str | None:
-        """Return why an array does not have the shape of the axis, None if it has."""
+        """Return the reason why an array does not have the shape of the axis, None if it has that shape."""
         shape = list(shape_of(array, found))
         if shape == [axis.length] or (not axis.is_dimension and shape == []):
             return None
@@ -866,8 +772,8 @@ def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Store
     try:
         found = array.resolver.array(reference, shape_misfit)
     except XGroupReferenceError:
-        # References are left behind when data are written again: the group's own coordinate of the name
-        # is used, or its array that is called like the axis and as long.
+        # Broken references remain when data are written again: the group's own coordinate of the name is used, or its
+        # array that has the name and the length of the axis.
         own = array.sibling(name) if axis.is_dimension and name == axis.name else None
         is_as_long = own is not None and own["shape"] == [axis.length]
         if not is_as_long and axis.own_coordinate(name) is None:
@@ -882,38 +788,55 @@ def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Store
 # Boundaries.
 
 
-def _bounds_coordinate(
+def _bounds(
     axis: AxisOfArray, coordinate: Coordinate, written: Boundaries, node: Node
 ) -> Coordinate | None:
-    """Return the boundaries of a coordinate, or raise XGroupError; None if reading them has reported why not."""
-    source: Source
-    if written.regular is not None:
-        place = written.place(node, "regular")
-        source = _offset_bounds(axis, coordinate.source, written.regular, place)
-    elif written.external is not None:
-        source = _stored_bounds(axis, written.external.at(node))
-    else:
+    """Return the boundaries of a coordinate; None if they cannot be used, which is reported.
+
+    None, too, if the group's own coordinate names bounds, unless the boundaries are the same array.
+    """
+    array, own = axis.array, axis.own_coordinate(axis.name)
+    if own is not None and (name := own.attributes.get("bounds")) is not None:
+        external = None if written.external is None else written.external.at(node)
+        if external is None or array.try_silently(name_of_target, external) != name:
+            return None
+        stored = array.try_silently(_stored_bounds, axis, external)
+        if stored is None or stored.node != array.node.group.child(name):
+            return None
+
+    def lost() -> str:
+        return _("the boundaries of {name!r}").format(name=coordinate.name)
+
+    for wrong in written.wrong:
+        key, part = "".join(wrong.place.keys[len(written.keys) :][:1]), lost()
+        if key in ("name", "attributes"):
+            part = _("{key!r} of {what}").format(key=key, what=part)
+        array.report_wrong(node, [wrong], part)
+    source = array.try_reporting(_source_of_bounds, axis, coordinate, written, node, cost=lost)
+    if source is None:
         return None
     # Boundaries of times are decoded with the units of the coordinate: of its stored array, if it has one.
-    known = dict(coordinate.attributes)
-    if isinstance(coordinate.source, Stored):
-        document = axis.array.document_of(coordinate.source.node)
-        own = {} if document is None else document.attributes
-        completed = with_completed_units(known, own)
-        known = {**known, **own} | ({"units": completed["units"]} if completed is not known else {})
-    is_time = "since" in str(known.get("units", ""))
-    attributes = {key: known[key] for key in known if is_time and key in ("units", "calendar")}
-    attributes.update(written.attributes)
+    stored_as = coordinate.source
+    document = array.document_of(stored_as.node) if isinstance(stored_as, Stored) else None
+    own_attributes = {} if document is None else document.attributes
+    units = units_of_times(coordinate.attributes, own_attributes)
+    attributes = {**units, **written.attributes}
     return Coordinate(written.name or f"{coordinate.name}_{_BOUNDS_NAME}", source, attributes)
 
 
-def _offset_bounds(
-    axis: AxisOfArray, source: Source, offsets: tuple[float, float], place: Fragment
-) -> Source:
-    """Return the source of boundaries that are offsets from each value, or raise XGroupMetadataError.
+def _source_of_bounds(
+    axis: AxisOfArray, coordinate: Coordinate, written: Boundaries, node: Node
+) -> Source | None:
+    """Return the source of boundaries, or raise XGroupError; None if reading them has reported why not.
 
-    They have the type of values and offsets, so integers stay exact: boundaries beyond 64 bits are refused.
+    Offsets from each value give boundaries with the type of values and offsets, so integers stay exact: boundaries beyond
+    64 bits are refused.
     """
+    if written.external is not None and written.regular is None:
+        return _stored_bounds(axis, written.external.at(node))
+    if written.regular is None:
+        return None
+    source, offsets, place = coordinate.source, written.regular, written.place(node, "regular")
     ends: list[float] = []
     bounds: Source
     if isinstance(source, Computed):
@@ -937,14 +860,14 @@ def _offset_bounds(
 
 
 def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
-    """Return the array of boundaries that a reference leads to as a source, or raise XGroupError.
+    """Return the array of boundaries that a reference points to as a source, or raise XGroupError.
 
     Its shape is ``(2, n)``, or ``(n, 2)`` as some stores have it; without a dimension along the axis also ``(2,)``.
     """
     array, length = axis.array, axis.length
 
     def shape_misfit(node: Node) -> str | None:
-        """Return why an array does not have the shape of boundaries, None if it has."""
+        """Return the reason why an array does not have the shape of boundaries, None if it has that shape."""
         shape = list(shape_of(array, node))
         fitting = [[length, 2], [2, length]]
         if shape in fitting or (not axis.is_dimension and shape == [2]):
@@ -957,7 +880,7 @@ def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
     shape = shape_of(array, node)
     if not axis.is_dimension and shape == (2,):
         return array.stored(Stored(node, (axis.sides,)), reference)
-    # The shape (2, 2) tells nothing: then dimension names do, and without them the convention, sides first.
+    # If the shape is (2, 2), the names of the dimensions decide; without names, sides come first as in the convention.
     sides_first = shape[0] == 2 if length != 2 else own_dims_of(array, node)[0] != axis.name
     dims = (axis.sides, axis.name) if sides_first else (axis.name, axis.sides)
     source = Stored(node, dims, first=not axis.is_dimension, transposed=sides_first)
@@ -989,28 +912,22 @@ def _formula_terms(axis: AxisOfArray, written: Parametric, node: Node) -> dict[s
 
 def _formula_term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinate:
     """Return a term of a formula as a coordinate, or raise XGroupError."""
-    if values.external is None:
-        return _inline_term(axis, f"{axis.name}_{term}", values, node)
-    return _external_term(axis, term, values.external.at(node))
-
-
-def _inline_term(axis: AxisOfArray, name: str, values: Values, node: Node) -> Coordinate:
-    """Return a term whose values are written in ``cs``, called `name`, or raise XGroupError.
-
-    One explicit value is a scalar; only on an axis of length 1 it lies along the axis, unless the group's own array
-    of the name is a scalar.
-    """
+    if values.external is not None:
+        return _external_term(axis, term, values.external.at(node))
+    # One explicit value is a scalar. On an axis of length 1 it lies along the axis, unless the group's own array of the
+    # name is a scalar.
+    name = f"{axis.name}_{term}"
     is_scalar = axis.length != 1 or axis.array.siblings.get(name) == {}
     if values.explicit is not None and len(values.explicit) == 1 and is_scalar:
         return Coordinate(name, Literal(values.explicit.reshape(()), ()))
-    return Coordinate(name, _source_of_values(axis, values, node, name))
+    return Coordinate(name, _source(axis, values, node, name))
 
 
 def _external_term(axis: AxisOfArray, term: str, reference: Fragment) -> Coordinate:
     """Return the array that a term refers to as a coordinate, or raise XGroupError.
 
-    Where that is not there, or does not fit, it is the array that ``formula_terms`` of the group's own coordinate
-    names: data that were written again have their terms with them.
+    If it does not exist or does not fit, the array is used that ``formula_terms`` of the group's own coordinate names:
+    data that were written again have their terms with them.
     """
     array = axis.array
     document = axis.own_coordinate(axis.name)
@@ -1026,7 +943,7 @@ def _external_term(axis: AxisOfArray, term: str, reference: Fragment) -> Coordin
         found = fall_back_to_own_array(array, reference, own.name)
     shape, dims = shape_of(array, found), fitting_dims(array, found)
     if axis.is_dimension and shape == (axis.length,) and array.sizes.get(dims[0]) != axis.length:
-        dims = (axis.name,)  # along the axis, whatever its own dimension is called
+        dims = (axis.name,)  # along the axis, whatever the name of its own dimension
     # One value along a dimension that the array does not have is a scalar.
     first_only = shape == (1,) and array.sizes.get(dims[0]) != 1
     source = array.stored(Stored(found, dims, first=first_only), reference)

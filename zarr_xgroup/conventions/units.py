@@ -131,6 +131,18 @@ def with_completed_units(declared: Mapping[str, Any], own: Mapping[str, Any]) ->
     return {**declared, "units": f"{cf_unit_of_time(own['units'])} since {epoch}"}
 
 
+def units_of_times(declared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``units`` and ``calendar`` of the times of an array with declared and own attributes, {} if it has no times.
+
+    Its own attributes take precedence, except a unit without an epoch, which the declared epoch completes.
+    """
+    known, completed = {**declared, **own}, with_completed_units(declared, own)
+    if completed is not declared:
+        known["units"] = completed["units"]
+    is_time = "since" in str(known.get("units", ""))
+    return {key: known[key] for key in ("units", "calendar") if is_time and key in known}
+
+
 def is_same_unit_of_time(units: str, other: str) -> bool:
     """Return whether two CF units of time have the same unit, whatever their epochs and spellings."""
     first, second = (cf_unit_of_time(text.partition(" since ")[0]) for text in (units, other))
