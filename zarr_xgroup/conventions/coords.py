@@ -1,8 +1,8 @@
-"""The `coords` principal convention, called `dimensions` in newer drafts: coordinates by name and dimension.
+"""The `coords` principal convention, named `dimensions` in newer drafts: coordinates by name and dimension.
 
-An array says of its dimensions which coordinate each has, and what other coordinates lie along them. A group
-says it for its direct child arrays. The older draft has one map of both (``coords:coordinates``), the newer one
-two (``dimensions:axes``, ``dimensions:coordinates``), in which the older descriptors are members.
+An array describes the coordinate of each of its dimensions, and further coordinates along them. A group describes them for
+its direct child arrays. The older draft has one map of both (``coords:coordinates``), the newer one two
+(``dimensions:axes``, ``dimensions:coordinates``), in which the older descriptors are members.
 
 Source: coords convention (zarr-conventions/coords).
 """
@@ -35,11 +35,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.units import cf_units_of_time
-from zarr_xgroup.conventions.values import (
-    explicit_values,
-    fits_64_bits,
-    is_finite,
-)
+from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, is_finite
 from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
@@ -58,7 +54,7 @@ RULES = rules_in(vars())
 _EXAMPLE = '{"type": "interval", "start": 0, "end": 9, "step": 1}'
 #: Example of the remedy where dimensions are not those of the array.
 _INDEXED = '"indexed_by": ["y"]'
-#: What a descriptor of each type has to have.
+#: The required members of a descriptor of each type.
 _REQUIRED_MEMBERS = {
     "array": ("path",),
     "inline": ("values",),
@@ -90,6 +86,9 @@ def _number_or_time(value: Fragment) -> float | str:
 
 
 _NUMBER_OR_TIME = Parsed(_number_or_time)
+_IndexedBy = Annotated[
+    tuple[str, ...] | None, Items(Text()), Member(example='"indexed_by": ["y", "x"]')
+]
 
 
 class Descriptor(Model, frozen=True, kw_only=True):
@@ -112,22 +111,16 @@ class Descriptor(Model, frozen=True, kw_only=True):
     end: Annotated[float | str, _NUMBER_OR_TIME, Member(example='"end": 9')] = 0
     step: Annotated[float | str, _NUMBER_OR_TIME, Member(example='"step": 1')] = 0
     convention: Annotated[str, Text(), Member(example='"convention": "spatial"')] = ""
-    indexed_by: Annotated[
-        tuple[str, ...] | None, Items(Text()), Member(example='"indexed_by": ["y", "x"]')
-    ] = None
+    indexed_by: _IndexedBy = None
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report the members that a descriptor of its type must have, and has not."""
-        for key in _REQUIRED_MEMBERS.get(found.get("type", ""), ()):
+        """Report missing members that a descriptor of its type must have."""
+        kind = found.get("type", "")
+        for key in _REQUIRED_MEMBERS.get(kind, ()):
             if fragment.get(key) is None:
-                place = Fragment(fragment.node, (*fragment.keys, key), None)
-                kind = found["type"]
                 text = _("is missing, which a descriptor of type {kind!r} needs").format(kind=kind)
-                reader.report(reader.form, place, text, such_as(_EXAMPLE))
-
-
-_COORDS = Member(example=f'"coords": {_EXAMPLE}')
+                reader.report(reader.form, fragment.place(key), text, such_as(_EXAMPLE))
 
 
 class NewerDescription(Model, frozen=True, kw_only=True):
@@ -135,16 +128,14 @@ class NewerDescription(Model, frozen=True, kw_only=True):
 
     form: ClassVar[Rule] = FORM
 
-    type: Annotated[str, Text(), Member(example='"type": "space"', severity="warning")] = ""
-    axis: Annotated[
-        str, Text(("x", "y", "z"), any_case=True, rule=FORM), Member(example='"axis": "x"')
-    ] = ""
-    unit: Annotated[str, Text(), Member(example='"unit": "m"')] = ""
-    description: Annotated[str, Text(), Member(example='"description": "..."')] = ""
-    coords: Annotated[Descriptor | None, Nested(Descriptor), _COORDS] = None
-    indexed_by: Annotated[
-        tuple[str, ...] | None, Items(Text()), Member(example='"indexed_by": ["y", "x"]')
+    type: Annotated[str, Text(), Member(severity="warning")] = ""
+    axis: Annotated[str, Text(("x", "y", "z"), any_case=True, rule=FORM)] = ""
+    unit: Annotated[str, Text()] = ""
+    description: Annotated[str, Text()] = ""
+    coords: Annotated[
+        Descriptor | None, Nested(Descriptor), Member(example=f'"coords": {_EXAMPLE}')
     ] = None
+    indexed_by: _IndexedBy = None
 
     @property
     def attributes(self) -> dict[str, str]:
@@ -188,10 +179,10 @@ class CoordsHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array declares the convention, or its group does and describes coordinates for it.
+        """Return whether the array declares the convention, or its group does and describes coordinates for it.
 
-        An array that the group describes as a coordinate does not follow the convention by that: it is one of
-        the coordinates, and gets none.
+        An array that the group describes as a coordinate does not follow the convention for this reason: it is one of the
+        coordinates, and gets none.
         """
         if cls in array.declared:
             return True
@@ -208,7 +199,7 @@ class CoordsHandler(ConventionHandler):
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> frozenset[str]:
-        """Return the names of other conventions that descriptors leave the values of coordinates to."""
+        """Return the names of other conventions that define the values of coordinates, according to descriptors."""
         names = set()
         for described in _descriptions_about(array):
             descriptor = described.descriptor
@@ -217,15 +208,19 @@ class CoordsHandler(ConventionHandler):
         return frozenset(names).difference(("", cls.name, *cls.aliases))
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the described coordinates; the array's own description of a name wins over its group's."""
+        """Return the described coordinates; the array's own description of a name takes precedence over its group's."""
         for attribute in self.described:
             array.read(attribute)  # reports what is wrong with it as a whole
         found: dict[str, Coordinate | None] = {}
         for described in _descriptions_about(array):
-            name = described.name
+            name, lost = described.name, partial(coordinate_named, described.name)
             if name in found:
                 continue
-            _report_unusable_members(array, described)
+            array.report_wrong(described.node, described.descriptor, lost())
+            for wrong in () if described.newer is None else described.newer.wrong:
+                part = _("{key!r} of {what}").format(key=wrong.place.keys[-1], what=lost())
+                is_lost = described.descriptor is None
+                array.report_wrong(described.node, [wrong], lost() if is_lost else part)
             dims = {array.dim_names.get(dim, dim) for dim in described.dims}
             own_sizes = None if array.sibling(name) is None else array.siblings[name]
             if own_sizes == {dim: array.sizes.get(dim) for dim in dims}:
@@ -233,7 +228,6 @@ class CoordsHandler(ConventionHandler):
                 # not fit was left behind when the data were written again, and is not reported.
                 found[name] = array.try_silently(_coordinate, array, described)
             else:
-                lost = partial(coordinate_named, name)
                 found[name] = array.try_reporting(_coordinate, array, described, cost=lost)
         return array.interpretation(*filter(None, found.values()))
 
@@ -245,27 +239,13 @@ def _name_as_compared(name: str) -> str:
 
 @dataclass(frozen=True)
 class _DescribedCoordinate:
-    """A coordinate as an array or its group describes it.
+    """A coordinate as an array or its group describes it."""
 
-    Attributes
-    ----------
-    node : Node
-        The array or group in which it is described.
-    name : str
-        The name by which it is described.
-    dims : tuple of str
-        The dimensions that it lies along, as they are written: the array may call them otherwise.
-    descriptor : Descriptor or None
-        Where its values are; None if that cannot be read.
-    newer : NewerDescription or None
-        The object of the newer draft that holds the descriptor; None in the older draft.
-    """
-
-    node: Node
+    node: Node  # the array or group in which it is described
     name: str
-    dims: tuple[str, ...]
-    descriptor: Descriptor | None
-    newer: NewerDescription | None = None
+    dims: tuple[str, ...]  # as they are written: the array may have other names for them
+    descriptor: Descriptor | None  # the place of its values; None if it cannot be read
+    newer: NewerDescription | None = None  # the object of the newer draft that holds the descriptor
 
     def at(self, *keys: str) -> Fragment:
         """Return the place of the descriptor, or of one of its members, for messages."""
@@ -282,14 +262,13 @@ def _described_coordinates(array: ArrayView) -> tuple[_DescribedCoordinate, ...]
             written = array.attribute(attribute.key, node)
             items = None if written is None else parse_once(array, attribute.read, written)[0]
             for name, item in items or ():
-                newer, descriptor = (
-                    (item, item.coords) if isinstance(item, NewerDescription) else (None, item)
-                )
-                along = item.indexed_by
-                if along is None and descriptor is not None:
-                    along = descriptor.indexed_by
-                # A newer description without a descriptor gives no values, which is no mistake.
+                newer = item if isinstance(item, NewerDescription) else None
+                descriptor = item if newer is None else newer.coords
+                # A newer description without a descriptor gives no values, which is allowed.
                 if descriptor is not None or (newer is not None and newer.wrong):
+                    along = item.indexed_by
+                    if along is None and descriptor is not None:
+                        along = descriptor.indexed_by
                     dims = (name,) if along is None else along
                     found.append(_DescribedCoordinate(node, name, dims, descriptor, newer))
     return tuple(found)
@@ -299,7 +278,7 @@ def _described_coordinates(array: ArrayView) -> tuple[_DescribedCoordinate, ...]
 def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
     """Return the described coordinates of an array: its own, and those of its group along its dimensions.
 
-    What describes the array itself, along all of its dimensions, is left out: no array is its own coordinate.
+    The description of the array itself, along all of its dimensions, is left out: no array is its own coordinate.
     """
     known = {*array.dims, *array.dim_names}
     return tuple(
@@ -310,21 +289,10 @@ def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
     )
 
 
-def _report_unusable_members(array: ArrayView, described: _DescribedCoordinate) -> None:
-    """Report the members of a description that cannot be used, and which part of the coordinate is lost by it."""
-    coordinate = coordinate_named(described.name)
-    array.report_wrong(described.node, described.descriptor, coordinate)
-    for wrong in () if described.newer is None else described.newer.wrong:
-        key = wrong.place.keys[-1]
-        part = _("{key!r} of {what}").format(key=key, what=coordinate)
-        lost = coordinate if described.descriptor is None else part
-        array.report_wrong(described.node, [wrong], lost)
-
-
 def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate | None:
     """Return a described coordinate, or raise XGroupError.
 
-    None if another convention gives its values, or if its descriptor cannot be used, which is reported already.
+    None if a different convention defines its values, or if its descriptor cannot be used, which is reported already.
     """
     dims = tuple(array.dim_names.get(dim, dim) for dim in described.dims)
     descriptor, place, remedy = described.descriptor, described.at(), such_as(_INDEXED)
@@ -333,7 +301,7 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
         raise place.error(text.format(dims=list(dims), own=list(array.dims)), FITTING, remedy)
     if descriptor is None or descriptor.lost is not None:
         return None
-    # A dimension coordinate is called as its dimension is called here.
+    # A dimension coordinate has the name that the dimension has here.
     name = dims[0] if described.dims == (described.name,) else described.name
     attributes = {} if described.newer is None else described.newer.attributes
     shape = tuple(array.sizes[dim] for dim in dims)
@@ -360,17 +328,16 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
 def _array_source(
     array: ArrayView, described: _DescribedCoordinate, descriptor: Descriptor, dims: tuple[str, ...]
 ) -> Stored:
-    """Return the array at ``path`` of a descriptor as a source, or raise XGroupError if none of the shape is there."""
+    """Return the array at ``path`` of a descriptor as a source, or raise XGroupError if there is none with the shape."""
     shape = tuple(array.sizes[dim] for dim in dims)
 
     def shape_misfit(node: Node) -> str | None:
-        """Return why an array does not have the shape of the coordinate, None if it has."""
+        """Return the reason why an array does not have the shape of the coordinate, None if it has that shape."""
         found = shape_of(array, node)
         text = _("its shape is {shape}, the coordinate needs {needed}")
         return None if found == shape else text.format(shape=list(found), needed=list(shape))
 
-    written = described.at("path")
-    reference = Fragment(written.node, written.keys, {"node": descriptor.path})
+    reference = Fragment(described.node, described.at("path").keys, {"node": descriptor.path})
     node = array.resolver.array(reference, shape_misfit)
     return array.stored(Stored(node, dims), reference)
 
@@ -381,7 +348,7 @@ def _inline_source(
     dims: tuple[str, ...],
     shape: tuple[int, ...],
 ) -> Literal:
-    """Return ``values`` of a descriptor as a source, or raise XGroupMetadataError if they are not of the shape."""
+    """Return ``values`` of a descriptor as a source, or raise XGroupMetadataError if they do not have the shape."""
     values: Any = descriptor.values
     if len(dims) > 1:
         text = _("has values of one dimension, but several are meant")
@@ -403,65 +370,49 @@ def _interval(
 ) -> tuple[Callable[[Any], Any], dict[str, str]]:
     """Return the function of positions that gives the values of an interval, and the CF attributes of times.
 
+    The values of times are relative to the start.
+
     Raises
     ------
     XGroupMetadataError
-        If start, end and step are unusable, or do not give as many values as the dimension has.
+        If start, end and step are unusable, or do not give as many values as the dimension has: ``end`` must lie in the
+        step after the last of them. It need not be a value itself.
     """
     start, end, step = written.start, written.end, written.step
-    if isinstance(start, str) or isinstance(end, str) or isinstance(step, str):
-        return _interval_of_times(described, written, size)
-    function = Regular(start, step)
-    _check_end(described, function, end, step, size)
-    return function, {}
-
-
-def _interval_of_times(
-    described: _DescribedCoordinate, written: Descriptor, size: int
-) -> tuple[Callable[[Any], Any], dict[str, str]]:
-    """Return what `_interval` does where start and end are times: the values count from the start."""
-    start, end = (
-        _time_in_utc(described.at(key), getattr(written, key)) for key in ("start", "end")
-    )
-    months, seconds = _months_or_seconds(described.at("step"), written.step)
     function: Callable[[Any], Any]
-    if months:
-        function, unit = Months(start.date().isoformat(), months), "days"
+    last: float | Fraction
+    attributes: dict[str, str] = {}
+    if isinstance(start, str) or isinstance(end, str) or isinstance(step, str):
+        times = (_time_in_utc(described.at(key), getattr(written, key)) for key in ("start", "end"))
+        first_time, last_time = times
+        months, seconds = _months_or_seconds(described.at("step"), step)
+        step = months or seconds
+        if months:
+            function, unit = Months(first_time.date().isoformat(), months), "days"
+        else:
+            # With the longest unit that divides the step, values stay integers.
+            whole = (name for name, length in _SECONDS_PER_UNIT.items() if seconds % length == 0)
+            unit = next(whole, "seconds")
+            number = seconds / _SECONDS_PER_UNIT[unit]
+            function = Regular(0, int(number) if number.is_integer() else number)
+        microseconds = (last_time - first_time) // timedelta(microseconds=1)
+        last = Fraction(microseconds, 1_000_000 * _SECONDS_PER_UNIT[unit])
+        # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
+        units = cf_units_of_time(unit, first_time.isoformat())
+        attributes = {"units": units, "calendar": "proleptic_gregorian"}
     else:
-        # The longest unit of which the step is a whole number keeps values integers.
-        whole = (name for name, length in _SECONDS_PER_UNIT.items() if seconds % length == 0)
-        unit = next(whole, "seconds")
-        number = seconds / _SECONDS_PER_UNIT[unit]
-        function = Regular(0, int(number) if number.is_integer() else number)
-    microseconds = (end - start) // timedelta(microseconds=1)
-    last = Fraction(microseconds, 1_000_000 * _SECONDS_PER_UNIT[unit])
-    _check_end(described, function, last, months or seconds, size)
-    # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
-    units = cf_units_of_time(unit, start.isoformat())
-    return function, {"units": units, "calendar": "proleptic_gregorian"}
-
-
-def _check_end(
-    described: _DescribedCoordinate,
-    function: Callable[[Any], Any],
-    end: float | Fraction,
-    step: float,
-    size: int,
-) -> None:
-    """Raise XGroupMetadataError unless ``end`` lies in the step after the last of `size` values.
-
-    The end needs not be a value itself. `end` counts in the unit of the values.
-    """
+        function, last = Regular(start, step), end
     if step == 0:
         raise described.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
     sign = 1 if step > 0 else -1
-    last, next_one = (sign * function(position) for position in (size - 1, size))
+    final, next_one = (sign * function(position) for position in (size - 1, size))
     # Integers are exact.
-    slack = abs(next_one - last) * _SLACK if isinstance(next_one, float) else 0
-    if size and not last <= sign * end + slack < next_one:
+    slack = abs(next_one - final) * _SLACK if isinstance(next_one, float) else 0
+    if size and not final <= sign * last + slack < next_one:
         text = _("start, end and step do not give as many values as the dimension has: {size}")
         remedy = _('write the "end" of {size} values').format(size=size)
         raise described.at().error(text.format(size=size), FITTING, remedy)
+    return function, attributes
 
 
 def _time_in_utc(place: Fragment, value: float | str) -> datetime:
@@ -470,7 +421,7 @@ def _time_in_utc(place: Fragment, value: float | str) -> datetime:
     Raises
     ------
     XGroupMetadataError
-        If the value is no such time, or the time in UTC has no year that a datetime can have.
+        If the value is not such a time, or a datetime cannot have its year in UTC.
     """
     try:
         found = datetime.fromisoformat(str(value))
@@ -481,9 +432,9 @@ def _time_in_utc(place: Fragment, value: float | str) -> datetime:
 
 
 def _months_or_seconds(place: Fragment, step: float | str) -> tuple[int, float]:
-    """Return a duration of ISO 8601 as ``(months, seconds)``, of which one is 0, or raise XGroupMetadataError.
+    """Return a duration of ISO 8601 as ``(months, seconds)``, one of them 0, or raise XGroupMetadataError.
 
-    Months have no fixed length: a duration of months and of days, say, is refused.
+    Months have no fixed length: for example, a duration of months and days is refused.
     """
     match = _DURATION.fullmatch(str(step))
     if match is None:
