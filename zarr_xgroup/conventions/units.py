@@ -25,20 +25,30 @@ CALENDARS = (
     *("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day"),
     *("all_leap", "366_day", "360_day", "utc", "tai", "none"),
 )
-#: Abbreviations of units of time; `m` is a minute, although it is a metre as a unit of measure.
-_ABBREVIATED_UNITS_OF_TIME = {
-    **dict.fromkeys(("s", "sec", "secs"), "seconds"),
-    **dict.fromkeys(("m", "min", "mins"), "minutes"),
-    **dict.fromkeys(("h", "hr", "hrs"), "hours"),
-    "d": "days",
-    "y": "years",
-    "ns": "nanoseconds",
-    **dict.fromkeys(("ms", "msec", "msecs", "millisec", "millisecs"), "milliseconds"),
-    **dict.fromkeys(("us", "\u00b5s", "\u03bcs"), "microseconds"),  # micro sign, Greek mu
-    **dict.fromkeys(("microsec", "microsecs"), "microseconds"),
+#: The units of time in the plural that CF writers use, with their abbreviations. `m` is a minute, although it is a metre
+#: as a unit of measure.
+_UNITS_OF_TIME = {
+    "seconds": ("s", "sec", "secs"),
+    "minutes": ("m", "min", "mins"),
+    "hours": ("h", "hr", "hrs"),
+    "days": ("d",),
+    "weeks": (),
+    "months": (),
+    "years": ("y",),
+    "milliseconds": ("ms", "msec", "msecs", "millisec", "millisecs"),
+    "microseconds": ("us", "\u00b5s", "\u03bcs", "microsec", "microsecs"),  # micro sign, Greek mu
+    "nanoseconds": ("ns",),
+    "kiloyears": (),
+    "megayears": (),
+    "gigayears": (),
 }
-#: Abbreviations of multiples of a year; upper and lower case differ, because ``m`` is the prefix of a thousandth.
-_ABBREVIATED_MULTIPLES_OF_A_YEAR = {
+_PLURALS = {
+    spelling: plural
+    for plural, abbreviations in _UNITS_OF_TIME.items()
+    for spelling in (plural, plural[:-1], *abbreviations)
+}
+#: Units whose upper and lower case differ: ``m`` is the prefix of a thousandth. ``M`` is a month as often as a minute.
+_PLURALS_BY_EXACT_SPELLING = {"M": "M"} | {
     f"{prefix}{year}": f"{name}years"
     for prefix, name in (("k", "kilo"), ("M", "mega"), ("G", "giga"))
     for year in ("y", "yr", "yrs")
@@ -47,12 +57,7 @@ _ABBREVIATED_MULTIPLES_OF_A_YEAR = {
 _UNDECODED_SPELLINGS = {"m", "ns", "us", "\u00b5s", "\u03bcs"}
 #: The units that the units of a stored array may be without an epoch, and the abbreviations of one letter for them.
 _BARE_UNITS_OF_TIME, _BARE_LETTERS = {"seconds", "minutes", "hours", "days"}, {"s", "h", "d"}
-_UNITS_OF_TIME = {
-    *("second", "minute", "hour", "day", "week", "month", "year"),
-    *("millisecond", "microsecond", "nanosecond"),
-    *("kiloyear", "megayear", "gigayear"),
-}
-#: The calendars in which times are decoded by a unit; by the other units they are decoded in all calendars.
+#: The calendars in which times in a unit are decoded; times in other units are decoded in all calendars.
 _CALENDARS_OF_UNITS: Mapping[str, tuple[str, ...]] = {
     "week": (),
     **dict.fromkeys(("year", "kiloyear", "megayear", "gigayear"), ()),
@@ -67,7 +72,7 @@ _EPOCH = re.compile(
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?",
     re.IGNORECASE,
 )
-#: Other forms of ISO 8601, which are left as they are: only a year or month, or no hyphens.
+#: Other forms of ISO 8601, which are kept unchanged: only a year or month, or no hyphens.
 _OTHER_EPOCHS = re.compile(
     r"\d{4}(?:-\d{2})?|\d{8}(?:T\d{2}(?:\d{2}(?:\d{2}(?:\.\d*)?)?)?(?:Z|[+-]\d{2,4})?)?",
     re.IGNORECASE,
@@ -77,19 +82,10 @@ _OTHER_EPOCHS = re.compile(
 def cf_unit_of_time(unit: str) -> str:
     """Return a unit of time (``day``, ``Days``, ``d``, ``ms``, ``ky``) in the plural that CF writers use.
 
-    A unit that is not known is returned as it is.
+    An unknown unit is returned unchanged: with an "s" it might be known as something else.
     """
-    word = unit.strip().lower()
-    if unit.strip() == "M":
-        return "M"  # a month as often as a minute
-    if unit.strip() in _ABBREVIATED_MULTIPLES_OF_A_YEAR:
-        return _ABBREVIATED_MULTIPLES_OF_A_YEAR[unit.strip()]
-    if word in _ABBREVIATED_UNITS_OF_TIME:
-        return _ABBREVIATED_UNITS_OF_TIME[word]
-    if word in _UNITS_OF_TIME:
-        return f"{word}s"
-    # What is unknown stays: with an "s" it might be known as something else.
-    return word if word.removesuffix("s") in _UNITS_OF_TIME else unit.strip()
+    unit = unit.strip()
+    return _PLURALS_BY_EXACT_SPELLING.get(unit) or _PLURALS.get(unit.lower(), unit)
 
 
 @lru_cache
@@ -101,7 +97,7 @@ def cf_units_of_time(unit: str, epoch: str) -> str:
 def cf_units_in_one_text(reference: str) -> str:
     """Return units such as ``days since 1850-01-01`` with the unit and the epoch as CF writes them.
 
-    A text without "since" is returned as it is.
+    A text without "since" is returned unchanged.
     """
     unit, since, epoch = re.sub(r"\s+", " ", reference.strip()).partition(" since ")
     return cf_units_of_time(unit, epoch) if since else reference
@@ -157,9 +153,8 @@ def is_regular_epoch(epoch: str) -> bool:
 def cf_epoch(epoch: str) -> str:
     """Return an epoch as ``date time[ zone]``, for any calendar.
 
-    ``T`` becomes a space, ``Z`` is left out (CF times without a zone are in UTC), an offset
-    stays. A text that is no date and time is returned as it is: cftime may still know how to
-    decode it.
+    ``T`` becomes a space, ``Z`` is left out (CF times without a zone are in UTC), an offset is kept. A text that is not a
+    date and time is returned unchanged: cftime may still be able to decode it.
     """
     match = _EPOCH.fullmatch(epoch.strip())
     if match is None:
@@ -180,16 +175,16 @@ def cf_epoch(epoch: str) -> str:
 
 @lru_cache
 def is_epoch(text: str) -> bool:
-    """Tell whether a text is a date, or a date and time, in a form of ISO 8601 or CF."""
+    """Return whether a text is a date, or a date and time, in a form of ISO 8601 or CF."""
     text = text.strip()
     return bool(_EPOCH.fullmatch(text) or _OTHER_EPOCHS.fullmatch(text))
 
 
 @lru_cache
 def epoch_exists(epoch: str, calendar: str) -> bool:
-    """Tell whether a calendar has the day of an epoch; True if the epoch has no day that can be read.
+    """Return whether a calendar has the day of an epoch; True if the epoch has no day that can be read.
 
-    A calendar that is not known counts as the proleptic Gregorian one.
+    An unknown calendar is treated as the proleptic Gregorian one.
     """
     match, calendar = _EPOCH.fullmatch(epoch.strip()), calendar.lower()
     if match is None:
@@ -213,13 +208,13 @@ def epoch_exists(epoch: str, calendar: str) -> bool:
 def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, str]]:
     """Yield each reason why times with CF ``units`` and ``calendar`` cannot be decoded, with the rule that is broken.
 
-    xarray and cftime name no reason: they say that the units cannot be decoded, and that cftime might help.
+    xarray and cftime do not give the reason: their message is that the units cannot be decoded, and that cftime might help.
     """
     unit, _since, epoch = units.partition(" since ")
     name, calendar = cf_unit_of_time(unit), calendar or "standard"
     calendars = _CALENDARS_OF_UNITS.get(name.removesuffix("s"))
     is_decoded = calendars is None or calendar.lower() in calendars
-    if calendars is None and name.removesuffix("s") not in _UNITS_OF_TIME:
+    if calendars is None and name not in _UNITS_OF_TIME:
         yield UNIT_OF_TIME, _("{unit} is no unit of time").format(unit=json.dumps(unit))
     elif not is_decoded or unit.strip() in _UNDECODED_SPELLINGS:
         text = _("{unit} is no unit by which times are decoded")

@@ -17,22 +17,22 @@ _LARGEST = 2**53
 
 
 def is_finite(value: Any) -> bool:
-    """Tell whether a JSON value is a number that is neither infinite nor NaN.
+    """Return whether a JSON value is a number that is neither infinite nor NaN.
 
     JSON integers have no limit: an integer of any size is finite.
     """
-    if isinstance(value, bool):  # which Python counts as an integer
-        return False
-    return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def fits_64_bits(number: float) -> bool:
-    """Tell whether a number is a finite float or a 64-bit integer."""
+    """Return whether a number is a finite float or a 64-bit integer."""
     return math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
 
 
 def finite_numbers(fragment: Fragment, count: int) -> list[float]:
-    """Return a list of `count` finite numbers as floats, or raise XGroupMetadataError if the value is none."""
+    """Return a list of `count` finite numbers as floats, or raise XGroupMetadataError."""
     numbers = fragment.as_list()
     if len(numbers) == count and all(is_finite(number) for number in numbers):
         with contextlib.suppress(OverflowError):  # of integers beyond the range of floats
@@ -64,7 +64,7 @@ def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
     Raises
     ------
     XGroupMetadataError
-        If the value is no list of two finite numbers, or one of them does not fit 64 bits.
+        If the value is not a list of two finite numbers, or one of them does not fit 64 bits.
     """
     numbers = fragment.as_list()
     if len(numbers) != 2 or not all(is_finite(number) for number in numbers):
@@ -84,8 +84,7 @@ def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
     Raises
     ------
     XGroupMetadataError
-        If the value is no list of numbers or of strings, or no NumPy type holds all of its numbers
-        exactly.
+        If the value is not a list of numbers or of strings, or no NumPy type holds all of its numbers exactly.
     """
     values = fragment.as_list()
     if all(isinstance(value, str) for value in values):
