@@ -36,13 +36,8 @@ ROUNDING = 1e-3
 class Transform:
     """The affine transform from rows and columns of a grid to coordinates of its CRS.
 
-    Attributes
-    ----------
-    affine : affine.Affine
-        ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``. NaN where the length of a single row
-        or column is not known.
-    centre : float
-        How far the centre of a cell is from its index: 0.5 for pixel, 0 for node registration.
+    It is ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``, with NaN if the length of a single row or column is
+    not known. `centre` is the distance from the index of a cell to its centre: 0.5 for pixel, 0 for node registration.
     """
 
     affine: Affine
@@ -121,18 +116,14 @@ def require_cell_area(affine: Affine, place: Fragment) -> Affine:
 def transform_of_gdal(written: Fragment) -> Transform:
     """Return the transform of GDAL's ``GeoTransform``: ``c a b f d e``, as text or list.
 
-    It starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If these are not six finite numbers, or cells have no area.
+    It starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is. XGroupMetadataError is raised if these are
+    not six finite numbers, or cells have no area.
     """
     value = written.value
     if isinstance(value, str):
         value = re.split(r"[\s,]+", value.strip())
         with contextlib.suppress(ValueError):
-            value = list(map(float, value))  # else `finite_numbers` reports the text
+            value = list(map(float, value))  # otherwise `finite_numbers` reports the text
     c, a, b, f, d, e = finite_numbers(Fragment(written.node, written.keys, value), 6)
     return Transform(require_cell_area(Affine(a, b, c, d, e, f), written))
 
@@ -159,20 +150,12 @@ def interpret_grid(
 ) -> Interpretation:
     """Return an array's coordinates, CRS and ``GeoTransform``, given the transform of its grid.
 
-    Coordinate variables of the group take precedence over coordinates that are computed from the transform.
+    Coordinate variables of the group take precedence over coordinates that are computed from the transform. `dims` are the
+    array's dimensions along Y and X.
 
-    Parameters
-    ----------
-    array : ArrayView
-        The array.
-    dims : tuple of str
-        Its dimensions along Y and X.
-    transform : Transform or None
-        The transform, if it is known.
-    is_declared : bool, optional
-        Whether metadata name the dimensions. If they are only guessed, a different dimension may be in the place of one:
-        coordinate variables of the group are used only if their attributes or names say that they are along Y and X,
-        and no coordinates are computed from a rotated transform beside them.
+    `is_declared` means that metadata name the dimensions. If they are only guessed, a different dimension may be in the place
+    of one: coordinate variables of the group are used only if their attributes or names say that they are along Y and X,
+    and no coordinates are computed from a rotated transform beside them.
     """
     is_rotated = transform is not None and transform.is_rotated
     own, crs = _own_axes(array, dims, is_declared=is_declared), crs_of(array)

@@ -370,13 +370,8 @@ def _interval(
 ) -> tuple[Callable[[Any], Any], dict[str, str]]:
     """Return the function of positions that gives the values of an interval, and the CF attributes of times.
 
-    The values of times are relative to the start.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If start, end and step are unusable, or do not give as many values as the dimension has: ``end`` must lie in the
-        step after the last of them. It need not be a value itself.
+    The values of times are relative to the start. XGroupMetadataError is raised if start, end and step are unusable, or do not
+    give as many values as the dimension has: ``end`` must lie in the step after the last of them, and need not be a value.
     """
     start, end, step = written.start, written.end, written.step
     function: Callable[[Any], Any]
@@ -416,17 +411,14 @@ def _interval(
 
 
 def _time_in_utc(place: Fragment, value: float | str) -> datetime:
-    """Return a time of ISO 8601, converted to UTC if it has a zone, as a datetime without a zone.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If the value is not such a time, or a datetime cannot have its year in UTC.
-    """
+    """Return a time of ISO 8601, converted to UTC if it has a zone, as a datetime without a zone, or raise XGroupMetadataError."""
     try:
-        found = datetime.fromisoformat(str(value))
-        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError) as error:
+        time = datetime.fromisoformat(str(value))
+        return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+    except (
+        ValueError,
+        OverflowError,
+    ) as error:  # OverflowError: its year in UTC is beyond those of datetime
         text = _("must be a time of ISO 8601, as start, end and step belong together")
         raise place.error(text, DESCRIPTOR) from error
 

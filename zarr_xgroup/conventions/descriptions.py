@@ -129,28 +129,18 @@ class Member:
 
 @dataclass(frozen=True)
 class Reader:
-    """Has the description of the member that is read, and collects the findings about its JSON object.
+    """Has the description of the member that is read, and collects the findings about its JSON object, without the node."""
 
-    Attributes
-    ----------
-    form, spelling : Rule
-        The rules that a value of another kind breaks, unless the member has its own, and that a misspelt key breaks.
-    member : Member
-        The member.
-    misspelt : mapping of str to str
-        Misspelt keys of the object, each with the key that was probably meant.
-    wrong : list of Finding
-        The findings that were reported, without the node.
-    """
-
-    form: Rule
-    spelling: Rule
+    form: Rule  # a value of a different kind breaks it, unless the member has its own rule
+    spelling: Rule  # a misspelt key breaks it
     member: Member = Member()
-    misspelt: Mapping[str, str] = field(default_factory=dict)
+    misspelt: Mapping[str, str] = field(
+        default_factory=dict
+    )  # each with the key that was probably meant
     wrong: list[Finding] = field(default_factory=list)
 
     def of(self, member: Member) -> Reader:
-        """Return the reader of another member of the same object."""
+        """Return the reader of a different member of the same object."""
         return replace(self, member=member)
 
     def report(
@@ -163,9 +153,8 @@ class Reader:
         severity: Severity = "error",
         value_kept: bool = False,
     ) -> None:
-        """Report a mistake in the object. If the value is used all the same, only a check reports the finding."""
-        topic = None if value_kept else Topic.PROBLEM
-        where = Place("", place.pointer)
+        """Report a mistake in the object. If the value is still used, only a check reports the finding."""
+        topic, where = None if value_kept else Topic.PROBLEM, Place("", place.pointer)
         self.wrong.append(Finding(rule, where, text, remedy, severity, topic=topic))
 
     def refuse(
@@ -383,8 +372,7 @@ class ByName(Kind):
         if isinstance(value.value, OBJECT):
             named = list(value.members())
         elif self.or_list and isinstance(value.value, list):
-            items = [(item, item.get("name")) for item in value.items()]
-            named = [(None if name is None else name.value, item) for item, name in items]
+            named = [((it.get("name") or it.place("name")).value, it) for it in value.items()]
         else:
             expected = _("an object or a list") if self.or_list else _("an object")
             return reader.refuse(value, must_be(expected, value.value))

@@ -34,7 +34,7 @@ def fits_64_bits(number: float) -> bool:
 def finite_numbers(fragment: Fragment, count: int) -> list[float]:
     """Return a list of `count` finite numbers as floats, or raise XGroupMetadataError."""
     numbers = fragment.as_list()
-    if len(numbers) == count and all(is_finite(number) for number in numbers):
+    if len(numbers) == count and all(map(is_finite, numbers)):
         with contextlib.suppress(OverflowError):  # of integers beyond the range of floats
             return [float(number) for number in numbers]
     text = _("must be {count} finite numbers, got {value}")
@@ -59,32 +59,24 @@ def integer(fragment: Fragment, least: int) -> int:
 
 
 def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
-    """Return the two numbers of a list; integers stay integers, which floats may not hold exactly.
+    """Return the two finite numbers of a list, or raise XGroupMetadataError also if one of them does not fit 64 bits.
 
-    Raises
-    ------
-    XGroupMetadataError
-        If the value is not a list of two finite numbers, or one of them does not fit 64 bits.
+    Integers stay integers, which floats may not hold exactly.
     """
     numbers = fragment.as_list()
-    if len(numbers) != 2 or not all(is_finite(number) for number in numbers):
-        raise fragment.error(
-            _("must be two finite numbers, got {value}").format(value=shown(numbers))
-        )
-    if not all(fits_64_bits(number) for number in numbers):
+    if len(numbers) != 2 or not all(map(is_finite, numbers)):
+        text = _("must be two finite numbers, got {value}")
+        raise fragment.error(text.format(value=shown(numbers)))
+    if not all(map(fits_64_bits, numbers)):
         raise fragment.error(_("has values beyond 64 bits"))
     return numbers[0], numbers[1]
 
 
 def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
-    """Return the values of a list as a read-only array, of objects if the list is empty.
+    """Return the numbers or the strings of a list as a read-only array, of objects if the list is empty.
 
-    Integers become ``int64``, or ``uint64`` if some are beyond ``int64`` and none is negative.
-
-    Raises
-    ------
-    XGroupMetadataError
-        If the value is not a list of numbers or of strings, or no NumPy type holds all of its numbers exactly.
+    Integers become ``int64``, or ``uint64`` if some are beyond ``int64`` and none is negative. XGroupMetadataError is raised
+    if there are other values, or if no NumPy type holds all numbers exactly.
     """
     values = fragment.as_list()
     if all(isinstance(value, str) for value in values):
@@ -101,7 +93,7 @@ def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
         if array.dtype.kind not in "iuf" or not all(
             given == held or math.isnan(given) for given, held in pairs
         ):
-            message = _("has integers that no type for all of its numbers holds exactly")
-            raise fragment.error(message)
+            text = _("has integers that no type for all of its numbers holds exactly")
+            raise fragment.error(text)
     array.flags.writeable = False
     return array
