@@ -161,7 +161,7 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     regular: Annotated[
         tuple[float, float] | None,
         Parsed(pair_of_numbers),
-        Member(example='"regular": [0.0, 1.0]'),
+        Member(example='"regular": [first, step]'),
     ] = None
 
     @classmethod
@@ -220,6 +220,9 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
     ways: ClassVar[tuple[str, ...]] = ("regular", "external")
     example: ClassVar[str] = _OFFSETS
 
+    regular: Annotated[
+        tuple[float, float] | None, Parsed(pair_of_numbers), Member(example=_OFFSETS)
+    ] = None
     name: Annotated[str, Text()] = ""
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 

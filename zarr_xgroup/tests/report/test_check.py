@@ -336,7 +336,7 @@ CASES: list[BrokenRule] = [
          {f"{SET}/name": "lat", f"{LAT}/coordinates/-": {"name": "lat", "values": {"regular": [0, 1]}}},
          'another "name"', at=f"{LAT}/coordinates/1/name"),
     case("cs/values", {f"{SET}/values": {"regular": [0, 1], "explicit": [1, 2, 3]}}, '"values": {"regular"'),
-    case("cs/values", {f"{SET}/values/regular": [1]}, '"regular": [0.0, 1.0]'),
+    case("cs/values", {f"{SET}/values/regular": [1]}, '"regular": [first'),
     case("cs/values", {f"{SET}/values": {"external": "lat"}}, '"external": {"node": "lat"}', at=f"{SET}/values/external"),
     case("cs/increment", {f"{SET}/values/regular": [10, 0]}, '"explicit": [10]'),
     case("cs/number-of-values", {f"{CRS}/axes/lon/coordinates/0/values/explicit": [1.0, 2.0]}, "write 4 values"),
