@@ -61,7 +61,7 @@ class Attribute:
         return self.key[: self.key.find(":") + 1]
 
     def is_unmistakable(self, attributes: Mapping[str, Any]) -> bool:
-        """Tell whether attributes have this one with a prefix or mark of the convention, be it declared or not."""
+        """Return whether attributes have this one with a prefix or mark of the convention, declared or not."""
         value = attributes.get(self.key)
         if value is None or any(key in attributes for key in self.unless):
             return False

@@ -55,8 +55,8 @@ def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
 def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
     """Return the dimensions that another array gets as a coordinate of an array.
 
-    Its own dimensions if the array has them with the same sizes; else the array's horizontal dimensions, if
-    those have its shape; else its own again, with which it does not fit.
+    Its own dimensions if the array has them with the same sizes; otherwise the array's horizontal dimensions if those have its
+    shape; otherwise its own again, with which it does not fit.
     """
     own, shape = own_dims_of(array, node), shape_of(array, node)
     if all(array.sizes.get(name) == size for name, size in zip(own, shape, strict=True)):
@@ -101,10 +101,10 @@ def name_of_target(reference: Fragment) -> str:
 
 
 def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
-    """Return the array that a reference leads to, or raise XGroupReferenceError.
+    """Return the array that a reference points to, or raise XGroupReferenceError.
 
-    If it leads nowhere, the coordinate of its name in the array's own group is returned: data that were written
-    again have their coordinates with them, and references to where these used to be.
+    If that does not exist, the coordinate of its name in the array's own group is returned: data that were written again
+    have their coordinates with them, and references to the earlier places of these.
     """
     try:
         return array.resolver.array(reference)

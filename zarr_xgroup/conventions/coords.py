@@ -73,7 +73,7 @@ _DURATION = re.compile(
 _SECONDS_PER_UNIT = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 #: Examples of a step, for messages.
 _STEP = '"step": 1, "step": "P1D"'
-#: The part of a step by which ``end`` may be off if it is no integer: decimal fractions are rounded.
+#: The part of a step by which ``end`` may be off if it is not an integer: decimal fractions are rounded.
 _SLACK = 1e-6
 
 

@@ -385,7 +385,7 @@ class System(_CsModel, frozen=True, kw_only=True):
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Warn of abbreviations that two axes have, and of a missing type.
 
-        A CRS without ``id`` that has members of a proj object itself is read as if they stood in ``id``.
+        A CRS without ``id`` that has members of a proj object itself is read as if they were in ``id``.
         """
         axes = found.get("axes", ())
         _report_repeated_abbreviations(axes, fragment.node, reader)
@@ -409,9 +409,9 @@ def _report_repeated_abbreviations(
     reader: Reader,
     reported: Collection[Place] = (),
 ) -> None:
-    """Warn of axes with the abbreviation of an earlier axis of another name, unless it is reported at their place.
+    """Warn of axes with the abbreviation of an earlier axis with a different name, unless it is reported at their place.
 
-    Two CRSs may have the same axis, by the same name.
+    Two CRSs may have the same axis, under the same name.
     """
     known: dict[str, str] = {}
     for name, axis in axes:
@@ -499,8 +499,8 @@ class CsHandler(ConventionHandler):
         """Return the coordinates of all axes and geolocation objects of all coordinate reference systems."""
         if array.attribute(ATTRIBUTE.key) is None:
             place = Fragment(array.node, ("attributes", ATTRIBUTE.key), None)
-            lost = _("the coordinates of its dimensions")
-            array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=lost)
+            cost = _("the coordinates of its dimensions")
+            array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=cost)
         cs: Cs | None = array.read(ATTRIBUTE)
         if cs is None:
             return array.interpretation()
@@ -518,15 +518,12 @@ class CsHandler(ConventionHandler):
             geographic = is_geographic(identity and identity.value, system.name)
             for written, part in system.axes:
                 name = array.dim_names.get(written, written)
-                make, cost = (
-                    (dereferenced, array, node, part, Axis),
-                    partial(coordinate_named, name),
-                )
-                axis = array.try_reporting(*make, cost=cost)
+                lost = partial(coordinate_named, name)
+                axis = array.try_reporting(dereferenced, array, node, part, Axis, cost=lost)
                 if axis is not None:
                     coordinates += _coordinates(AxisOfArray(array, name, *axis, geographic))
             if system.geolocation is not None:
-                crs = None if identity is None else identity.at(node)
+                crs = identity and identity.at(node if cs.id is None else array.node)
                 coordinates += geolocation_coordinates(array, node, system.geolocation, crs)
         if len(systems) == len(cs.crs):
             _report_dims_without_axis(array, cs, systems)
@@ -569,9 +566,9 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
         if name is None or array.dim_names.get(name, name) in axes:
             continue
         is_stored = array.sibling(name) is not None
-        values = (
-            f'{{"external": {{"node": "{name}"}}}}' if is_stored else '{"regular": [first, step]}'
-        )
+        values = '{"regular": [first, step]}'
+        if is_stored:
+            values = f'{{"external": {{"node": "{name}"}}}}'
         text = _("there is no axis for the dimension {name!r}").format(name=name)
         example = f'"{name}": {{"coordinates": [{{"values": {values}}}]}}'
         remedy = _("add to the axes of one of the CRSs {example}").format(example=example)
@@ -604,7 +601,7 @@ class AxisOfArray:
 
     @property
     def sides(self) -> str:
-        """The dimension of the two sides of a cell, which is another one than that of the axis."""
+        """The dimension of the two sides of a cell, which differs from that of the axis."""
         return _BOUNDS_NAME if self.name != _BOUNDS_NAME else f"{_BOUNDS_NAME}_1"
 
     def own_coordinate(self, name: str) -> Document | None:
@@ -625,9 +622,7 @@ def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
     """Yield the coordinate of each coordinate set of an axis; for a dimension without any, its positions."""
     array, sets = axis.array, axis.axis.coordinates
     wrong = axis.axis.wrong_with("coordinates")
-    if (
-        wrong is not None
-    ):  # sets that cannot be read do not mean that there are none: there are no positions
+    if wrong is not None:  # sets that cannot be read are not replaced by positions
         array.report_wrong(axis.node, [wrong], coordinate_named(axis.name))
         return
     if sets or axis.is_dimension:
@@ -642,7 +637,7 @@ def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
 
 
 def _coordinate_name(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
-    """Return the name of the coordinate of a set: its axis for the first set, else its own or a numbered name."""
+    """Return the name of the coordinate of a set: its axis for the first set, otherwise its own or a numbered name."""
     if number == 0:
         return axis.name  # so xarray has an index along it
     own = "" if isinstance(item, Part) else item.name
@@ -652,7 +647,7 @@ def _coordinate_name(axis: AxisOfArray, number: int, item: CoordinateSet | Part)
 def _report_unusable_members(axis: AxisOfArray, item: AxisMembers, node: Node) -> None:
     """Report the members of an axis or a coordinate set that cannot be used.
 
-    ``values`` and ``coordinates`` are left out: their loss costs a coordinate, and is reported as that.
+    ``values`` and ``coordinates`` are left out: without them a coordinate is missing, which is reported.
     """
     nested = (part.all_wrong() for part in (item.unit, item.time) if isinstance(part, Model))
     for wrong in (*item.wrong, *chain.from_iterable(nested)):
@@ -665,7 +660,7 @@ def _report_unusable_members(axis: AxisOfArray, item: AxisMembers, node: Node) -
 def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
     """Return the attributes of a coordinate: its units, and ``attributes`` of the axis and of the coordinate set.
 
-    ``axis``, ``positive`` and ``standard_name`` follow from abbreviation and direction where they are not written.
+    ``axis``, ``positive`` and ``standard_name`` follow from abbreviation and direction unless they are written.
     """
     abbreviation = axis.axis.abbreviation.upper()
     direction = (item.direction or axis.axis.direction).lower()

@@ -259,7 +259,7 @@ class ReferenceTo(Kind):
 
     @staticmethod
     def why_none(value: Fragment, expected: str) -> str:
-        """Return the message that a value is no reference, where `expected` was expected."""
+        """Return the message that a value is not a reference; `expected` is the expected kind of value."""
         written = unwrapped(value).value
         if isinstance(written, OBJECT) and NODE not in written:
             return _("is no reference: it has no 'node'")
@@ -310,14 +310,14 @@ class Nested(Kind):
     or_reference: bool = False
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the model, or a `Part` for what stands in its place if it may be a reference."""
+        """Return the model, or the value as a `Part` if it may be a reference and is not an object."""
         if self.or_reference and is_reference(value.value):
             return value.part
         if isinstance(value.value, OBJECT):
             return self.model.read(value)
         if not self.or_reference:
             return reader.refuse(value, must_be(_("an object"), value.value))
-        # The handler follows, and reports, what stands in the place of a reference.
+        # The handler follows the value in the place of a reference, and reports it.
         text = must_be(_("an object or a reference"), value.value)
         reader.refuse(value, text, value_kept=True)
         return value.part
@@ -401,8 +401,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     keys: Keys
     wrong: tuple[Finding, ...] = ()
 
-    #: The rules that an object breaks with a member of another kind, without a required member, and with a misspelt key;
-    #: where one of the latter is None, `form` stands for it.
+    #: The rules that an object breaks with a member of a different kind, without a required member, and with a misspelt key;
+    #: `form` is used for the latter two if they are None.
     form: ClassVar[Rule]
     required: ClassVar[Rule | None] = None
     spelling: ClassVar[Rule | None] = None

@@ -152,7 +152,7 @@ def _geolocation_about(array: ArrayView) -> Fragment | None:
             dims = zip(own_dims_of(array, node), shape, strict=True)
             has_dims = all(array.sizes.get(name) == size for name, size in dims)
             fitting.append(has_dims or array.shape[-len(shape) :] == shape)
-    # If no reference leads anywhere, the object is returned: to interpret it reports that.
+    # If no referenced array exists, the object is returned: interpreting it reports that.
     return shared if any(fitting) or not fitting else None
 
 
