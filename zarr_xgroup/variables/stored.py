@@ -150,7 +150,7 @@ def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
     Defaults are filled in and numbers have the array's type. Raises XGroupMetadataError if zarr cannot use it.
     """
     with containing():
-        plain = {**document.description.values, "attributes": {}}
+        plain = {**document, "attributes": {}}
         members: dict[str, Any] = open_array(_NOWHERE, plain).metadata.to_dict()
         return members
 
@@ -165,7 +165,7 @@ def template_of(
     names: dict[str, Any] = dict.fromkeys(document.attributes)
     if FILL in names:
         names[FILL] = document.attributes[FILL]
-    plain = {**document.description.values, "attributes": names}
+    plain = {**document, "attributes": names}
     array = open_array(_NOWHERE, with_dimensions(plain, dims))
     if fill_value_masks is None:  # as engine zarr decides it
         fill_value_masks = array.metadata.zarr_format == 2
