@@ -15,10 +15,9 @@ planned before variables are made: decoding of characters removes dimensions.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import chain, count
+from itertools import count
 from typing import Any, NamedTuple, Self
 
 import xarray as xr
@@ -26,6 +25,7 @@ import xarray as xr
 from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.datasets.build import renamed_encoding
+from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Place, Topic, report
 from zarr_xgroup.i18n import _
@@ -45,7 +45,7 @@ class GroupCoordinates:
     #: The identities of coordinates that conventions attached: coordinates of one identity need not be compared.
     identities: Mapping[str, Hashable] = field(default_factory=dict)
     #: The axes of dimension coordinates, where attributes or names tell: X, Y, Z or T.
-    axes: Mapping[str, str] = field(default_factory=dict)
+    axes: Mapping[str, str | None] = field(default_factory=dict)
     #: The different CRSs of the arrays along each dimension.
     systems: Mapping[str, Collection[Crs]] = field(default_factory=dict)
     #: The dimensions along which conventions give positions that have several dimensions.
@@ -58,32 +58,62 @@ class GroupCoordinates:
         """Return the coordinates of a planned group."""
         variables = {planned.name: planned for planned in plan.variables}
         readings = {array.node.name: array for array in plan.reading.arrays}
-        axes: dict[str, str] = {}
+        axes: dict[str, str | None] = {}
         systems: defaultdict[str, dict[Crs, None]] = defaultdict(dict)
-        placed = {dim for it in plan.variables if it.places_cells for dim in it.dims}
+        positions = [planned for planned in plan.variables if planned.places_cells]
         for name, planned in variables.items():
             if planned.dims == (name,):
-                if axis := _axis_of(planned):
-                    axes[name] = axis
+                axes[name] = _axis_of(planned)
             elif planned.is_coordinate:
                 continue
             array = readings[name] if planned.is_own else None
-            if array is not None and array.conventions:
-                # xarray makes coordinates of the group's own arrays that an array names.
-                written = {"coordinates": planned.get("coordinates")}
-                named = (variables.get(each) for each in names_in(written, "coordinates"))
-                placed.update(*(it.dims for it in named if it and _is_2d_position(it)))
-            crs = None if array is None else array.interpretation.crs
-            if crs := crs or _crs_by_grid_mapping(planned, variables):
+            positions += _positions_named_by(planned, array, variables)
+            if crs := _crs_of(planned, array, variables):
                 for dim in planned.dims:
                     systems[dim][crs] = None
         return cls(
             {name: planned.identity for name, planned in variables.items() if planned.identity},
             axes,
             systems,
-            placed,
+            {dim for position in positions for dim in position.dims},
             any(array.conventions for array in plan.reading.arrays),
         )
+
+
+def _axis_of(coordinate: PlannedVariable) -> str | None:
+    """Return the axis of a dimension coordinate by its attributes, otherwise by its name; None if neither shows it."""
+    if "since" in str(coordinate.get("units")):
+        return "T"
+    axis = coordinate.get("axis")
+    if axis in ("T", "Z"):
+        return str(axis)
+    return coordinate.horizontal_axis or axis_by_name(coordinate.name)
+
+
+def _positions_named_by(
+    planned: PlannedVariable,
+    array: ArrayReading | None,
+    variables: Mapping[str, PlannedVariable],
+) -> Iterator[PlannedVariable]:
+    """Yield the horizontal positions with several dimensions that an own array names: xarray makes them coordinates."""
+    if array is not None and array.conventions:
+        for name in names_in({"coordinates": planned.get("coordinates")}, "coordinates"):
+            named = variables.get(name)
+            if named is not None and len(named.dims) > 1 and named.horizontal_axis is not None:
+                yield named
+
+
+def _crs_of(
+    planned: PlannedVariable,
+    array: ArrayReading | None,
+    variables: Mapping[str, PlannedVariable],
+) -> Crs | None:
+    """Return the CRS of a variable by conventions, otherwise by the WKT of the grid mapping variable that it names."""
+    if array is not None and array.interpretation.crs is not None:
+        return array.interpretation.crs
+    mapping = variables.get(only_mapping({"grid_mapping": planned.get("grid_mapping")}) or "")
+    texts = [] if mapping is None else map(mapping.get, ("crs_wkt", "spatial_ref"))
+    return next((Crs("crs_wkt", text) for text in texts if isinstance(text, str)), None)
 
 
 class _Coordinate(NamedTuple):
@@ -94,11 +124,21 @@ class _Coordinate(NamedTuple):
     indexed: xr.Index | None
     #: Equal for coordinates with the same values, None if not known.
     identity: Hashable
-    #: Type, units and calendar: xarray decodes one array otherwise in a group where it bounds times.
+    #: Type, units and calendar: xarray decodes an array differently in a group where it bounds times.
     decoding: tuple[Any, ...]
     axis: str | None
     #: The CRSs of the grids along it.
     systems: Collection[Crs]
+
+
+class _Above(NamedTuple):
+    """The dimensions of a group and of the groups above it."""
+
+    sizes: Mapping[Hashable, int] = {}
+    #: Of coordinates of one name the outermost, with which all below are compared.
+    coordinates: Mapping[str, _Coordinate] = {}
+    #: The new names of renamed dimensions.
+    new_names: Mapping[str, str] = {}
 
 
 def align_with_parents(
@@ -113,98 +153,193 @@ def align_with_parents(
     have an index: no values are read.
     """
     aligned: dict[str, xr.Dataset] = {}
-    findings = []
-    hidden: dict[str, list[str]] = {}
-    # The sizes and coordinates of each group and the groups above it; of coordinates of one name the outermost,
-    # with which all below are compared. For dimensions that were renamed above, their new names.
-    sizes: dict[str, dict[Hashable, int]] = {"": {}}
-    coordinates: dict[str, dict[str, _Coordinate]] = {"": {}}
-    new_names: dict[str, dict[str, str]] = {"": {}}
+    findings: list[Finding] = []
+    levels: dict[str, _Above] = {"": _Above()}
     groups: defaultdict[str, list[str]] = defaultdict(list)  # by the last segment
     for path in sorted(datasets):
         groups[_name(path)].append(path)
+    hidden: dict[str, list[str]] = {}
     for path, dataset in datasets.items():
-        node, parent = _path_in_store(root, path), _parent(path)
-        group = described.get(path, GroupCoordinates())
-        above, below = coordinates[parent], partial(_group_below, groups, path)
+        description = described.get(path, GroupCoordinates())
+        group = _Group(path, root, dataset, description, levels[_parent(path)], groups)
+        findings += group.align()
+        findings += group.rename_coordinates_named_as_groups()
+        aligned[path], levels[path] = group.dataset, group.passed_on()
+        hidden[path] = group.hidden()
 
-        # 1. Dimensions that cannot be those of the groups above. They take the name that a parent gave to the
-        #    dimension if they align with it there.
-        own = _dimension_coordinates(node, dataset, group)
-        objection = partial(_objection, dataset, group, own, sizes[parent], above)
-        names: dict[str, str] = {}
-        taken = {*dataset.sizes, *dataset.variables, *sizes[parent]}
-        renamed: list[str] = []
-        for dim in map(str, dataset.sizes):
-            reason, new = objection(dim, dim), new_names[parent].get(dim, dim)
-            is_taken = new in dataset.sizes or new in dataset.variables
-            is_free_to_stay = reason is None and dim in own and dim in above
-            if not is_taken and not is_free_to_stay and objection(dim, new) is None:
-                reason = _("as in its parents")
-            elif reason is None:
-                continue
-            else:
-                new = f"{dim}_{_name(path)}"
-                new = _free_name(new, new, taken, below)
-                taken.add(new)
-            names[dim] = new
-            renamed.append(f"{dim!r} -> {new!r} ({reason})")
-        if names:
-            dataset = rename_dimensions(dataset, names)
-            own = _dimension_coordinates(node, dataset, group, names)
-        kept = {dim: new for dim, new in new_names[parent].items() if dim not in dataset.sizes}
-        new_names[path] = {**kept, **names}
+    # When nothing is compared any more, which takes indexes: the parents' coordinates for which a node has
+    #    different variables lose theirs. Where xarray builds default indexes for a tree, it gives such a node the
+    #    parent's coordinate if that has its index already, otherwise the node's own.
+    for path, names_below in hidden.items() if has_index_option() else ():
+        while names_below and (path := _parent(path)):
+            indexed = [name for name in names_below if name in aligned[path].xindexes]
+            aligned[path] = aligned[path].drop_indexes(indexed)
+    return aligned, findings
 
-        # 2. Variables that have the name of an index above, but other dimensions.
-        other: dict[str, str] = {}
-        for name, theirs in above.items():
-            variable = dataset.variables.get(name)
-            is_other = variable is not None and variable.dims != (name,)
-            if is_other and _is_by_convention(group, theirs):
-                new = f"{_name(path)}_{name}"
-                other[name] = new = _free_name(new, new, taken, below)
-                taken.add(new)
-                reason = _("other dimensions than {owner}").format(owner=theirs.group)
-                renamed.append(f"{name!r} -> {new!r} ({reason})")
-        if other:
-            dataset = _rename_references(dataset.rename_vars(other), other)
-        if renamed:
+
+class _Group:
+    """The Dataset of a group while it is fitted below the groups above it.
+
+    `paths` are the sorted paths of all groups by their last segment.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        root: str,
+        dataset: xr.Dataset,
+        description: GroupCoordinates,
+        above: _Above,
+        paths: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.dataset = dataset
+        self._path, self._root, self._name = path, root, _name(path)
+        self._description, self._above, self._paths = description, above, paths
+        self._taken = {*dataset.sizes, *dataset.variables, *above.sizes}
+        self._own = self._coordinates({})
+        self._new_dims: dict[str, str] = {}
+
+    def align(self) -> Iterator[Finding]:
+        """Rename dimensions that cannot be those of the groups above, and variables with the name of an index above."""
+        dims = list(self._new_dimensions())
+        other = _("other dimensions than {owner}")
+        variables = [
+            (name, self._new_name(f"{self._name}_{name}"), other.format(owner=theirs.group))
+            for name, theirs in self._above.coordinates.items()
+            if name in self.dataset.variables
+            and self.dataset.variables[name].dims != (name,)
+            and self._is_by_convention(theirs)
+        ]
+        if dims:
+            self._new_dims = {dim: new for dim, new, _reason in dims}
+            self.dataset = rename_dimensions(self.dataset, self._new_dims)
+            self._own = self._coordinates({new: dim for dim, new in self._new_dims.items()})
+        if variables:
+            names = {name: new for name, new, _reason in variables}
+            self.dataset = _rename_references(self.dataset.rename_vars(names), names)
+        if renamed := dims + variables:  # a dimension and a variable may have the same name
             message = _(
                 "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
                 "unrenamed use xarray.open_dataset or xarray.open_groups"
-            ).format(renamed=", ".join(renamed))
-            topic = Topic.DIMENSION if names else Topic.NAME
-            findings.append(report(topic, Place(node), message))
-
-        # 3. Coordinates that a group below would inherit beside a child of the same name, which xarray refuses.
-        #    Coordinates without an index are not inherited.
-        for name in map(str, list(dataset.xindexes)):
-            child = below(name)
-            if not child:
-                continue
-            new = _free_name(f"{name}_1", name, {*dataset.variables, *dataset.sizes}, below)
-            dataset = _rename_references(
-                dataset.drop_indexes(name).rename_vars({name: new}), {name: new}
             )
-            own.pop(name)
-            message = _(
-                "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
-                "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
-            ).format(name=name, new=new, group=_path_in_store(root, child))
-            findings.append(report(Topic.NAME, Place(node), message))
+            text = ", ".join(f"{old!r} -> {new!r} ({reason})" for old, new, reason in renamed)
+            topic = Topic.DIMENSION if dims else Topic.NAME
+            yield report(topic, Place(self._place(self._path)), message.format(renamed=text))
 
-        hidden[path] = [name for name in above if name in dataset.variables and name not in own]
-        aligned[path] = dataset
-        sizes[path], coordinates[path] = {**sizes[parent], **dataset.sizes}, {**own, **above}
+    def _new_dimensions(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the dimensions that cannot be those of the groups above: each with its new name, and the reason.
 
-    # 4. When nothing is compared any more, which takes indexes: the parents' coordinates that a node has other
-    #    variables for have none. Where xarray builds default indexes for a tree, it gives such a node the
-    #    parent's coordinate if that has its index already, and the node's own if not.
-    for path, hiding in hidden.items() if has_index_option() else ():
-        while hiding and (path := _parent(path)):
-            indexed = [name for name in hiding if name in aligned[path].xindexes]
-            aligned[path] = aligned[path].drop_indexes(indexed)
-    return aligned, findings
+        A dimension takes the name that a parent gave to the dimension if they align with it there.
+        """
+        sizes, variables = self.dataset.sizes, self.dataset.variables
+        for dim in map(str, sizes):
+            reason, new = self._objection(dim, dim), self._above.new_names.get(dim, dim)
+            is_taken = new in sizes or new in variables
+            can_stay = reason is None and dim in self._own and dim in self._above.coordinates
+            if not is_taken and not can_stay and self._objection(dim, new) is None:
+                yield dim, new, _("as in its parents")
+            elif reason is not None:
+                yield dim, self._new_name(f"{dim}_{self._name}"), reason
+
+    def rename_coordinates_named_as_groups(self) -> Iterator[Finding]:
+        """Rename coordinates with the name of a group below: xarray refuses the child of a node that inherits one.
+
+        Coordinates without an index are not inherited.
+        """
+        for name in map(str, list(self.dataset.xindexes)):
+            if child := self._below(name):
+                names = {name: self._new_name(name, f"{name}_1")}
+                dataset = self.dataset.drop_indexes(name).rename_vars(names)
+                self.dataset = _rename_references(dataset, names)
+                del self._own[name]
+                message = _(
+                    "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
+                    "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
+                ).format(name=name, new=names[name], group=self._place(child))
+                yield report(Topic.NAME, Place(self._place(self._path)), message)
+
+    def hidden(self) -> list[str]:
+        """Return the names of coordinates above for which the group has different variables."""
+        variables = self.dataset.variables.keys() - self._own
+        return [name for name in self._above.coordinates if name in variables]
+
+    def passed_on(self) -> _Above:
+        """Return the dimensions that groups below have from this group and the groups above it."""
+        above, sizes = self._above, self.dataset.sizes
+        kept = {dim: new for dim, new in above.new_names.items() if dim not in sizes}
+        coordinates = {**self._own, **above.coordinates}
+        return _Above({**above.sizes, **sizes}, coordinates, {**kept, **self._new_dims})
+
+    def _below(self, name: str) -> str | None:
+        """Return the path of a group of a name anywhere below this group, None without one."""
+        # By bisection, because each group searches for each of its names.
+        paths, begin = self._paths.get(name, ()), f"{self._path.rstrip('/')}/"
+        place = bisect_left(paths, begin)
+        return next((first for first in paths[place : place + 1] if first.startswith(begin)), None)
+
+    def _place(self, path: str) -> str:
+        """Return the path of a group from the root of the store, given its path from the root of the tree."""
+        return f"/{self._root}{path}".rstrip("/") if self._root else path
+
+    def _new_name(self, wanted: str, first: str = "") -> str:
+        """Return the first free name and take it: `first`, or the wanted one, or the wanted one with a number from 2."""
+        name, numbers = first or wanted, count(2)
+        while name in self._taken or self._below(name):
+            name = f"{wanted}_{next(numbers)}"
+        self._taken.add(name)
+        return name
+
+    def _objection(self, dim: str, name: str) -> str | None:
+        """Return why a dimension cannot be the dimension `name` of the groups above, None if it can be."""
+        size, theirs = self.dataset.sizes[dim], self._above.coordinates.get(name)
+        if (other := self._above.sizes.get(name, size)) != size:
+            return _("size {size}, its parents' {other}").format(size=size, other=other)
+        if theirs is None or theirs.indexed is None:
+            return None
+        mine = self._own.get(dim)
+        if mine is not None and mine.indexed is not None:
+            is_known = mine.identity is not None and mine.decoding == theirs.decoding
+            is_same = is_known and mine.identity == theirs.identity
+            if not is_same and not mine.indexed.equals(theirs.indexed):
+                return _("other coordinate values than {owner}").format(owner=theirs.group)
+        return self._objection_to_positions(dim, theirs) if self._is_by_convention(theirs) else None
+
+    def _objection_to_positions(self, dim: str, theirs: _Coordinate) -> str | None:
+        """Return why a grid along a dimension cannot get the positions of a coordinate above, None if it can."""
+        description = self._description
+        is_placed = dim not in self._own and dim in description.placed
+        if is_placed and theirs.axis not in ("T", "Z"):
+            return _("2-D positions, 1-D in {owner}").format(owner=theirs.group)
+        if theirs.axis in ("X", "Y"):
+            for crs in description.systems.get(dim, ()):
+                if theirs.systems and all(crs.differs(other) for other in theirs.systems):
+                    titles = (each.code or each.title for each in (crs, *theirs.systems))
+                    message = _("CRS {crs}, {other} in {owner}")
+                    return message.format(crs=next(titles), other=next(titles), owner=theirs.group)
+        return None
+
+    def _is_by_convention(self, theirs: _Coordinate) -> bool:
+        """Return whether a coordinate above has an index, and a convention attached it or applies to this group."""
+        is_by_convention = theirs.identity is not None or self._description.has_conventions
+        return theirs.indexed is not None and is_by_convention
+
+    def _coordinates(self, old_names: Mapping[str, str]) -> dict[str, _Coordinate]:
+        """Return the dimension coordinates by name; the group describes them by the names before a renaming."""
+        indexes, found, group = self.dataset.xindexes, {}, self._description
+        for name in map(str, self.dataset.sizes):
+            if _has_coordinate(self.dataset, name):
+                variable, old = self.dataset.variables[name], old_names.get(name, name)
+                times = (variable.encoding.get(key) for key in ("units", "calendar"))
+                found[name] = _Coordinate(
+                    *(self._place(self._path), indexes.get(name), group.identities.get(old)),
+                    *((variable.dtype, *times), group.axes.get(old), group.systems.get(old, ())),
+                )
+        return found
+
+
+def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
+    """Return whether a dimension has a dimension coordinate."""
+    return dimension in dataset.coords and dataset.variables[dimension].dims == (dimension,)
 
 
 def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
@@ -227,110 +362,6 @@ def _rename_references(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Data
     return dataset
 
 
-def _dimension_coordinates(
-    node: str, dataset: xr.Dataset, group: GroupCoordinates, new_names: Mapping[str, str] = {}
-) -> dict[str, _Coordinate]:
-    """Return the dimension coordinates of a group, by name; the group describes them by the names before `new_names`."""
-    indexes, found = dataset.xindexes, {}
-    old_names = {new: old for old, new in new_names.items()}
-    for name in map(str, dataset.sizes):
-        if _has_coordinate(dataset, name):
-            variable, old = dataset.variables[name], old_names.get(name, name)
-            times = (variable.encoding.get(key) for key in ("units", "calendar"))
-            found[name] = _Coordinate(
-                *(node, indexes.get(name), group.identities.get(old), (variable.dtype, *times)),
-                *(group.axes.get(old), group.systems.get(old, ())),
-            )
-    return found
-
-
-def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
-    """Tell whether a dimension has a dimension coordinate."""
-    return dimension in dataset.coords and dataset.variables[dimension].dims == (dimension,)
-
-
-def _objection(
-    dataset: xr.Dataset,
-    group: GroupCoordinates,
-    own: Mapping[str, _Coordinate],
-    sizes: Mapping[Hashable, int],
-    above: Mapping[str, _Coordinate],
-    dim: str,
-    name: str,
-) -> str | None:
-    """Return why a dimension of a group cannot be the dimension `name` of the groups above, None if it can be."""
-    size = dataset.sizes[dim]
-    if sizes.get(name, size) != size:
-        return _("size {size}, its parents' {other}").format(size=size, other=sizes[name])
-    mine, theirs = own.get(dim), above.get(name)
-    if theirs is None or theirs.indexed is None:
-        return None
-    if mine is not None and mine.indexed is not None:
-        is_known = mine.identity is not None and mine.decoding == theirs.decoding
-        is_same = is_known and mine.identity == theirs.identity
-        if not is_same and not mine.indexed.equals(theirs.indexed):
-            return _("other coordinate values than {owner}").format(owner=theirs.group)
-    if not _is_by_convention(group, theirs):
-        return None
-    if mine is None and dim in group.placed and theirs.axis not in ("T", "Z"):
-        return _("2-D positions, 1-D in {owner}").format(owner=theirs.group)
-    if theirs.axis in ("X", "Y"):
-        for crs in group.systems.get(dim, ()):
-            if theirs.systems and all(crs.differs(other) for other in theirs.systems):
-                titles = (each.code or each.title for each in (crs, *theirs.systems))
-                message = _("CRS {crs}, {other} in {owner}")
-                return message.format(crs=next(titles), other=next(titles), owner=theirs.group)
-    return None
-
-
-def _is_by_convention(group: GroupCoordinates, theirs: _Coordinate) -> bool:
-    """Return whether a group inherits an index, and a convention attached its coordinate or applies to the group."""
-    is_by_convention = theirs.identity is not None or group.has_conventions
-    return theirs.indexed is not None and is_by_convention
-
-
-def _is_2d_position(coordinate: PlannedVariable) -> bool:
-    """Return whether a coordinate lies along several dimensions, and is horizontal by its attributes."""
-    return len(coordinate.dims) > 1 and coordinate.horizontal_axis is not None
-
-
-def _axis_of(coordinate: PlannedVariable) -> str | None:
-    """Return the axis of a dimension coordinate by its attributes, otherwise by its name; None if these do not tell."""
-    if "since" in str(coordinate.get("units")):
-        return "T"
-    axis = coordinate.get("axis")
-    if axis in ("T", "Z"):
-        return str(axis)
-    return coordinate.horizontal_axis or axis_by_name(coordinate.name)
-
-
-def _crs_by_grid_mapping(
-    array: PlannedVariable, variables: Mapping[str, PlannedVariable]
-) -> Crs | None:
-    """Return the CRS of the grid mapping variable that an array names; None without one, or without WKT."""
-    mapping = variables.get(only_mapping({"grid_mapping": array.get("grid_mapping")}) or "")
-    texts = [] if mapping is None else map(mapping.get, ("crs_wkt", "spatial_ref"))
-    return next((Crs("crs_wkt", text) for text in texts if isinstance(text, str)), None)
-
-
-def _free_name(
-    first: str, wanted: str, taken: Collection[Hashable], below: Callable[[str], str | None]
-) -> str:
-    """Return the name `first` if it is free, else `wanted` with the least number from 2 that makes it free."""
-    names = chain([first], (f"{wanted}_{number}" for number in count(2)))
-    return next(name for name in names if name not in taken and not below(name))
-
-
-def _group_below(groups: Mapping[str, Sequence[str]], path: str, name: str) -> str | None:
-    """Return the path of a group of a name anywhere below another group, None without one.
-
-    `groups` are sorted paths, by their last segment: found by bisection, as each group asks for each of its names.
-    """
-    paths, begin = groups.get(name, ()), f"{path.rstrip('/')}/"
-    place = bisect_left(paths, begin)
-    return next((first for first in paths[place : place + 1] if first.startswith(begin)), None)
-
-
 def _name(path: str) -> str:
     """Return the last segment of a group's path."""
     return path.rpartition("/")[2]
@@ -339,8 +370,3 @@ def _name(path: str) -> str:
 def _parent(path: str) -> str:
     """Return the path of a group's parent, "" for the root."""
     return "" if path == "/" else path.rpartition("/")[0] or "/"
-
-
-def _path_in_store(root: str, path: str) -> str:
-    """Return the path of a group from the root of the store, given its path from the root of the tree."""
-    return f"/{root}{path}".rstrip("/") if root else path
