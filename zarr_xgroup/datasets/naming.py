@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -142,14 +143,10 @@ class GroupPlanner(UnfinishedPlan):
     ) -> None:
         self.reading, self._factory, self._with_indexes = reading, factory, with_indexes
         self.findings = []
-        self.names = UsedNames(reading.groups)
-        for array in reading.arrays:
-            self.names.add(array.node.name, _sizes_of(array))
+        self.names = UsedNames(reading.groups, _sizes_by_name(reading.arrays))
         self.arrays = self._with_split_dimensions(_without_grids_of_subsets(reading, factory))
         # Dimensions that no array has any more are free again.
-        self.names = UsedNames(reading.groups)
-        for array in self.arrays:
-            self.names.add(array.node.name, _sizes_of(array))
+        self.names = UsedNames(reading.groups, _sizes_by_name(self.arrays))
         self._readings = {array.node.name: array for array in self.arrays}
         self.variables = {
             array.node.name: PlannedVariable(
@@ -159,16 +156,17 @@ class GroupPlanner(UnfinishedPlan):
             )
             for array in self.arrays
         }
-        # An array that declares a principal convention itself stays data even if others refer to it. If its groups
-        # declare the convention, or the user assumes it, coordinates, bounds and terms of conventions are not data.
-        interpretations = dict.fromkeys(array.interpretation for array in self.arrays)
-        declared = {
-            part.source.node
-            for interpretation in interpretations
+        #: The coordinates that conventions declare, with their bounds and formula terms.
+        self._declared = [
+            part
+            for interpretation in dict.fromkeys(array.interpretation for array in self.arrays)
             for coordinate in interpretation.coordinates
             for part in coordinate.parts()
-            if isinstance(part.source, Stored)
-        }
+        ]
+        # An array that declares a principal convention itself stays data even if others refer to it. If its groups
+        # declare the convention, or the user assumes it, coordinates, bounds and terms of conventions are not data.
+        sources = (part.source for part in self._declared)
+        declared = {source.node for source in sources if isinstance(source, Stored)}
         self.data = frozenset(
             array.node.name
             for array in self.arrays
@@ -178,18 +176,13 @@ class GroupPlanner(UnfinishedPlan):
         #: The names of variables by the identity of the coordinate that they are.
         self._names_by_identity: dict[Hashable, str] = {}
         self._wanted_names = set(self.variables)
-        #: By interpretation: the names of its coordinates, and its links with the names of their variables.
-        self._attached: dict[Interpretation, tuple[list[str], list[tuple[Link, str]]]] = {}
-        #: By interpretation: the nodes that are referred to only as coordinates that the group's own arrays are.
-        self._own_nodes: dict[Interpretation, set[Node]] = {}
+        #: By interpretation: its coordinates and its links, each with the name of its variable.
+        self._attached: dict[
+            Interpretation, tuple[list[tuple[Coordinate, str]], list[tuple[Link, str]]]
+        ] = {}
         #: By variable and CF attribute: the names of attached variables, by the paths that lead to them.
         self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        #: The dimensions of the group's own arrays, except of those that are boundaries.
-        boundaries = _names_of_boundaries(self.arrays)
-        self._data_dims = {
-            dim for array in self.arrays if array.node.name not in boundaries for dim in array.dims
-        }
-        #: By name of an own array: the first referenced array of the same name, in place of which it stands.
+        #: By name of an own array: the first referenced array of the same name that it replaces.
         self._overruled_nodes: dict[str, Node] = {}
         #: Dimensions renamed for their size, by the group they come from, name and size.
         self._new_dims: dict[tuple[Node, str, int], str] = {}
@@ -202,31 +195,25 @@ class GroupPlanner(UnfinishedPlan):
 
         # 1. Coordinates and links by conventions, attached once for all arrays with the same interpretation.
         if said not in self._attached:
-            attached, own_nodes, other_nodes = [], set[Node](), set[Node]()
+            attached = []
             for coordinate in said.coordinates:
                 if name := self._try_to_attach(coordinate, referrer):
-                    attached.append(name)
-                    of_own = own_nodes if self.variables[name].is_own else other_nodes
-                    for part in coordinate.parts():
-                        if isinstance(part.source, Stored):
-                            (of_own if part is coordinate else other_nodes).add(part.source.node)
+                    attached.append((coordinate, name))
                     crs = coordinate.crs or said.crs
                     self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
             self._attached[said] = attached, self._attach_links(said.links, referrer)
-            self._own_nodes[said] = own_nodes - other_nodes
         attached, linked = self._attached[said]
         self._name_links(variable, linked, referrer)
 
         # 2. For tools as cf_xarray, which select the coordinates of a variable by its ``coordinates``. That
         #    need not name dimension coordinates (CF 1.12, section 5).
-        names = dict.fromkeys(attached)
+        names = dict.fromkeys(name for _coordinate, name in attached)
         if names and not variable.has("coordinates"):
             dims = set(variable.dims)
             variable.coordinates = tuple(
                 name
                 for name in names
-                if name != variable.name and name not in dims
-                if dims.issuperset(self.variables[name].dims)
+                if name not in (variable.name, *dims) and dims.issuperset(self.variables[name].dims)
             )
 
         # 3. The coordinates of dimensions of groups above, unless a convention declares one of that name.
@@ -239,17 +226,26 @@ class GroupPlanner(UnfinishedPlan):
             self.variables[name].users.append(variable.name)
 
     def findings_of(self, array: ArrayReading) -> Iterator[Finding]:
-        """Yield the findings about an array, without choices among nodes of which the group's own array replaces any."""
+        """Yield the findings about an array.
+
+        A choice between nodes is left out if the group's own array replaces the chosen coordinate.
+        """
         said = array.interpretation
         if not said.findings:
             return
-        replaced = {
+        replaced, others = set[Node](), set[Node]()
+        for coordinate, name in self._attached[said][0]:
+            for part in coordinate.parts():
+                if isinstance(part.source, Stored):
+                    is_replaced = part is coordinate and self.variables[name].is_own
+                    (replaced if is_replaced else others).add(part.source.node)
+        left_out = {
             (Place(str(followed.written), pointer_to(followed.keys)), followed.choice)
             for followed in said.references
-            if followed.leads_to in self._own_nodes[said]
+            if followed.leads_to in replaced - others
         }
         for finding in said.findings:
-            if finding.topic is not Topic.CHOICE or (finding.place, finding.text) not in replaced:
+            if finding.topic is not Topic.CHOICE or (finding.place, finding.text) not in left_out:
                 yield finding
 
     def declare_times(self, name: str, attributes: Mapping[str, Any]) -> None:
@@ -261,45 +257,33 @@ class GroupPlanner(UnfinishedPlan):
             self._add_standard_name(name, None)
 
     def decide_decoding_of_times(self) -> None:
-        """Set of each variable whether xarray decodes it as times, and add to its identity what it is decoded by."""
-        times = self._times()
-        for name, attributes in self.reading.bounds_of_dropped.items():
-            bounds = self.variables.get(name)
-            if bounds is not None and bounds.is_own:
-                bounds.dropped_times = attributes
-        for name, variable in self.variables.items():
-            declared = variable.declared_decoding
-            variable.is_time = name in times
-            variable.has_declared_decoding = times.get(name, False) or bool(declared)
-            # Other groups may declare another unit of the same numbers: then it is another coordinate there.
-            if variable.identity is not None:
-                plain = (
-                    pair for pair in declared.items() if isinstance(pair[1], str | int | float)
-                )
-                variable.identity = (variable.identity, *plain)
+        """Set for each variable whether xarray decodes it as times, and add to its identity the attributes that decode it.
 
-    def _times(self) -> dict[str, bool]:
-        """Return the variables that are times or bounds of times: whether xarray needs declared units for them.
-
-        xarray decodes bounds without units by the units of the times; without being told where the group has
-        both arrays itself.
+        xarray decodes bounds without units by the units of the times that name them. It finds these units itself
+        only if both arrays are the group's own.
         """
-        times: dict[str, bool] = {}
+        variables = self.variables
         # 1. Bounds of times that the user dropped.
-        for name in self.reading.bounds_of_dropped:
-            variable = self.variables.get(name)
-            if variable is not None and variable.get("units") is None:
-                times[name] = False
+        for name, attributes in self.reading.bounds_of_dropped.items():
+            if (bounds := variables.get(name)) is not None:
+                bounds.is_time = bounds.get("units") is None
+                bounds.dropped_times = attributes if bounds.is_own else {}
         # 2. Times by their units, and the bounds that they name.
-        for name, variable in self.variables.items():
+        for variable in variables.values():
+            declared = variable.declared_decoding
+            variable.has_declared_decoding |= bool(declared)
             if "since" in str(variable.get("units")):
-                is_declared = "units" in variable.declared_decoding
-                times.setdefault(name, is_declared)
-                bounds = self.variables.get(str(variable.get("bounds")))
-                if bounds is not None and bounds.get("units") is None:
+                variable.is_time = True
+                bounds = variables.get(str(variable.get("bounds")))
+                if bounds is not None and bounds.get("units") is None and not bounds.is_time:
+                    bounds.is_time = True
                     is_found_by_xarray = variable.is_own and bounds.is_own
-                    times.setdefault(bounds.name, is_declared or not is_found_by_xarray)
-        return times
+                    bounds.has_declared_decoding |= "units" in declared or not is_found_by_xarray
+            # 3. Other groups may declare another unit of the same numbers: then it is another coordinate there.
+            if variable.identity is not None:
+                pairs = declared.items()
+                plain = (pair for pair in pairs if isinstance(pair[1], str | int | float))
+                variable.identity = (variable.identity, *plain)
 
     def _try_to_attach(
         self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate"
@@ -319,13 +303,13 @@ class GroupPlanner(UnfinishedPlan):
         Raises XGroupMetadataError if it cannot be opened.
         """
         bounds = coordinate.bounds
-        winner = self._own_array_in_place_of(coordinate, role)
-        if winner:
-            # 1. The group's own array stands. Declared bounds are added to it if they are an array: bounds that
+        if winner := self._own_array_in_place_of(coordinate, role):
+            # 1. The group's own array is kept. Declared bounds are added to it if they are an array: bounds that
             #    are computed or written out belong to the declared values, not to those of the array.
             variable = self.variables[winner]
             variable.identity = variable.identity or variable.source
             variable.overruled.setdefault(coordinate.identity, (coordinate.source, referrer.name))
+            variable.is_coordinate = True
             is_bounded = variable.get("bounds") is not None
             if is_bounded or not (bounds and isinstance(bounds.source, Stored)):
                 bounds = None
@@ -339,33 +323,37 @@ class GroupPlanner(UnfinishedPlan):
                 self._names_by_identity[identity] = name
                 self._names_by_identity.setdefault(coordinate.identity, name)
             variable = self.variables[self._names_by_identity[identity]]
+            variable.is_coordinate |= variable.name not in self.data
             if coordinate.crs is not None:
                 self.in_other_crs.setdefault(variable.name, (coordinate.crs, referrer))
-        if winner or variable.name not in self.data:
-            variable.is_coordinate = True
-        if role == "bounds" and variable.is_own:
+        if role == "bounds":
             variable.lie_along(coordinate.source)
 
-        # 3. Bounds, formula terms and links are attached with it. Links of the group's own arrays are attached
-        #    for these arrays themselves.
+        # 3. Its attributes, and what these name. Links of the group's own arrays are attached for these arrays
+        #    themselves.
         attributes = self._settled_attributes(coordinate, variable, referrer, role)
-        if bounds and (name := self._try_to_attach(bounds, referrer, "bounds")):
-            attributes["bounds"] = name
-        terms = [
-            f"{term}: {name}"
-            for term, part in coordinate.formula_terms.items()
-            if (name := self._try_to_attach(part, referrer, "other"))
-        ]
-        if terms:
-            attributes["formula_terms"] = " ".join(terms)
+        attributes |= self._attach_companions(bounds, coordinate.formula_terms, referrer)
         variable.add(attributes)
         if role == "coordinate" and len(variable.dims) > 1:
             is_horizontal = variable.horizontal_axis is not None
             variable.places_cells |= coordinate.places_cells or is_horizontal
-        if not variable.is_own and coordinate.links:
-            linked = self._attach_links(coordinate.links, referrer)
-            self._name_links(variable, linked, referrer)
+        if not variable.is_own:
+            self._name_links(variable, self._attach_links(coordinate.links, referrer), referrer)
         return variable.name
+
+    def _attach_companions(
+        self, bounds: Coordinate | None, terms: Mapping[str, Coordinate], referrer: Node
+    ) -> dict[str, str]:
+        """Attach the bounds and formula terms of a coordinate, and return the attributes that name them."""
+        attributes = {}
+        if bounds and (name := self._try_to_attach(bounds, referrer, "bounds")):
+            attributes["bounds"] = name
+        named = (
+            (term, self._try_to_attach(part, referrer, "other")) for term, part in terms.items()
+        )
+        if text := " ".join(f"{term}: {name}" for term, name in named if name):
+            attributes["formula_terms"] = text
+        return attributes
 
     def _settled_attributes(
         self, coordinate: Coordinate, variable: PlannedVariable, referrer: Node, role: Role
@@ -380,7 +368,10 @@ class GroupPlanner(UnfinishedPlan):
         units, text = attributes.get("units"), ""
         used = {**attributes, **own, **({"units": units} if units != declared.get("units") else {})}
         if (reason := why_not_times(used)) and not why_not_times(own):
-            attributes = _without_units_of_time(coordinate, attributes)
+            for key in ("units", "calendar"):
+                attributes.pop(key, None)
+            if _is_time_axis(attributes.get("axis"), coordinate.source.dims, coordinate.name):
+                attributes.setdefault("standard_name", "time")
             text = _(
                 "the units and calendar of its coordinate {name!r} were not added ({units}): {reason}"
             ).format(name=coordinate.name, units=json.dumps(used["units"]), reason=reason)
@@ -397,11 +388,16 @@ class GroupPlanner(UnfinishedPlan):
             self.findings.append(report(Topic.METADATA, referrer, text))
         return attributes
 
+    def _own_array(self, name: str) -> PlannedVariable | None:
+        """Return the group's own array of a name, None without one."""
+        variable = self.variables.get(name)
+        return variable if variable is not None and variable.is_own else None
+
     def _own_array_in_place_of(self, coordinate: Coordinate, role: Role) -> str:
-        """Return the name of the group's own array that stands in place of a declared coordinate, "" if none does."""
+        """Return the name of the group's own array that replaces a declared coordinate, "" if none does."""
         name, source = coordinate.name, coordinate.source
-        own = self.variables.get(name)
-        if own is None or not own.is_own:
+        own = self._own_array(name)
+        if own is None:
             return ""
         if not isinstance(source, Stored):
             return name if self._own_array_wins(own, source, role) else ""
@@ -409,18 +405,18 @@ class GroupPlanner(UnfinishedPlan):
         if role != "coordinate" or source.node == own.stored:
             return ""
         # Of two referenced arrays of one name the second one would be attached by the name with its group's path.
-        for called in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
-            own = self.variables.get(called)
-            if own is not None and own.is_own and self._own_array_wins(own, source, role):
-                first = self._overruled_nodes.setdefault(called, source.node)
-                if first == source.node or own.dims == (called,):
-                    return called
+        for candidate in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
+            own = self._own_array(candidate)
+            if own is not None and self._own_array_wins(own, source, role):
+                first = self._overruled_nodes.setdefault(candidate, source.node)
+                if first == source.node or own.dims == (candidate,):
+                    return candidate
         return ""
 
     def _own_array_wins(self, own: PlannedVariable, source: Source, role: Role) -> bool:
-        """Tell whether an own array stands in place of a declared coordinate that would have its name."""
+        """Return whether an own array replaces a declared coordinate that would have its name."""
         sizes, declared = self._factory.sizes(own.source), self._factory.sizes(source)
-        # 1. The own coordinate of a dimension wins over every declared one, but for an array of another length.
+        # 1. The own coordinate of a dimension replaces every declared one, except an array of a different length.
         if own.dims == source.dims == (own.name,):
             return sizes == declared or not isinstance(source, Stored | HandlerVariable)
         # 2. An array that declares a principal convention itself is data, not a coordinate; and variables that
@@ -428,8 +424,8 @@ class GroupPlanner(UnfinishedPlan):
         declares_principal = self._readings[own.name].declares_principal
         if declares_principal or isinstance(source, HandlerVariable):
             return False
-        # 3. Other coordinates win if they lie along the same dimensions of the same sizes; bounds, whatever the
-        #    name of the dimension of the vertices, which may be stored first.
+        # 3. Other coordinates are replaced by an array along the same dimensions of the same sizes; bounds, whatever
+        #    the name of the dimension of the vertices, which may be stored first.
         if role == "bounds":
             lengths, expected = [*sizes.values()], [*declared.values()]
             return any(
@@ -446,8 +442,8 @@ class GroupPlanner(UnfinishedPlan):
         source = coordinate.source
         if not isinstance(source, Stored):
             return ""
-        own = self.variables.get(source.node.name)
-        if own is None or not own.is_own or own.stored != source.node:
+        own = self._own_array(source.node.name)
+        if own is None or own.stored != source.node:
             return ""
         # 1. One array of numbers that two arrays declare to be different times is two variables.
         declared = own.declared_decoding
@@ -468,11 +464,11 @@ class GroupPlanner(UnfinishedPlan):
         if role == "bounds" and len(own_dims) == len(dims):
             others = slice(1, None) if source.transposed else slice(-1)
             own_dims, dims = own_dims[others], dims[others]
-        is_as_it_lies = own_dims == dims or len(set(own_dims)) < len(own_dims)  # a dimension twice
-        return own.name if not source.first and is_as_it_lies else ""
+        has_same_order = own_dims == dims or len(set(own_dims)) < len(own_dims)  # a dimension twice
+        return own.name if has_same_order and not source.first else ""
 
     def _new_variable(self, coordinate: Coordinate, referrer: Node, role: Role) -> str:
-        """Add a variable for a coordinate that is no array of the group, and return its name: the best that is free."""
+        """Add a variable for a coordinate that is not an array of the group, and return its name."""
         source, wanted = coordinate.source, coordinate.name
         try:
             sizes = self._factory.sizes(source)
@@ -480,17 +476,38 @@ class GroupPlanner(UnfinishedPlan):
             message = _("{node} cannot be opened: {reason}")
             node = source.node if isinstance(source, Stored) else wanted
             raise XGroupMetadataError(message.format(node=node, reason=error)) from error
-        # 1. An own array from which the coordinate is computed, as packed values are, makes room for it if both
-        #    have the same name.
+        origin = (source.node if isinstance(source, Stored) else referrer).group
+        name = self._free_name(wanted, source, origin, referrer)
+        # Computed and written boundaries have a dimension with a name that data may have, too.
+        of_data = set[str]()
+        if role == "bounds" and not isinstance(source, Stored):
+            of_data = self._data_dims.intersection(source.dims[-1:])
+        renamed = self._new_names_of_dimensions(sizes, name, origin, of_data, referrer)
+        self.names.add(name, {renamed.get(dim, dim): size for dim, size in sizes.items()})
+        attributes: Mapping[str, Any] = {}
+        if isinstance(source, HandlerVariable):
+            attributes = source.variable.attrs
+        elif isinstance(source, Stored):
+            attributes = self._factory.attributes(source.node)
+        dims = tuple(renamed.get(dim, dim) for dim in source.dims)
+        self.variables[name] = PlannedVariable(
+            name, source, dims, attributes, is_coordinate=True, referrer=referrer.name
+        )
+        self._wanted_names.add(wanted)
+        return name
+
+    def _free_name(self, wanted: str, source: Source, origin: Node, referrer: Node) -> str:
+        """Return the best free name for a new variable: arrays of the group keep theirs, others are named in the order of reference."""
+        # An own array from which the coordinate is computed, as packed values are, makes room for it if both
+        # have the same name.
         packed = source.arrays if isinstance(source, Computed) else ()
         own = self.variables.get(wanted)
-        can_be_called_so = source.dims == (wanted,) or not self.names.is_dimension(wanted)
-        if own and can_be_called_so and any(array.node == own.stored for array in packed):
+        is_dimension_coordinate = source.dims == (wanted,)
+        can_have_name = is_dimension_coordinate or not self.names.is_dimension(wanted)
+        if own and can_have_name and any(array.node == own.stored for array in packed):
             del self.variables[wanted]
             self.names.remove(wanted)
-        # 2. The arrays of the group keep their names; other variables are named in the order of reference.
-        origin = (source.node if isinstance(source, Stored) else referrer).group
-        is_too_long = source.dims == (wanted,) and self._is_too_long(source)
+        is_too_long = is_dimension_coordinate and self._is_too_long(source)
 
         def can_be(name: str) -> bool:
             if source.dims == (name,):
@@ -508,56 +525,58 @@ class GroupPlanner(UnfinishedPlan):
                     "its coordinate {wanted!r} of length {length} is called {name!r} and "
                     "has no index, because the open would have to read too much for one"
                 )
-            length = next(iter(sizes.values()), 1)
+            length = next(iter(self._factory.sizes(source).values()), 1)
             text = message.format(wanted=wanted, name=name, length=length)
             self.findings.append(report(Topic.NAME, referrer, text))
-        # 3. Dimensions that have another size in the group are renamed, and that of declared boundaries if data
-        #    have a dimension of its name.
-        of_data = set[str]()
-        if role == "bounds" and not isinstance(source, Stored):
-            of_data = self._data_dims.intersection(source.dims[-1:])
-        renamed = self._new_names_of_dimensions(sizes, name, origin, of_data)
-        if renamed:
-            message = _(
-                "dimensions of its coordinate {name!r} have another size here, and "
-                "were renamed {renamed}"
-            )
-            if all(self.names.can_be_dimension(dim, sizes[dim]) for dim in renamed):
-                message = _(
-                    "the dimension of its boundaries {name!r} has the name of a dimension of data here, and "
-                    "was renamed {renamed}"
-                )
-            text = message.format(name=name, renamed=_renamings(renamed))
-            self.findings.append(report(Topic.DIMENSION, referrer, text))
-        self.names.add(name, {renamed.get(dim, dim): size for dim, size in sizes.items()})
-        # 4. The attributes that its source has already.
-        attributes: Mapping[str, Any] = {}
-        if isinstance(source, HandlerVariable):
-            attributes = source.variable.attrs
-        elif isinstance(source, Stored):
-            attributes = self._factory.attributes(source.node)
-        dims = tuple(renamed.get(dim, dim) for dim in source.dims)
-        self.variables[name] = PlannedVariable(
-            name, source, dims, attributes, is_coordinate=True, referrer=referrer.name
-        )
-        self._wanted_names.add(wanted)
         return name
 
     def _new_names_of_dimensions(
-        self, sizes: Mapping[str, int], variable: str, origin: Node, of_data: Collection[str]
+        self,
+        sizes: Mapping[str, int],
+        variable: str,
+        origin: Node,
+        of_data: Collection[str],
+        referrer: Node,
     ) -> dict[str, str]:
         """Return new names for those dimensions of a variable that have another size in the group or are `of_data`.
 
         All variables from one group, the `origin`, share the new name of a dimension.
         """
-        renamed = {}
+        renamed, has_other_size = {}, False
         for dim, size in sizes.items():
-            if dim in of_data or not self.names.can_be_dimension(dim, size):
+            can_stay = self.names.can_be_dimension(dim, size)
+            if dim in of_data or not can_stay:
                 key = (origin, dim, size)
                 if key not in self._new_dims:
                     self._new_dims[key] = self.names.new_dimension(f"{dim}_{variable}", size)
                 renamed[dim] = self._new_dims[key]
+                has_other_size |= not can_stay
+        if renamed:
+            message = _(
+                "the dimension of its boundaries {name!r} has the name of a dimension of data here, and "
+                "was renamed {renamed}"
+            )
+            if has_other_size:
+                message = _(
+                    "dimensions of its coordinate {name!r} have another size here, and "
+                    "were renamed {renamed}"
+                )
+            text = message.format(name=variable, renamed=_renamings(renamed))
+            self.findings.append(report(Topic.DIMENSION, referrer, text))
         return renamed
+
+    @cached_property
+    def _data_dims(self) -> frozenset[str]:
+        """The dimensions of the group's own arrays, except of those that are the boundaries of coordinates."""
+        boundaries = [part.bounds for part in self._declared if part.bounds is not None]
+        names = {bounds.name for bounds in boundaries}
+        names |= {it.source.node.name for it in boundaries if isinstance(it.source, Stored)}
+        for array in self.arrays:
+            for key in BOUNDARIES:
+                names.update(names_in(array.document.attributes, key))
+        return frozenset(
+            dim for array in self.arrays if array.node.name not in names for dim in array.dims
+        )
 
     def _attach_links(self, links: Iterable[Link], referrer: Node) -> list[tuple[Link, str]]:
         """Attach the arrays that CF attributes refer to; return each link with the name of its variable.
@@ -617,7 +636,7 @@ class GroupPlanner(UnfinishedPlan):
         return source, str(times["units"]), str(times.get("calendar"))
 
     def _is_too_long(self, source: Source) -> bool:
-        """Tell whether xarray would have to read too much of a source to build an index."""
+        """Return whether xarray would have to read too much of a source to build an index."""
         return self._with_indexes and self._factory.is_too_long(source)
 
     # Dimensions for which arrays declare other coordinates.
@@ -628,84 +647,81 @@ class GroupPlanner(UnfinishedPlan):
         The first array that declares a coordinate of a dimension keeps the dimension's name. Arrays that declare
         another coordinate get a new dimension, which all arrays with that coordinate share.
         """
-        own_names = {array.node.name for array in self.reading.arrays}
         # By dimension, the identity of its first coordinate; None if no array can have that.
         first: dict[str, Hashable] = {}
         others: dict[tuple[str, Hashable], str] = {}
         known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
         found = []
         for array in arrays:
-            said, sizes = array.interpretation, _sizes_of(array)
-            brought = list(array.inherited.coordinates)
+            said, brought = array.interpretation, list(array.inherited.coordinates)
             if said not in known:
-                new_names: dict[str, str] = {}
-                new_first: dict[str, Hashable] = {}
-                compared: set[str] = set()
-                for dim, cells, coordinate in self._cells_along(array):
-                    # 1. An array of the group with the name of the dimension is its only coordinate. Of several that
-                    #    one array declares, the first counts: the others are told by their names.
-                    if dim in own_names or dim in compared:
-                        continue
-                    compared.add(dim)
-                    # 2. If the length of its coordinate differs, no array gets this dimension's coordinate.
-                    if dim not in first and dim not in new_first:
-                        if coordinate is None:
-                            new_first[dim] = cells
-                        elif self._can_be_index(coordinate):
-                            fits = self._factory.sizes(coordinate.source)[dim] == sizes[dim]
-                            new_first[dim] = cells if fits else None
-                    if first.get(dim) in (None, cells):
-                        continue
-                    # 3. Arrays that declare another coordinate share a new dimension with those that declare it, too.
-                    if (dim, cells) not in others:
-                        wanted = f"{dim}_{array.node.name}"
-                        others[dim, cells] = self.names.new_dimension(wanted, sizes[dim])
-                    new_names[dim] = others[dim, cells]
-                first |= new_first
-                coordinates = tuple(each.renamed(new_names) for each in said.coordinates)
-                linked = (link.coordinate.renamed(new_names) for link in said.links)
-                brought = [
-                    part for each in (*coordinates, *linked) for part in each.parts()
-                ] + brought
-                known[said] = (
-                    new_names,
-                    replace(said, coordinates=coordinates) if new_names else said,
-                )
-            # 4. Bounds, terms, linked and inherited coordinates take the dimension of their name if it is free.
+                names = self._names_of_split_dimensions(array, first, others)
+                coordinates = tuple(each.renamed(names) for each in said.coordinates)
+                linked = (link.coordinate.renamed(names) for link in said.links)
+                parts = [part for each in (*coordinates, *linked) for part in each.parts()]
+                brought = parts + brought
+                known[said] = names, replace(said, coordinates=coordinates) if names else said
+            # Bounds, terms, linked and inherited coordinates take the dimension of their name if it is free.
             for coordinate in brought:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
-            new_names, said = known[said]
-            if new_names:
-                dims = tuple(new_names.get(dim, dim) for dim in array.dims)
+            names, said = known[said]
+            if names:
+                dims = tuple(names.get(dim, dim) for dim in array.dims)
                 array = replace(array, dims=dims, interpretation=said)
                 message = _(
                     "other arrays of the group have other coordinate values along its "
                     "dimensions; renamed {renamed}"
-                ).format(renamed=_renamings(new_names))
+                ).format(renamed=_renamings(names))
                 self.findings.append(report(Topic.DIMENSION, array.node, message))
             found.append(array)
         return found
 
-    def _cells_along(
-        self, array: ArrayReading
-    ) -> Iterator[tuple[str, Hashable, Coordinate | None]]:
-        """Yield dimensions of an array, each with the identity of its coordinate, and the coordinate.
+    def _names_of_split_dimensions(
+        self,
+        array: ArrayReading,
+        first: dict[str, Hashable],
+        others: dict[tuple[str, Hashable], str],
+    ) -> dict[str, str]:
+        """Return new names for dimensions of an array along which it declares other coordinates than arrays before it.
 
-        Along either dimension of a rotated grid that is the identity of both 2-D coordinates, and None.
+        `first` and `others` are updated: the first coordinate of each dimension, and the new names for other coordinates.
         """
+        sizes, new_names = _sizes_of(array), {}
+        for dim, (cells, coordinate) in self._cells_along(array).items():
+            # 1. If the length of its coordinate differs, no array gets this dimension's coordinate.
+            if dim not in first and (coordinate is None or self._can_be_index(coordinate)):
+                length = self._factory.sizes(coordinate.source)[dim] if coordinate else sizes[dim]
+                first[dim] = cells if length == sizes[dim] else None
+            # 2. Arrays that declare another coordinate share a new dimension with those that declare it, too.
+            if first.get(dim) not in (None, cells):
+                if (dim, cells) not in others:
+                    wanted = f"{dim}_{array.node.name}"
+                    others[dim, cells] = self.names.new_dimension(wanted, sizes[dim])
+                new_names[dim] = others[dim, cells]
+        return new_names
+
+    def _cells_along(self, array: ArrayReading) -> dict[str, tuple[Hashable, Coordinate | None]]:
+        """Return the dimensions of an array, each with the identity of its coordinate, and the coordinate.
+
+        Along either dimension of a rotated grid that is the identity of both 2-D coordinates, and None. Of several
+        coordinates of a dimension that one array declares, the first is compared; the others get other names.
+        Dimensions with the name of an array of the group are left out: the array is their only coordinate.
+        """
+        found: dict[str, tuple[Hashable, Coordinate | None]] = {}
         rotated = []
         for coordinate in array.interpretation.coordinates:
             source = coordinate.source
             if source.dims == (coordinate.name,) and coordinate.name in array.dims:
-                yield coordinate.name, self._identity_of(coordinate), coordinate
+                found.setdefault(coordinate.name, (self._identity_of(coordinate), coordinate))
             elif isinstance(source, Computed) and isinstance(source.function, RotatedCentres):
                 rotated.append(coordinate)
         for dim in rotated[0].source.dims if rotated else ():
-            yield dim, tuple(map(self._identity_of, rotated)), None
+            found.setdefault(dim, (tuple(map(self._identity_of, rotated)), None))
+        return {dim: cells for dim, cells in found.items() if not self.names.is_variable(dim)}
 
     def _can_be_index(self, coordinate: Coordinate) -> bool:
-        """Tell whether a coordinate can be a dimension coordinate: 1-D, of its dimension's name, and not too long."""
+        """Return whether a coordinate can be a dimension coordinate: 1-D, with the name of its dimension, not too long."""
         name, source = coordinate.name, coordinate.source
         if source.dims != (name,) or "/" in name or name in self.reading.groups:
             return False
@@ -724,23 +740,23 @@ def _without_grids_of_subsets(
     A coordinate from another group may have been attached, subset, and written to this group. What it still
     declares of its grid is about the whole array: the subset would get the coordinates of the first cells.
     """
-    attributes = [array.document.attributes for array in reading.arrays]
-    attributes.append(factory.attributes(reading.node))
-    coordinates = {name for own in attributes for name in names_in(own, "coordinates")}
-    data = {
+    named = set(names_in(factory.attributes(reading.node), "coordinates"))
+    for array in reading.arrays:
+        named.update(names_in(array.document.attributes, "coordinates"))
+    data = [
         array
         for array in reading.arrays
-        if array.node.name not in coordinates or CONVENTIONS_KEY in array.document.attributes
-    }
+        if array.node.name not in named or CONVENTIONS_KEY in array.document.attributes
+    ]
     sizes = {pair for array in data for pair in _sizes_of(array).items()}
     for array in reading.arrays:
         said = array.interpretation
         kept = tuple(each for each in said.coordinates if not isinstance(each.source, Computed))
-        is_of_data = not data or array in data or sizes.issuperset(_sizes_of(array).items())
+        is_of_data = not data or sizes.issuperset(_sizes_of(array).items())
         if is_of_data or len(kept) == len(said.coordinates):
             yield array
             continue
-        # Nothing is left of the grid for which a choice was made: opens do not report the choice.
+        # A choice that was made for the grid has no effect: opening does not report it.
         findings = tuple(
             replace(finding, topic=None) if finding.topic is Topic.CHOICE else finding
             for finding in said.findings
@@ -750,35 +766,14 @@ def _without_grids_of_subsets(
         yield replace(array, interpretation=said)
 
 
-def _without_units_of_time(coordinate: Coordinate, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes of a coordinate without units and calendar; its standard name still shows that it holds times."""
-    kept = {key: value for key, value in attributes.items() if key not in ("units", "calendar")}
-    if _is_time_axis(attributes.get("axis"), coordinate.source.dims, coordinate.name):
-        kept.setdefault("standard_name", "time")
-    return kept
-
-
 def _is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
     """Return whether times with an attribute ``axis``, or None, lie along a temporal axis."""
     return axis == "T" or (axis is None and dims in ((), (name,)))
 
 
-def _names_of_boundaries(arrays: Iterable[ArrayReading]) -> set[str]:
-    """Return the names that attributes and conventions give to the boundaries of coordinates of a group."""
-    arrays = tuple(arrays)
-    names = {
-        name
-        for array in arrays
-        for key in BOUNDARIES
-        for name in names_in(array.document.attributes, key)
-    }
-    said = dict.fromkeys(array.interpretation for array in arrays)
-    for part in (part for each in said for whole in each.coordinates for part in whole.parts()):
-        if part.bounds is not None:
-            names.add(part.bounds.name)
-            if isinstance(part.bounds.source, Stored):
-                names.add(part.bounds.source.node.name)
-    return names
+def _sizes_by_name(arrays: Iterable[ArrayReading]) -> dict[str, dict[str, int]]:
+    """Return the sizes of the dimensions of arrays, by the names of the arrays."""
+    return {array.node.name: _sizes_of(array) for array in arrays}
 
 
 def _sizes_of(array: ArrayReading) -> dict[str, int]:

@@ -74,7 +74,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
 
     def lie_along(self, bounds: Source) -> None:
         """Transpose the group's own array if declared bounds have its dimensions the other way round."""
-        if not isinstance(self.source, Stored) or self.source.transposed:
+        if not (self.is_own and isinstance(self.source, Stored)) or self.source.transposed:
             return
         is_declared_as_stored = isinstance(bounds, Stored) and not bounds.transposed
         if not is_declared_as_stored and self.dims[:-1] != bounds.dims[:-1]:
@@ -88,7 +88,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
         return own[key] if key in own else self.attributes.get(key)
 
     def has(self, key: str) -> bool:
-        """Tell whether the variable will have an attribute."""
+        """Return whether the variable will have an attribute."""
         return key in self.own_attributes or key in self.attributes
 
     @property
@@ -163,11 +163,13 @@ class UnfinishedPlan:
 class UsedNames:
     """The names in use in a group: of child groups, variables, and dimensions with their sizes."""
 
-    def __init__(self, groups: Collection[str]) -> None:
+    def __init__(self, groups: Collection[str], variables: Mapping[str, Mapping[str, int]]) -> None:
         self._groups = groups
         self._is_scalar: dict[str, bool] = {}
         self._sizes: dict[str, int] = {}
         self._last_numbers: Counter[str] = Counter()
+        for name, sizes in variables.items():
+            self.add(name, sizes)
 
     def add(self, name: str, sizes: Mapping[str, int]) -> None:
         """Take the name of a variable and the names of its dimensions."""
@@ -178,22 +180,26 @@ class UsedNames:
         """Free the name of a variable."""
         del self._is_scalar[name]
 
+    def is_variable(self, name: str) -> bool:
+        """Return whether a variable has this name."""
+        return name in self._is_scalar
+
     def is_dimension(self, name: str) -> bool:
-        """Tell whether a variable has a dimension of this name."""
+        """Return whether a variable has a dimension of this name."""
         return name in self._sizes
 
     def can_be_dimension(self, name: str, size: int) -> bool:
-        """Tell whether a variable can have a dimension of this name and size."""
+        """Return whether a variable can have a dimension of this name and size."""
         # xarray refuses a dimension with the name of a scalar variable.
         return not self._is_scalar.get(name, False) and self._sizes.get(name, size) == size
 
     def is_free(self, name: str) -> bool:
-        """Tell whether a new dimension coordinate can have this name."""
+        """Return whether a new dimension coordinate can have this name."""
         # A DataTree takes no name with a slash, nor one that a child has.
         return "/" not in name and name not in self._is_scalar and name not in self._groups
 
     def is_free_for_others(self, name: str) -> bool:
-        """Tell whether a new variable that is no dimension coordinate can have this name."""
+        """Return whether a new variable that is no dimension coordinate can have this name."""
         return self.is_free(name) and name not in self._sizes
 
     def new_dimension(self, wanted: str, size: int) -> str:
