@@ -60,7 +60,7 @@ class Builder:
         self._decoder = Decoder(decoding, dropped, with_indexes=with_indexes)
         # What `read` read: by array and part, values or the error of reading.
         self._values: Mapping[Any, Any] = {}
-        # Decoded coordinates that several groups have, by `_decoding_key`.
+        # Decoded coordinates that several groups have, by `_decoding_keys`.
         self._shared: dict[Hashable, Decoded] = {}
         self._shares = False
 
@@ -74,7 +74,7 @@ class Builder:
         planned = [(it, self._part_read(it)) for plan in plans for it in plan.variables]
         read = [(variable, part) for variable, part in planned if part]
         self._values = _fetched_values(read, self._factory, self._library)
-        # With "all", more attributes name variables than those that `_decoding_key` considers.
+        # With "all", more attributes name variables than those that `_decoding_keys` considers.
         self._shares = len(plans) > 1 and self._decoding.get("decode_coords") != "all"
 
     def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
@@ -165,14 +165,30 @@ class Builder:
         return {key: value for key, value in items if not key.lower().startswith("_nc")}, []
 
     def _decoding_keys(self, plan: GroupPlan) -> dict[str, Hashable]:
-        """Return the `_decoding_key` of each coordinate of a group that can be shared with other groups."""
+        """Return, by name, keys of the coordinates whose decoding depends on no other variable.
+
+        Coordinates of several groups with equal keys are decoded alike.
+        """
         if not self._shares:
             return {}
         # Bounds and others that attributes name are decoded by the attributes of the naming variable.
         rewritten = (pair for planned in plan.variables for pair in planned.rewritten.items())
         named = {name for key, text in rewritten if key in REFERRING for name in text.split()}
-        keys = {it.name: _decoding_key(it) for it in plan.variables if it.name not in named}
-        return {name: key for name, key in keys.items() if key is not None}
+        keys: dict[str, Hashable] = {}
+        for planned in plan.variables:
+            if planned.is_own or planned.identity is None or planned.name in named:
+                continue
+            if any(map(planned.has, REFERRING)):
+                continue
+            if isinstance(planned.source, HandlerVariable):
+                continue  # variables of a plug-in may be equal and differ in attributes
+            if planned.is_time and not planned.has("units"):
+                continue  # bounds of times
+            # The identity of a computed coordinate may be equal for another size, its source is not.
+            attributes = repr((planned.attributes, planned.declared_decoding))
+            place = planned.name, planned.source, planned.dims
+            keys[planned.name] = *place, attributes, planned.is_time
+        return keys
 
     def _assembled_dataset(
         self, plan: GroupPlan, group: DecodedGroup, findings: list[Finding]
@@ -271,19 +287,3 @@ def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> d
     if chunks:
         result["preferred_chunks"] = {names.get(str(dim), dim): size for dim, size in chunks}
     return result
-
-
-def _decoding_key(planned: PlannedVariable) -> Hashable | None:
-    """Return a key that is equal for coordinates of several groups that decode alike; None if it cannot be shared.
-
-    Nothing in the decoding of a shared coordinate depends on other variables.
-    """
-    if planned.is_own or planned.identity is None or any(map(planned.has, REFERRING)):
-        return None
-    if isinstance(planned.source, HandlerVariable):
-        return None  # variables of a plug-in may be equal and differ in attributes
-    if planned.is_time and not planned.has("units"):
-        return None  # bounds of times
-    # The identity of a computed coordinate may be equal for another size: the source tells.
-    attributes = repr((planned.attributes, planned.declared_decoding))
-    return planned.name, planned.source, planned.dims, attributes, planned.is_time

@@ -152,25 +152,40 @@ class Decoder:
         for name, variable in undecoded.items():
             if name in self._dropped:
                 continue
+            error = unread.get(name)
             needed = _needed_to_decode(variable, stand_ins)
-            error, used = unread.get(name), None
-            for remedy in _remedies(variable, is_readable=error is None):
-                alone = {name: remedy.bare(variable)}
-                try:
-                    with containing():
-                        found = self._decode(planned, alone, needed, {}, remedy.switched_off)
-                except XGroupError as problem:
-                    error = error or problem
-                    continue
-                used = remedy
-                found.variables[name].variable.attrs.update(remedy.set_aside)
-                group.variables.update(found.variables)
-                group.coordinates.update(found.coordinates)
-                break
-            is_reported = name in unread and planned[name].referrer
-            if error is not None and not is_reported:
-                findings[name] = _remedy_finding(plan.node, planned[name], variable, used, error)
+            alone, remedy, problem = self._decoded_alone(planned, name, variable, needed, error)
+            group.variables.update(alone.variables)
+            group.coordinates.update(alone.coordinates)
+            is_reported = error is not None and planned[name].referrer
+            if problem is not None and not is_reported:
+                finding = _remedy_finding(plan.node, planned[name], variable, remedy, problem)
+                findings[name] = finding
         return group, findings
+
+    def _decoded_alone(
+        self,
+        planned: Mapping[str, PlannedVariable],
+        name: str,
+        variable: xr.Variable,
+        needed: Mapping[str, xr.Variable],
+        error: XGroupError | None,
+    ) -> tuple[DecodedGroup, _Remedy | None, XGroupError | None]:
+        """Return one variable decoded with the first remedy that works, the remedy, and the first error; no variable if none works.
+
+        `error` is why the values of the variable cannot be read, None if they can be.
+        """
+        for remedy in _remedies(variable, is_readable=error is None):
+            try:
+                with containing():
+                    alone = {name: remedy.bare(variable)}
+                    found = self._decode(planned, alone, needed, {}, remedy.switched_off)
+            except XGroupError as problem:
+                error = error or problem
+            else:
+                found.variables[name].variable.attrs.update(remedy.set_aside)
+                return found, remedy, error
+        return DecodedGroup({}, {}, set()), None, error
 
     def _decode(
         self,
@@ -190,12 +205,7 @@ class Decoder:
             return decode_cf_variables(together, dict(attributes), **options)
 
         # Decode a few made-up values, so that an error shows now, not when the user reads the variable.
-        trials = {
-            name: _with_few_values(variable)
-            for name, variable in undecoded.items()
-            if name not in self._dropped and _may_fail_when_read(planned[name], variable)
-        }
-        if trials:
+        if trials := dict(_trials(planned, undecoded)):
             with np.errstate(over="ignore", invalid="ignore"):
                 for variable in decode(trials, {**stand_ins, **undecoded})[0].values():
                     variable.load()
@@ -285,32 +295,30 @@ def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
             yield _Remedy(set_aside, step)
 
 
-def _may_fail_when_read(planned: PlannedVariable, variable: xr.Variable) -> bool:
-    """Return whether xarray may decode a lazy variable without an error, and raise only when values are read.
+def _trials(
+    planned: Mapping[str, PlannedVariable], undecoded: Mapping[str, xr.Variable]
+) -> Iterator[tuple[str, xr.Variable]]:
+    """Yield the lazy variables that xarray may decode without an error but not read, with a few made-up values of their types.
 
     That can be so if attributes of another array are applied to stored strings, booleans or packed numbers,
-    and if ``scale_factor`` or ``add_offset`` is no number.
+    and if ``scale_factor`` or ``add_offset`` is not a number.
     """
-    if isinstance(variable._data, np.ndarray):
-        return False
-    packing = (variable.attrs.get(key, 1) for key in _PACKING)
-    if planned.stored is not None and not all(
-        isinstance(number, int | float) for number in packing
-    ):
-        return True
-    is_number = variable.dtype.kind in _NUMBERS
-    is_sound = is_number and _APPLIED_LAZILY.isdisjoint(planned.attributes)
-    return planned.has_declared_decoding and not is_sound
-
-
-def _with_few_values(variable: xr.Variable) -> xr.Variable:
-    """Return a variable with a few made-up values of the same type instead of its own."""
-    few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
-    if few.dtype.kind == "O":
-        few.fill("")
-    elif few.dtype.kind == "b":
-        few.flat[-1:] = True  # in case that False is the fill value
-    return xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
+    for name, variable in undecoded.items():
+        plan = planned[name]
+        if isinstance(variable._data, np.ndarray):
+            continue
+        packing = [variable.attrs.get(key, 1) for key in _PACKING]
+        is_packed = all(isinstance(number, int | float) for number in packing)
+        is_number = variable.dtype.kind in _NUMBERS
+        is_sound = is_number and _APPLIED_LAZILY.isdisjoint(plan.attributes)
+        if (is_packed or plan.stored is None) and (is_sound or not plan.has_declared_decoding):
+            continue
+        few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
+        if few.dtype.kind == "O":
+            few.fill("")
+        elif few.dtype.kind == "b":
+            few.flat[-1:] = True  # in case that False is the fill value
+        yield name, xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
 
 
 def why_not_times(attributes: Mapping[str, Any]) -> str:

@@ -106,6 +106,11 @@ class ArrayReading:
         """The shape of the array."""
         return self.template.shape
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of its dimensions."""
+        return dict(zip(self.dims, self.template.shape, strict=True))
+
 
 @dataclass(frozen=True, eq=False)
 class GroupReading:

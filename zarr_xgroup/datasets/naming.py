@@ -143,10 +143,10 @@ class GroupPlanner(UnfinishedPlan):
     ) -> None:
         self.reading, self._factory, self._with_indexes = reading, factory, with_indexes
         self.findings = []
-        self.names = UsedNames(reading.groups, _sizes_by_name(reading.arrays))
+        self.names = UsedNames(reading.groups, reading.arrays)
         self.arrays = self._with_split_dimensions(_without_grids_of_subsets(reading, factory))
         # Dimensions that no array has any more are free again.
-        self.names = UsedNames(reading.groups, _sizes_by_name(self.arrays))
+        self.names = UsedNames(reading.groups, self.arrays)
         self._readings = {array.node.name: array for array in self.arrays}
         self.variables = {
             array.node.name: PlannedVariable(
@@ -443,7 +443,7 @@ class GroupPlanner(UnfinishedPlan):
         if not isinstance(source, Stored):
             return ""
         own = self._own_array(source.node.name)
-        if own is None or own.stored != source.node:
+        if own is None or not isinstance(own.source, Stored) or own.source.node != source.node:
             return ""
         # 1. One array of numbers that two arrays declare to be different times is two variables.
         declared = own.declared_decoding
@@ -460,7 +460,7 @@ class GroupPlanner(UnfinishedPlan):
                 return ""
         # 4. It serves only with its dimensions in their order; bounds, whatever the name of the dimension of the
         #    vertices, which is stored first if the bounds are transposed.
-        own_dims, dims = own.dims_as_stored, source.along
+        own_dims, dims = own.source.along, source.along
         if role == "bounds" and len(own_dims) == len(dims):
             others = slice(1, None) if source.transposed else slice(-1)
             own_dims, dims = own_dims[others], dims[others]
@@ -479,7 +479,7 @@ class GroupPlanner(UnfinishedPlan):
         origin = (source.node if isinstance(source, Stored) else referrer).group
         name = self._free_name(wanted, source, origin, referrer)
         # Computed and written boundaries have a dimension with a name that data may have, too.
-        of_data = set[str]()
+        of_data = frozenset[str]()
         if role == "bounds" and not isinstance(source, Stored):
             of_data = self._data_dims.intersection(source.dims[-1:])
         renamed = self._new_names_of_dimensions(sizes, name, origin, of_data, referrer)
@@ -687,7 +687,7 @@ class GroupPlanner(UnfinishedPlan):
 
         `first` and `others` are updated: the first coordinate of each dimension, and the new names for other coordinates.
         """
-        sizes, new_names = _sizes_of(array), {}
+        sizes, new_names = array.sizes, {}
         for dim, (cells, coordinate) in self._cells_along(array).items():
             # 1. If the length of its coordinate differs, no array gets this dimension's coordinate.
             if dim not in first and (coordinate is None or self._can_be_index(coordinate)):
@@ -748,11 +748,11 @@ def _without_grids_of_subsets(
         for array in reading.arrays
         if array.node.name not in named or CONVENTIONS_KEY in array.document.attributes
     ]
-    sizes = {pair for array in data for pair in _sizes_of(array).items()}
+    sizes = {pair for array in data for pair in array.sizes.items()}
     for array in reading.arrays:
         said = array.interpretation
         kept = tuple(each for each in said.coordinates if not isinstance(each.source, Computed))
-        is_of_data = not data or sizes.issuperset(_sizes_of(array).items())
+        is_of_data = not data or sizes.issuperset(array.sizes.items())
         if is_of_data or len(kept) == len(said.coordinates):
             yield array
             continue
@@ -769,16 +769,6 @@ def _without_grids_of_subsets(
 def _is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
     """Return whether times with an attribute ``axis``, or None, lie along a temporal axis."""
     return axis == "T" or (axis is None and dims in ((), (name,)))
-
-
-def _sizes_by_name(arrays: Iterable[ArrayReading]) -> dict[str, dict[str, int]]:
-    """Return the sizes of the dimensions of arrays, by the names of the arrays."""
-    return {array.node.name: _sizes_of(array) for array in arrays}
-
-
-def _sizes_of(array: ArrayReading) -> dict[str, int]:
-    """Return the sizes of an array's dimensions."""
-    return dict(zip(array.dims, array.shape, strict=True))
 
 
 def _renamings(names: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ Pure. `naming` makes plans; nobody changes them afterwards.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,11 +66,6 @@ class PlannedVariable(msgspec.Struct, eq=False):
     def is_transposed(self) -> bool:
         """Whether its dimensions are in the reverse order of those of its array."""
         return isinstance(self.source, Stored) and self.source.transposed
-
-    @property
-    def dims_as_stored(self) -> tuple[str, ...]:
-        """Its dimensions in the order in which its array is stored."""
-        return self.dims[::-1] if self.is_transposed else self.dims
 
     def lie_along(self, bounds: Source) -> None:
         """Transpose the group's own array if declared bounds have its dimensions the other way round."""
@@ -163,13 +158,13 @@ class UnfinishedPlan:
 class UsedNames:
     """The names in use in a group: of child groups, variables, and dimensions with their sizes."""
 
-    def __init__(self, groups: Collection[str], variables: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(self, groups: Collection[str], arrays: Iterable[ArrayReading]) -> None:
         self._groups = groups
         self._is_scalar: dict[str, bool] = {}
         self._sizes: dict[str, int] = {}
         self._last_numbers: Counter[str] = Counter()
-        for name, sizes in variables.items():
-            self.add(name, sizes)
+        for array in arrays:
+            self.add(array.node.name, array.sizes)
 
     def add(self, name: str, sizes: Mapping[str, int]) -> None:
         """Take the name of a variable and the names of its dimensions."""
