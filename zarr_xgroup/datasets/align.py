@@ -167,9 +167,9 @@ def align_with_parents(
         aligned[path], levels[path] = group.dataset, group.passed_on()
         hidden[path] = group.hidden()
 
-    # When nothing is compared any more, which takes indexes: the parents' coordinates for which a node has
-    #    different variables lose theirs. Where xarray builds default indexes for a tree, it gives such a node the
-    #    parent's coordinate if that has its index already, otherwise the node's own.
+    # Now that nothing is compared any more, which takes indexes: the parents' coordinates for which a node has
+    # different variables lose theirs. Where xarray builds default indexes for a tree, it gives such a node the
+    # parent's coordinate if that has its index already, otherwise the node's own.
     for path, names_below in hidden.items() if has_index_option() else ():
         while names_below and (path := _parent(path)):
             indexed = [name for name in names_below if name in aligned[path].xindexes]
@@ -196,8 +196,19 @@ class _Group:
         self._path, self._root, self._name = path, root, _name(path)
         self._description, self._above, self._paths = description, above, paths
         self._taken = {*dataset.sizes, *dataset.variables, *above.sizes}
-        self._own = self._coordinates({})
         self._new_dims: dict[str, str] = {}
+        #: The dimension coordinates.
+        self._own: dict[str, _Coordinate] = {}
+        indexes = dataset.xindexes
+        for name in map(str, dataset.sizes):
+            if _has_coordinate(dataset, name):
+                variable = dataset.variables[name]
+                times = (variable.encoding.get(key) for key in ("units", "calendar"))
+                self._own[name] = _Coordinate(
+                    *(self._place(path), indexes.get(name), description.identities.get(name)),
+                    (variable.dtype, *times),
+                    *(description.axes.get(name), description.systems.get(name, ())),
+                )
 
     def align(self) -> Iterator[Finding]:
         """Rename dimensions that cannot be those of the groups above, and variables with the name of an index above."""
@@ -213,7 +224,9 @@ class _Group:
         if dims:
             self._new_dims = {dim: new for dim, new, _reason in dims}
             self.dataset = rename_dimensions(self.dataset, self._new_dims)
-            self._own = self._coordinates({new: dim for dim, new in self._new_dims.items()})
+            indexes, own = self.dataset.xindexes, self._own.items()
+            new_own = ((self._new_dims.get(dim, dim), it) for dim, it in own)
+            self._own = {new: it._replace(indexed=indexes.get(new)) for new, it in new_own}
         if variables:
             names = {name: new for name, new, _reason in variables}
             self.dataset = _rename_references(self.dataset.rename_vars(names), names)
@@ -322,19 +335,6 @@ class _Group:
         """Return whether a coordinate above has an index, and a convention attached it or applies to this group."""
         is_by_convention = theirs.identity is not None or self._description.has_conventions
         return theirs.indexed is not None and is_by_convention
-
-    def _coordinates(self, old_names: Mapping[str, str]) -> dict[str, _Coordinate]:
-        """Return the dimension coordinates by name; the group describes them by the names before a renaming."""
-        indexes, found, group = self.dataset.xindexes, {}, self._description
-        for name in map(str, self.dataset.sizes):
-            if _has_coordinate(self.dataset, name):
-                variable, old = self.dataset.variables[name], old_names.get(name, name)
-                times = (variable.encoding.get(key) for key in ("units", "calendar"))
-                found[name] = _Coordinate(
-                    *(self._place(self._path), indexes.get(name), group.identities.get(old)),
-                    *((variable.dtype, *times), group.axes.get(old), group.systems.get(old, ())),
-                )
-        return found
 
 
 def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
