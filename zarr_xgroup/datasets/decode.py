@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -209,18 +208,16 @@ class Decoder:
             with np.errstate(over="ignore", invalid="ignore"):
                 for variable in decode(trials, {**stand_ins, **undecoded})[0].values():
                     variable.load()
-        with _overflow_reported(planned[name] for name in undecoded):
-            variables, attributes, coordinates = decode(undecoded, stand_ins)
+        variables, attributes, coordinates = decode(undecoded, stand_ins)
         found: dict[str, Decoded] = {}
         for key, variable in variables.items():
             name, index = _NAMELESS if key is None else str(key), None
             plan = planned[name]
-            with _overflow_reported([plan]):
-                if isinstance(undecoded[name]._data, np.ndarray) and not plan.is_own:
-                    variable.load()  # values given by metadata
-                if self._with_indexes and variable.dims == (key,):
-                    index = PandasIndex.from_variables({key: variable}, options={})
-                    variable = index.create_variables({key: variable})[key]
+            if isinstance(undecoded[name]._data, np.ndarray) and not plan.is_own:
+                variable.load()  # values given by metadata
+            if self._with_indexes and variable.dims == (key,):
+                index = PandasIndex.from_variables({key: variable}, options={})
+                variable = index.create_variables({key: variable})[key]
             if isinstance(plan.source, Computed | Literal | Offset):
                 # Computed coordinates have no missing values (CF 1.12, 2.5.1): else xarray writes _FillValue NaN.
                 # Only after decoding: a fill value would have xarray decode packed numbers as floats.
@@ -251,16 +248,6 @@ def _needed_to_decode(
     texts = (text for text in variable.attrs.values() if isinstance(text, str))
     names = {name for text in texts for name in text.replace(":", " ").split()}
     return {name: others[name] for name in names & others.keys()}
-
-
-def _overflow_reported(planned: Iterable[PlannedVariable]) -> AbstractContextManager[None]:
-    """Return a context in which numpy warns if scaled numbers overflow their type, as with engine zarr.
-
-    Only for arrays as they are stored: not if attributes that are declared elsewhere scale any of them.
-    """
-    if all(variable.is_own and not variable.has_declared_decoding for variable in planned):
-        return nullcontext()
-    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
@@ -311,7 +298,7 @@ def _trials(
         is_packed = all(isinstance(number, int | float) for number in packing)
         is_number = variable.dtype.kind in _NUMBERS
         is_sound = is_number and _APPLIED_LAZILY.isdisjoint(plan.attributes)
-        if (is_packed or plan.stored is None) and (is_sound or not plan.has_declared_decoding):
+        if (is_packed or plan.stored is None) and (is_sound or not plan.declared_decoding):
             continue
         few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
         if few.dtype.kind == "O":

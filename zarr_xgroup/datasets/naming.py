@@ -259,8 +259,7 @@ class GroupPlanner(UnfinishedPlan):
     def decide_decoding_of_times(self) -> None:
         """Set for each variable whether xarray decodes it as times, and add to its identity the attributes that decode it.
 
-        xarray decodes bounds without units by the units of the times that name them. It finds these units itself
-        only if both arrays are the group's own.
+        xarray decodes bounds without units by the units of the times that name them.
         """
         variables = self.variables
         # 1. Bounds of times that the user dropped.
@@ -270,19 +269,15 @@ class GroupPlanner(UnfinishedPlan):
                 bounds.dropped_times = attributes if bounds.is_own else {}
         # 2. Times by their units, and the bounds that they name.
         for variable in variables.values():
-            declared = variable.declared_decoding
-            variable.has_declared_decoding |= bool(declared)
             if "since" in str(variable.get("units")):
                 variable.is_time = True
                 bounds = variables.get(str(variable.get("bounds")))
-                if bounds is not None and bounds.get("units") is None and not bounds.is_time:
+                if bounds is not None and bounds.get("units") is None:
                     bounds.is_time = True
-                    is_found_by_xarray = variable.is_own and bounds.is_own
-                    bounds.has_declared_decoding |= "units" in declared or not is_found_by_xarray
             # 3. Other groups may declare another unit of the same numbers: then it is another coordinate there.
             if variable.identity is not None:
-                pairs = declared.items()
-                plain = (pair for pair in pairs if isinstance(pair[1], str | int | float))
+                declared = variable.declared_decoding.items()
+                plain = (pair for pair in declared if isinstance(pair[1], str | int | float))
                 variable.identity = (variable.identity, *plain)
 
     def _try_to_attach(

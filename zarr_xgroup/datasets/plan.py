@@ -54,8 +54,6 @@ class PlannedVariable(msgspec.Struct, eq=False):
     dropped_times: Mapping[str, Any] = {}
     #: Whether xarray decodes it as times: by its units, or by those of the times that it bounds.
     is_time: bool = False
-    #: Whether xarray decodes it by attributes that are not its own.
-    has_declared_decoding: bool = False
 
     @property
     def stored(self) -> Node | None:

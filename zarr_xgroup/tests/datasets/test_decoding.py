@@ -232,20 +232,21 @@ def test_nothing_of_groups_that_are_alike_can_be_changed_in_another(changed: int
 
 
 @pytest.mark.parametrize("dtype", ["i2", "f4", "f8"])
-def test_coordinates_beyond_their_type_are_told_as_by_engine_zarr_if_they_are_own(
+def test_numpy_warns_of_coordinates_beyond_their_type(
     dtype: str,
 ) -> None:
     own = {"x": coordinate("x", np.array([2, 3], dtype), scale_factor=1.7e308)}
     declared = {"coordinates": [{"values": {"explicit": [2, 3]}}]}
     axis = of_axis(**declared, attributes={"scale_factor": 1.7e308})
     attached = {"v": Array([1.0, 2.0], ("x",), axis)}
-    for members, expected in ((own, ["overflow encountered in multiply"]), (attached, [])):
+    for members in (own, attached):
         store: Any = store_of(Group({"a": Group(members), "b": Group(members)}))
         for engine in ("xgroup", "zarr")[: 1 + (members is own)]:
             dataset, told = recorded(
                 xr.open_dataset, store, engine=engine, group="b", consolidated=False
             )
-            assert [str(it) for it in told if type(it) is RuntimeWarning] == expected
+            texts = {str(it) for it in told if type(it) is RuntimeWarning}
+            assert texts == {"overflow encountered in multiply"}
             assert np.isinf(dataset["x"]).all()
 
 
