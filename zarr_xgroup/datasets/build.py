@@ -8,12 +8,7 @@ from typing import Any
 import xarray as xr
 
 from zarr_xgroup._compat import dataset_of
-from zarr_xgroup.datasets.decode import (
-    Decoded,
-    DecodedGroup,
-    Decoder,
-    left_out_undecoded,
-)
+from zarr_xgroup.datasets.decode import Decoded, DecodedGroup, Decoder
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, containing
 from zarr_xgroup.findings import (
@@ -115,7 +110,7 @@ class Builder:
                 self._shared[keys[name]] = decoded.variables[name]
                 decoded.variables[name] = decoded.variables[name].copy()
         decoded.variables.update(shared)
-        return self._assembled_dataset(plan, decoded, findings), findings
+        return _dataset(plan, decoded), findings
 
     def _part_read(self, planned: PlannedVariable) -> Part | None:
         """Return which values of a variable xarray will read on opening: all for an index, the ends of times; None for none."""
@@ -190,40 +185,22 @@ class Builder:
             keys[planned.name] = *place, attributes, planned.is_time
         return keys
 
-    def _assembled_dataset(
-        self, plan: GroupPlan, group: DecodedGroup, findings: list[Finding]
-    ) -> xr.Dataset:
-        """Return the Dataset of decoded variables; those that conflict with variables before them are left out and reported."""
-        planned = {variable.name: variable for variable in plan.variables}
-        in_order = {name: group.variables[name] for name in planned if name in group.variables}
 
-        def dataset(decoded: Mapping[str, Decoded]) -> xr.Dataset:
-            """Return the Dataset of some of the variables; xarray raises if these conflict, as by sizes of dimensions."""
-            coordinates = {
-                it.name: it.variable
-                for name, it in decoded.items()
-                if planned[name].is_coordinate
-                or it.variable.dims == (name,)
-                or name in group.coordinates
-            }
-            data = {it.name: it.variable for it in decoded.values() if it.name not in coordinates}
-            indexes = {it.name: it.index for it in decoded.values() if it.index is not None}
-            return dataset_of(data, coordinates, indexes, group.attributes)
-
-        try:
-            with containing():
-                return dataset(in_order)
-        except XGroupError:
-            # Add one variable at a time, to find those that conflict.
-            fitting: dict[str, Decoded] = {}
-            for name, decoded in in_order.items():
-                try:
-                    with containing():
-                        dataset({**fitting, name: decoded})
-                    fitting[name] = decoded
-                except XGroupError as error:
-                    findings.append(left_out_undecoded(plan.node, planned[name], error))
-            return dataset(fitting)
+def _dataset(plan: GroupPlan, group: DecodedGroup) -> xr.Dataset:
+    """Return the Dataset of the decoded variables of a group, in the order of its plan."""
+    data: dict[Hashable, xr.Variable] = {}
+    coordinates: dict[Hashable, xr.Variable] = {}
+    indexes: dict[Hashable, xr.Index] = {}
+    for planned in plan.variables:
+        name = planned.name
+        if (found := group.variables.get(name)) is None:
+            continue
+        is_axis = found.variable.dims == (name,)
+        is_coordinate = is_axis or planned.is_coordinate or name in group.coordinates
+        (coordinates if is_coordinate else data)[found.name] = found.variable
+        if found.index is not None:
+            indexes[found.name] = found.index
+    return dataset_of(data, coordinates, indexes, group.attributes)
 
 
 def _unread_findings(

@@ -370,7 +370,8 @@ def _remedy_finding(
 ) -> Finding:
     """Return the finding that a variable was opened with a remedy, or left out if there is None, because of an error."""
     if remedy is None:
-        return left_out_undecoded(group, planned, error)
+        text = _("left out, xarray cannot decode it: {reason}").format(reason=error)
+        return _variable_finding(group, planned, text, error)
     attributes, reason = variable.attrs, str(error)
     keys, names = list(remedy.set_aside), ", ".join(map(repr, remedy.set_aside))
     if keys and not remedy.switched_off:
@@ -388,9 +389,3 @@ def _remedy_finding(
         found = times_undecoded(group, planned, why_not_times(attributes) or reason)
         return replace(found, error=error)
     return _variable_finding(group, planned, text.format(names=names, reason=reason), error, keys)
-
-
-def left_out_undecoded(group: Node, planned: PlannedVariable, error: XGroupError) -> Finding:
-    """Return the finding that a variable is left out of the Dataset of a group because of an error."""
-    text = _("left out, xarray cannot decode it: {reason}").format(reason=error)
-    return _variable_finding(group, planned, text, error)

@@ -438,7 +438,7 @@ class GroupPlanner(UnfinishedPlan):
         if not isinstance(source, Stored):
             return ""
         own = self._own_array(source.node.name)
-        if own is None or not isinstance(own.source, Stored) or own.source.node != source.node:
+        if own is None or own.stored != source.node:
             return ""
         # 1. One array of numbers that two arrays declare to be different times is two variables.
         declared = own.declared_decoding
@@ -455,7 +455,7 @@ class GroupPlanner(UnfinishedPlan):
                 return ""
         # 4. It serves only with its dimensions in their order; bounds, whatever the name of the dimension of the
         #    vertices, which is stored first if the bounds are transposed.
-        own_dims, dims = own.source.along, source.along
+        own_dims, dims = self._readings[own.name].dims, source.along
         if role == "bounds" and len(own_dims) == len(dims):
             others = slice(1, None) if source.transposed else slice(-1)
             own_dims, dims = own_dims[others], dims[others]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,7 @@ import pytest
 import xarray as xr
 
 from zarr_xgroup import XGroupMetadataError
-from zarr_xgroup.datasets.build import Builder
-from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import containing
-from zarr_xgroup.metadata.documents import JsonObject
-from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     Array,
     Json,
@@ -26,7 +20,6 @@ from zarr_xgroup.tests.builders import (
     stored,
 )
 from zarr_xgroup.tests.tables import outcome, rows, store_of
-from zarr_xgroup.variables.sources import Literal
 
 TIMES = {"units": "days since 2000-01-01"}
 
@@ -215,32 +208,6 @@ def test_what_is_wrong_costs_nothing_else(nodes: Nodes, expected: str) -> None:
 
 
 # Whatever is raised.
-
-
-def test_variables_that_do_not_go_together_are_left_out() -> None:
-    def planned(name: str, *dims: str, size: int = 2) -> PlannedVariable:
-        source = Literal(np.full((size,) * len(dims), name), dims)
-        return PlannedVariable(name, source, dims, {}, is_own=True)
-
-    def made(source: Literal) -> xr.Variable:
-        if "e" in source.values:
-            raise ZeroDivisionError
-        return xr.Variable(source.dims, source.values, encoding={"source": "g"})
-
-    variables = (
-        *(planned("a", "x"), planned("b", "x", size=3), planned("c", "x")),
-        *(planned("d", "y", size=4), planned("e", "y", size=4), planned("f", "y", size=5)),
-        planned("y"),
-    )
-    factory: Any = SimpleNamespace(variable=made, attributes=lambda _node: JsonObject({}))
-    reading: Any = SimpleNamespace(node=Node(0, "g"))
-    plan = GroupPlan(reading, variables, ())
-    dataset, findings = Builder(Library({}), factory, {}, frozenset(), with_indexes=True).dataset(
-        plan
-    )
-    assert set(dataset.variables) == {"a", "c", "d"}
-    assert [finding.arrays for finding in findings] == [("/g/e",), ("/g/b",), ("/g/f",), ("/g/y",)]
-    assert all(finding.text.startswith("left out") for finding in findings)
 
 
 class OddError(Exception):
