@@ -295,10 +295,12 @@ def _trials(
         if isinstance(variable._data, np.ndarray):
             continue
         packing = [variable.attrs.get(key, 1) for key in _PACKING]
-        is_packed = all(isinstance(number, int | float) for number in packing)
+        is_packed_by_numbers = all(isinstance(number, int | float) for number in packing)
         is_number = variable.dtype.kind in _NUMBERS
         is_sound = is_number and _APPLIED_LAZILY.isdisjoint(plan.attributes)
-        if (is_packed or plan.stored is None) and (is_sound or not plan.declared_decoding):
+        if (is_packed_by_numbers or plan.stored is None) and (
+            is_sound or not plan.declared_decoding
+        ):
             continue
         few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
         if few.dtype.kind == "O":

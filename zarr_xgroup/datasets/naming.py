@@ -175,15 +175,12 @@ class GroupPlanner(UnfinishedPlan):
         self.in_other_crs = {}
         #: The names of variables by the identity of the coordinate that they are.
         self._names_by_identity: dict[Hashable, str] = {}
-        self._wanted_names = set(self.variables)
         #: By interpretation: its coordinates and its links, each with the name of its variable.
         self._attached: dict[
             Interpretation, tuple[list[tuple[Coordinate, str]], list[tuple[Link, str]]]
         ] = {}
         #: By variable and CF attribute: the names of attached variables, by the paths that lead to them.
         self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        #: By name of an own array: the first referenced array of the same name that it replaces.
-        self._overruled_nodes: dict[str, Node] = {}
         #: Dimensions renamed for their size, by the group they come from, name and size.
         self._new_dims: dict[tuple[Node, str, int], str] = {}
 
@@ -218,8 +215,8 @@ class GroupPlanner(UnfinishedPlan):
 
         # 3. The coordinates of dimensions of groups above, unless a convention declares one of that name.
         for coordinate in array.inherited.coordinates:
-            is_wanted = coordinate.name not in self._wanted_names
-            if is_wanted or coordinate.identity in self._names_by_identity:
+            is_free = coordinate.name not in self.variables
+            if is_free or coordinate.identity in self._names_by_identity:
                 names[self._try_to_attach(coordinate, referrer)] = None
         names.pop("", None)
         for name in names:
@@ -403,8 +400,9 @@ class GroupPlanner(UnfinishedPlan):
         for candidate in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
             own = self._own_array(candidate)
             if own is not None and self._own_array_wins(own, source, role):
-                first = self._overruled_nodes.setdefault(candidate, source.node)
-                if first == source.node or own.dims == (candidate,):
+                overruled = (declared for declared, _array in own.overruled.values())
+                nodes = (declared.node for declared in overruled if isinstance(declared, Stored))
+                if next(nodes, source.node) == source.node or own.dims == (candidate,):
                     return candidate
         return ""
 
@@ -488,7 +486,6 @@ class GroupPlanner(UnfinishedPlan):
         self.variables[name] = PlannedVariable(
             name, source, dims, attributes, is_coordinate=True, referrer=referrer.name
         )
-        self._wanted_names.add(wanted)
         return name
 
     def _free_name(self, wanted: str, source: Source, origin: Node, referrer: Node) -> str:
