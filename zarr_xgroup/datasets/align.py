@@ -309,11 +309,12 @@ class _Group:
             return _("size {size}, its parents' {other}").format(size=size, other=other)
         if theirs is None or theirs.indexed is None:
             return None
-        mine = self._own.get(dim)
+        mine, names = self._own.get(dim), {dim: name}
         if mine is not None and mine.indexed is not None:
             is_known = mine.identity is not None and mine.decoding == theirs.decoding
             is_same = is_known and mine.identity == theirs.identity
-            if not is_same and not mine.indexed.equals(theirs.indexed):
+            # Indexes along dimensions of different names are never equal.
+            if not is_same and not mine.indexed.rename(names, names).equals(theirs.indexed):
                 return _("other coordinate values than {owner}").format(owner=theirs.group)
         return self._objection_to_positions(dim, theirs) if self._is_by_convention(theirs) else None
 

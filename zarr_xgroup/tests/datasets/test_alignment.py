@@ -64,6 +64,8 @@ RENAMED: dict[str, tuple[Any, dict[str, str]]] = {
     "other values of all dimensions but one":
         ({**{name: coordinate(name, [1, 2]) for name in "xyz"}, **{f"g/{name}": coordinate(name, [1, 9]) for name in "yz"}},
          {"/g": f"'y' -> 'y_g' {VALUES}, 'z' -> 'z_g' {VALUES}"}),
+    "equal values below a renamed dimension":
+        ({"x": X, "g/x": OTHER_X, "g/h/x": OTHER_X}, {"/g": f"'x' -> 'x_g' {VALUES}", "/g/h": "'x' -> 'x_g' (as in its parents)"}),
     "equal values of other arrays": ({"x": X, "g/x": X, "g/v": along("x", 2), "g/h/x": X}, {}),
     "no coordinate above": ({"v": along("x", 2), "g/x": X}, {}),
     "no coordinate below": ({"x": X, "g/v": along("x", 2)}, {}),
