@@ -186,24 +186,27 @@ class GroupPlanner(UnfinishedPlan):
 
     def attach_coordinates_of(self, array: ArrayReading) -> None:
         """Attach the coordinates and arrays that an array refers to, and name them in its attributes."""
-        said, referrer = array.interpretation, array.node
+        interpretation, referrer = array.interpretation, array.node
         variable = self.variables[referrer.name]
-        variable.add(said.attributes)
+        variable.add(interpretation.attributes)
 
         # 1. Coordinates and links by conventions, attached once for all arrays with the same interpretation.
-        if said not in self._attached:
+        if interpretation not in self._attached:
             attached = []
-            for coordinate in said.coordinates:
+            for coordinate in interpretation.coordinates:
                 if name := self._try_to_attach(coordinate, referrer):
                     attached.append((coordinate, name))
-                    crs = coordinate.crs or said.crs
+                    crs = coordinate.crs or interpretation.crs
                     self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
-            self._attached[said] = attached, self._attach_links(said.links, referrer)
-        attached, linked = self._attached[said]
+            self._attached[interpretation] = (
+                attached,
+                self._attach_links(interpretation.links, referrer),
+            )
+        attached, linked = self._attached[interpretation]
         self._name_links(variable, linked, referrer)
 
-        # 2. For tools as cf_xarray, which select the coordinates of a variable by its ``coordinates``. That
-        #    need not name dimension coordinates (CF 1.12, section 5).
+        # 2. Tools such as cf_xarray select the coordinates of a variable by its ``coordinates``. That need not
+        #    name dimension coordinates (CF 1.12, section 5).
         names = dict.fromkeys(name for _coordinate, name in attached)
         if names and not variable.has("coordinates"):
             dims = set(variable.dims)
@@ -227,26 +230,26 @@ class GroupPlanner(UnfinishedPlan):
 
         A choice between nodes is left out if the group's own array replaces the chosen coordinate.
         """
-        said = array.interpretation
-        if not said.findings:
+        interpretation = array.interpretation
+        if not interpretation.findings:
             return
         replaced, others = set[Node](), set[Node]()
-        for coordinate, name in self._attached[said][0]:
+        for coordinate, name in self._attached[interpretation][0]:
             for part in coordinate.parts():
                 if isinstance(part.source, Stored):
                     is_replaced = part is coordinate and self.variables[name].is_own
                     (replaced if is_replaced else others).add(part.source.node)
         left_out = {
             (Place(str(followed.written), pointer_to(followed.keys)), followed.choice)
-            for followed in said.references
+            for followed in interpretation.references
             if followed.leads_to in replaced - others
         }
-        for finding in said.findings:
+        for finding in interpretation.findings:
             if finding.topic is not Topic.CHOICE or (finding.place, finding.text) not in left_out:
                 yield finding
 
     def declare_times(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Add the units and calendar of times that all arrays of a tree declare of an array of the group."""
+        """Add the units and calendar of times that all arrays of a tree declare for an array of the group."""
         variable = self.variables[name]
         units = variable.get("units")
         if units is None or is_bare_unit_of_time(units):
@@ -600,9 +603,9 @@ class GroupPlanner(UnfinishedPlan):
     def _add_standard_name(self, name: str, crs: Crs | None, *, is_own_crs: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.
 
-        Axes of a CRS that is not geographic are no longitudes, whatever their units: axes of rotated poles have
-        units of longitudes by mistake. Nor are 2-D coordinates whose own CRS, not that of the grid, is not
-        geographic (`is_own_crs`).
+        Axes of a CRS that is not geographic are not longitudes, whatever their units: axes of rotated poles have
+        units of longitudes by mistake. The same holds for 2-D coordinates that have a CRS different from that of
+        the grid (`is_own_crs`).
         """
         variable = self.variables[name]
         units, is_axis = str(variable.get("units")), variable.dims in ((), (name,))
@@ -613,9 +616,9 @@ class GroupPlanner(UnfinishedPlan):
             variable.add(_ATTRIBUTES_BY_UNITS.get(units, {}))
 
     def _identity_of(self, coordinate: Coordinate) -> Hashable:
-        """Return the identity of a coordinate: for times that with the units and calendar that are declared.
+        """Return the identity of a coordinate. For times it has the declared units and calendar.
 
-        If the array's own units are used, or the declared ones cannot be decoded, units are no part of the identity.
+        If the array's own units are used, or the declared ones cannot be decoded, units are not part of the identity.
         """
         source = coordinate.source
         if not isinstance(source, Stored) or "since" not in str(coordinate.attributes.get("units")):
@@ -645,22 +648,25 @@ class GroupPlanner(UnfinishedPlan):
         known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
         found = []
         for array in arrays:
-            said, brought = array.interpretation, list(array.inherited.coordinates)
-            if said not in known:
+            interpretation, brought = array.interpretation, list(array.inherited.coordinates)
+            if interpretation not in known:
                 names = self._names_of_split_dimensions(array, first, others)
-                coordinates = tuple(each.renamed(names) for each in said.coordinates)
-                linked = (link.coordinate.renamed(names) for link in said.links)
+                coordinates = tuple(each.renamed(names) for each in interpretation.coordinates)
+                linked = (link.coordinate.renamed(names) for link in interpretation.links)
                 parts = [part for each in (*coordinates, *linked) for part in each.parts()]
                 brought = parts + brought
-                known[said] = names, replace(said, coordinates=coordinates) if names else said
+                known[interpretation] = (
+                    names,
+                    replace(interpretation, coordinates=coordinates) if names else interpretation,
+                )
             # Bounds, terms, linked and inherited coordinates take the dimension of their name if it is free.
             for coordinate in brought:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
-            names, said = known[said]
+            names, interpretation = known[interpretation]
             if names:
                 dims = tuple(names.get(dim, dim) for dim in array.dims)
-                array = replace(array, dims=dims, interpretation=said)
+                array = replace(array, dims=dims, interpretation=interpretation)
                 message = _(
                     "other arrays of the group have other coordinate values along its "
                     "dimensions; renamed {renamed}"
@@ -742,20 +748,24 @@ def _without_grids_of_subsets(
     ]
     sizes = {pair for array in data for pair in array.sizes.items()}
     for array in reading.arrays:
-        said = array.interpretation
-        kept = tuple(each for each in said.coordinates if not isinstance(each.source, Computed))
+        interpretation = array.interpretation
+        kept = tuple(
+            each for each in interpretation.coordinates if not isinstance(each.source, Computed)
+        )
         is_of_data = not data or sizes.issuperset(array.sizes.items())
-        if is_of_data or len(kept) == len(said.coordinates):
+        if is_of_data or len(kept) == len(interpretation.coordinates):
             yield array
             continue
         # A choice that was made for the grid has no effect: opening does not report it.
         findings = tuple(
             replace(finding, topic=None) if finding.topic is Topic.CHOICE else finding
-            for finding in said.findings
+            for finding in interpretation.findings
         )
-        crs = said.crs if "grid_mapping" in array.document.attributes else None
-        said = replace(said, coordinates=kept, crs=crs, geotransform=None, findings=findings)
-        yield replace(array, interpretation=said)
+        crs = interpretation.crs if "grid_mapping" in array.document.attributes else None
+        interpretation = replace(
+            interpretation, coordinates=kept, crs=crs, geotransform=None, findings=findings
+        )
+        yield replace(array, interpretation=interpretation)
 
 
 def _is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
