@@ -1,7 +1,7 @@
 """Decode the variables of a group by xarray, in one call.
 
 xarray raises for the whole group if the attributes of one variable are invalid. Only then each variable is decoded
-alone: the invalid one is left undecoded, as far as needed, and a finding says so.
+alone: the invalid one is left undecoded, as far as needed, and a finding reports it.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ class Decoder:
         """Return the variables of a group, decoded by xarray in one call; if that raises, each decoded alone.
 
         `others` are the variables of the group that are decoded already; `unread` says why values of a variable
-        cannot be read: then its times are not decoded. A variable that cannot be decoded alone is decoded by the
-        first remedy that works, else left out, and has a finding. Attributes of bounds may be changed in place.
+        cannot be read: then its times are not decoded. A variable that cannot be decoded alone is decoded with the
+        first remedy that works, otherwise it is left out. A finding reports both. Attributes of bounds may be
+        changed in place.
         """
         planned = {variable.name: variable for variable in plan.variables}
         stand_ins = _without_attributes(others)
@@ -140,7 +141,7 @@ class Decoder:
             try:
                 with containing():
                     return self._decode(planned, undecoded, stand_ins, attributes), {}
-            except XGroupError:  # found again, and reported, where the variable is decoded alone
+            except XGroupError:  # raised again, and reported, when the variable is decoded alone
                 for name, before in attributes_before.items():
                     undecoded[name].attrs = before
 
@@ -170,9 +171,10 @@ class Decoder:
         needed: Mapping[str, xr.Variable],
         error: XGroupError | None,
     ) -> tuple[DecodedGroup, _Remedy | None, XGroupError | None]:
-        """Return one variable decoded with the first remedy that works, the remedy, and the first error; no variable if none works.
+        """Return one variable decoded with the first remedy that works, the remedy, and the first error.
 
-        `error` is why the values of the variable cannot be read, None if they can be.
+        There is no variable if no remedy works. `error` is why the values of the variable cannot be read, None if
+        they can be.
         """
         for remedy in _remedies(variable, is_readable=error is None):
             try:
@@ -285,22 +287,21 @@ def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
 def _trials(
     planned: Mapping[str, PlannedVariable], undecoded: Mapping[str, xr.Variable]
 ) -> Iterator[tuple[str, xr.Variable]]:
-    """Yield the lazy variables that xarray may decode without an error but not read, with a few made-up values of their types.
+    """Yield the lazy variables that xarray may decode without an error, and raise only when values are read.
 
-    That can be so if attributes of another array are applied to stored strings, booleans or packed numbers,
-    and if ``scale_factor`` or ``add_offset`` is not a number.
+    This can happen if attributes of a different array are applied to stored strings, booleans or packed numbers,
+    and if ``scale_factor`` or ``add_offset`` is not a number. They have a few made-up values of the same type.
     """
     for name, variable in undecoded.items():
         plan = planned[name]
         if isinstance(variable._data, np.ndarray):
             continue
         packing = [variable.attrs.get(key, 1) for key in _PACKING]
-        is_packed_by_numbers = all(isinstance(number, int | float) for number in packing)
+        are_numbers = all(isinstance(value, int | float) for value in packing)
         is_number = variable.dtype.kind in _NUMBERS
         is_sound = is_number and _APPLIED_LAZILY.isdisjoint(plan.attributes)
-        if (is_packed_by_numbers or plan.stored is None) and (
-            is_sound or not plan.declared_decoding
-        ):
+        may_fail = (plan.stored and not are_numbers) or (plan.declared_decoding and not is_sound)
+        if not may_fail:
             continue
         few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
         if few.dtype.kind == "O":

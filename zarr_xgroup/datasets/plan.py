@@ -26,7 +26,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
 
     name: str
     source: Source
-    #: Its dimensions, which may be called otherwise than those of the source.
+    #: Its dimensions, which may have other names than those of the source.
     dims: tuple[str, ...]
     #: The attributes of the array, or of a plug-in's variable.
     own_attributes: Mapping[str, Any]
@@ -34,7 +34,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
     identity: Hashable | None = None
     #: Whether it is an array of the group.
     is_own: bool = False
-    #: Whether it is to be a coordinate; xarray makes some without being told.
+    #: Whether it is to be a coordinate; xarray makes some variables coordinates itself.
     is_coordinate: bool = False
     #: Whether it gives the horizontal positions of cells along several dimensions, by a convention.
     places_cells: bool = False
@@ -48,9 +48,9 @@ class PlannedVariable(msgspec.Struct, eq=False):
     referrer: str = ""
     #: The arrays of the group that have it as a coordinate.
     users: list[str] = []
-    #: The declared coordinates in whose place it stands, by identity: their source, and the array that declares them.
+    #: The declared coordinates that it replaces, by identity: their source, and the array that declares them.
     overruled: dict[Hashable, tuple[Source, str]] = {}
-    #: Units and calendar of the times that it bounds, where the user dropped these.
+    #: Units and calendar of the times that it bounds, if the user dropped these times.
     dropped_times: Mapping[str, Any] = {}
     #: Whether xarray decodes it as times: by its units, or by those of the times that it bounds.
     is_time: bool = False
@@ -66,7 +66,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
         return isinstance(self.source, Stored) and self.source.transposed
 
     def lie_along(self, bounds: Source) -> None:
-        """Transpose the group's own array if declared bounds have its dimensions the other way round."""
+        """Transpose the group's own array if declared bounds have its dimensions in the reverse order."""
         if not (self.is_own and isinstance(self.source, Stored)) or self.source.transposed:
             return
         is_declared_as_stored = isinstance(bounds, Stored) and not bounds.transposed
@@ -127,29 +127,19 @@ class GroupPlan:
 
 
 class UnfinishedPlan:
-    """The variables of a group while they are planned.
+    """The variables of a group while they are planned."""
 
-    Attributes
-    ----------
-    arrays : list of ArrayReading
-        The group's own arrays, with the dimensions that they have in the Dataset.
-    variables : dict of str to PlannedVariable
-        The variables planned so far, by name.
-    names : UsedNames
-        The names in use.
-    data : frozenset of str
-        The names of the group's own arrays that stay data even if other arrays refer to them.
-    in_other_crs : dict of str to tuple of Crs and Node
-        The coordinates whose CRS is not that of the grid, by name: the CRS, and the array that declares it.
-    findings : list of Finding
-        The findings about the group so far.
-    """
-
+    #: The group's own arrays, with the dimensions that they have in the Dataset.
     arrays: list[ArrayReading]
+    #: The variables planned so far, by name.
     variables: dict[str, PlannedVariable]
+    #: The names in use.
     names: UsedNames
+    #: The names of the group's own arrays that stay data even if other arrays refer to them.
     data: frozenset[str]
+    #: The coordinates whose CRS is not that of the grid, by name: the CRS, and the array that declares it.
     in_other_crs: dict[str, tuple[Crs, Node]]
+    #: The findings about the group so far.
     findings: list[Finding]
 
 
@@ -188,11 +178,11 @@ class UsedNames:
 
     def is_free(self, name: str) -> bool:
         """Return whether a new dimension coordinate can have this name."""
-        # A DataTree takes no name with a slash, nor one that a child has.
+        # A DataTree accepts no name with a slash, and no name of a child.
         return "/" not in name and name not in self._is_scalar and name not in self._groups
 
     def is_free_for_others(self, name: str) -> bool:
-        """Return whether a new variable that is no dimension coordinate can have this name."""
+        """Return whether a new variable that is not a dimension coordinate can have this name."""
         return self.is_free(name) and name not in self._sizes
 
     def new_dimension(self, wanted: str, size: int) -> str:

@@ -56,7 +56,7 @@ FRAMES = 500
 
 #: What numpy and xarray warn of what is written, in whichever engine; engine zarr may not get there.
 OF_DOCUMENTS = (
-    "overflow encountered in cast",
+    "overflow encountered in",
     "Duplicate dimension names present",
     "Found an empty list of filters in the array metadata document",
     "NumPy will stop allowing conversion of out-of-bound Python integers",  # older xarray: fill values
