@@ -12,7 +12,7 @@ from typing import Any
 import fsspec
 import pytest
 from hypothesis import HealthCheck, settings
-from zarr.storage import FsspecStore, LocalStore
+from zarr.storage import FsspecStore, LocalStore, ZipStore
 
 pytest.register_assert_rewrite("zarr_xgroup.tests.tables", "zarr_xgroup.tests.builders")
 
@@ -164,7 +164,7 @@ def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
         return record
 
-    for kind in (LocalStore, FsspecStore):
+    for kind in (LocalStore, FsspecStore, ZipStore):
         monkeypatch.setattr(kind, "close", recording(kind.close))
     return closed
 

@@ -547,9 +547,8 @@ def test_a_store_passed_in_is_not_closed(function: Open) -> None:
     assert store.closed == 0
 
 
-def test_a_zip_file_is_released_on_closing(tmp_path: Path) -> None:
+def test_a_zip_file_is_released_on_closing(tmp_path: Path, closed_stores: list[Any]) -> None:
     dataset = opened(xr.open_dataset, write_zip(sample_contents(), tmp_path / "s.zip"))
-    store: Any = getattr(dataset._close, "__self__", None)
-    assert store._is_open
     dataset.close()
+    (store,) = closed_stores
     assert not store._is_open
