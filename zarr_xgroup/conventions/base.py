@@ -85,8 +85,6 @@ class ConventionHandler(Convention):
         A handler with `reads`, be it empty, promises that its result depends on nothing but the document of the array,
         the attributes of the groups that contain it, the other arrays of its group, and the nodes that these refer
         to. It is then asked once about arrays that are equal in all of these; with None, about each array.
-    arrays : tuple of str
-        The names of arrays that mean something to the handler wherever they are.
     resolver : BoundResolver
         References and lazy variables, for `get_variables`; bound while an open runs, and by
         `BoundResolver.of(array, root)` outside of one.
@@ -99,7 +97,6 @@ class ConventionHandler(Convention):
     described: ClassVar[tuple[Attribute, ...]] = ()
     rules: ClassVar[tuple[Rule, ...]] = ()
     reads: ClassVar[tuple[str, ...] | None] = None
-    arrays: ClassVar[tuple[str, ...]] = ()
     resolver: plugin_adapter.BoundResolver
 
     @classmethod

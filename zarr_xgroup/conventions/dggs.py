@@ -191,7 +191,6 @@ class DggsHandler(ConventionHandler):
     described = (ATTRIBUTE,)
     rules = RULES
     reads = ()
-    arrays = (CELL_IDS,)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

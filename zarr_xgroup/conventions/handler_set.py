@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from zarr_xgroup.variables.sources import Computed, Offset, Stored
 
 T = TypeVar("T")
 
-#: What the conventions say of an array that follows none.
+#: The interpretation of an array that follows no convention.
 NOTHING = Interpretation()
 
 
@@ -38,111 +39,104 @@ class Answer:
     #: The nodes that references led to, and the arrays that coordinates are read from. For these arrays
     #: themselves the answer may differ, since a reference would lead back to the array that has it.
     led_to: frozenset[Node]
-    #: Whether no other array may share the answer: a handler was asked that does not say what it `reads`.
-    is_for_one_array: bool
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
-    #: The describing attributes (`units`, `long_name`, ...) that the asked handlers read: arrays that share the
-    #: answer have equal values of these attributes.
-    reads: tuple[str, ...]
+    #: The describing attributes (`units`, `long_name`, ...) that the handlers read: arrays that share the answer have
+    #: equal values of these attributes. None if no other array may share it: a handler does not declare what it `reads`.
+    reads: tuple[str, ...] | None
+
+
+@lru_cache(maxsize=8)
+def handler_set(handlers: Handlers) -> HandlerSet:
+    """Return the set of some handlers, the same object for the same handlers."""
+    return HandlerSet(handlers)
 
 
 class HandlerSet:
-    """The handlers of an open, asked together about each array.
-
-    Attributes
-    ----------
-    may_look_anywhere : bool
-        Whether some handler decides whether it applies, or names axes, without saying what it `reads`: then no two
-        arrays can share an answer.
-    arrays : frozenset of str
-        The array names that mean something to some handler wherever such an array is.
-    """
+    """Handlers that are asked together about each array."""
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
-        self._names = {handler.name for handler in handlers}
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
+        self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
-        self.may_look_anywhere = any(
-            _own_reads(handler) is None and _has_own(method, handler)
+        # A base class cannot promise for a derived class, which may read more.
+        self._reads = {handler: handler.__dict__.get("reads") for handler in handlers}
+        # These methods are called for all arrays: without a promise of the handler, no two arrays share an answer.
+        self._may_look_anywhere = any(
+            self._reads[handler] is None and _has_own(method, handler)
             for handler in handlers
             for method in ("detect", "applies", "axis_names", "marks")
         )
-        self.arrays = frozenset(name for handler in handlers for name in handler.arrays)
 
     def crs_of(self, view: ArrayView) -> Crs | None:
-        """Return the CRS that the first convention other than `proj` gives an array, None if none does."""
+        """Return the CRS that the first convention other than `proj` gives an array, None if no convention does."""
 
-        def crs(handler: Handler) -> Crs | None:
+        def crs(handler: Handler, view: ArrayView) -> Crs | None:
             return handler.crs(view) if handler.applies(view) else None
 
-        found = (_ask(view, handler, crs) for handler in self._with_crs)
+        found = (_ask(view, handler, partial(crs, handler)) for handler in self._with_crs)
         return next(filter(None, found), None)
 
     def axis_names(self, view: ArrayView) -> tuple[str, ...]:
-        """Return dimension names for the last axes of an array that leaves some unnamed, () if none gives any."""
-
-        def names(handler: Handler) -> tuple[str, ...]:
-            return plugin_adapter.checked_axis_names(handler().axis_names, view)
-
-        # The caller discards this view: handlers that need dimension names report their lack to it.
-        naming = [handler for handler in self._handlers if _has_own("axis_names", handler)]
-        self._assume_marked(view, naming)
-        found = (_ask(view, handler, names) for handler in naming)
+        """Return dimension names for the last axes of an array that leaves some unnamed, () if no handler gives any."""
+        # The caller discards this view: handlers that need dimension names report to it that they are missing.
+        self._assume_marked(view, self._naming)
+        found = (_ask(view, handler, partial(_axis_names, handler)) for handler in self._naming)
         return next(filter(None, found), ())
 
     def ask(self, view: ArrayView) -> Answer:
         """Return what the handlers that apply to an array say of it together.
 
-        One principal convention is asked, with the services and what these imply. Its rivals are reported, and
-        asked only for what breaks their own rules.
+        One principal convention is asked, with the services and the conventions that these imply. Its rivals are
+        reported, and asked only for findings about their own rules.
         """
         self._assume_marked(view, self._handlers)
         active = [handler for handler in self._handlers if self._applies(handler, view)]
-        principal, rivals = _principal_and_rivals(active, view)
-        shared = frozenset[str]()
-        if principal is not None:
-            names = _ask(
-                view, principal, lambda cls: plugin_adapter.names_in(cls.shares_with(view))
-            )
-            shared = names or shared
-        rivals = [handler for handler in rivals if handler.name not in shared]
-        self._report_unasked(view, rivals, shared)
+        principal, rivals, shared = self._principal(view, active)
 
         # Services add to the principal convention, and so do the conventions that are implied or shared with.
         besides = [handler for handler in active if handler.tier == "service" or handler.gives_way]
         first = () if principal is None else (principal,)
         conventions = tuple(dict.fromkeys((*first, *besides)))
         implied = shared.union(*(handler.implies for handler in conventions))
-        added = [
-            handler
-            for handler in self._handlers
-            if handler.name in implied and handler not in conventions
-        ]
-        asked = [*conventions, *added]
+        added = (handler for handler in self._handlers if handler.name in implied)
+        asked = tuple(dict.fromkeys((*conventions, *added)))
 
-        found = _interpretations(view, asked, giving_way={*view.assumed, *shared})
+        found: list[Interpretation] = []
+        for handler in asked:
+            interpretation = _ask(view, handler, partial(_interpretation, handler))
+            if interpretation is None:
+                continue
+            if handler.gives_way or handler.name in view.assumed or handler.name in shared:
+                interpretation = _without_coordinates_of(found, interpretation)
+            found.append(interpretation)
         # A principal convention that `follows_names` has followed those of CF attributes itself.
         if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
             found.append(Interpretation(links=links_of(view, by_name=by_name)))
-        found += _broken_rules(view, rivals[1:])  # the first of them is the principal one
+        found += _broken_rules(view, rivals)
 
-        whole = _merged(view, found)
-        read = [_own_reads(handler) for handler in {*active, *asked}]
+        whole = _merged(view, found) if found or view.findings else NOTHING
+        reads = [self._reads[handler] for handler in {*active, *asked}]
+        promised = [keys for keys in reads if keys is not None]
+        is_for_one_array = self._may_look_anywhere or len(promised) < len(reads)
+        principals = [handler for handler in active if handler.tier == "principal"]
         return Answer(
-            whole,
-            conventions,
+            *(whole, conventions),
             declares_principal=any(
-                handler.tier == "principal"
-                and (handler in view.declared or not view.follows(handler))
-                for handler in active
+                handler in view.declared or not view.follows(handler) for handler in principals
             ),
-            led_to=frozenset(view.resolver.reached).union(stored_arrays_of(whole)),
-            is_for_one_array=None in read,
+            led_to=frozenset(view.resolver.reached).union(_stored_arrays_of(whole)),
             assumed=frozenset(view.assumed),
-            reads=tuple(sorted(set(chain.from_iterable(keys or () for keys in read)))),
+            reads=None if is_for_one_array else tuple(sorted({*chain.from_iterable(promised)})),
+        )
+
+    def _applies(self, handler: Handler, view: ArrayView) -> bool:
+        """Return whether a handler applies to an array, by its own `detect` with zarr objects if it has one."""
+        has_detect = handler in self._with_detect
+        return bool(
+            _ask(view, handler, partial(_detects, handler) if has_detect else handler.applies)
         )
 
     def marks_of(self, view: ArrayView, handlers: Sequence[Handler] = ()) -> dict[str, Marks]:
@@ -152,118 +146,103 @@ class HandlerSet:
         """
         declared = view.declared_around
         asked = [it for it in handlers or self._handlers if it not in declared]
-        marks = {it.name: _ask(view, it, lambda cls: cls.marks(view)) for it in asked}
+        marks = {handler.name: _ask(view, handler, handler.marks) for handler in asked}
         return {name: found for name, found in marks.items() if found is not None}
 
     def _assume_marked(self, view: ArrayView, handlers: Sequence[Handler]) -> None:
-        """Replace "auto" among the assumed conventions of an array: by those whose marks it has.
+        """Replace "auto" among the assumed conventions of an array by the conventions whose marks it has.
 
-        By none if the array or its group declares a principal convention.
+        By no convention if the array or its group declares a principal one.
         """
         if AUTO not in view.assumed:
             return
         view.assumed = {*view.assumed} - {AUTO}
-        if not any(self._is_declared_principal(handler, view) for handler in self._handlers):
+        declares_principal = any(
+            handler.tier == "principal"
+            and not view.only_assumes(handler)
+            and (handler in view.declared_for_it or self._applies(handler, view))
+            for handler in self._handlers
+        )
+        if not declares_principal:
             view.assumed |= self.marks_of(view, handlers).keys()
 
-    def _is_declared_principal(self, handler: Handler, view: ArrayView) -> bool:
-        """Return whether a handler is of a principal convention that an array or its group declares."""
-        if handler.tier != "principal" or view.only_assumes(handler):
-            return False
-        return handler in view.declared_for_it or self._applies(handler, view)
+    def _principal(
+        self, view: ArrayView, active: Iterable[Handler]
+    ) -> tuple[Handler | None, list[Handler], frozenset[str]]:
+        """Return the principal convention of an array or None, its rivals, and the names of those that it shares with.
 
-    def _report_unasked(
-        self, view: ArrayView, rivals: Sequence[Handler], shared: frozenset[str]
-    ) -> None:
-        """Report declared principal conventions that do not count, and shared ones without a handler."""
-        if len(rivals) > 1:
+        A declared one has priority over an assumed one, and one that claims all coordinates over one that gives way;
+        among equals the first in order is used. Its rivals are the other declared ones that claim all coordinates,
+        which are reported.
+        """
+        principals = [handler for handler in active if handler.tier == "principal"]
+        declared = [handler for handler in principals if not view.only_assumes(handler)]
+        claiming = [it for it in declared if not it.follows_names and not it.gives_way]
+        principal = next(iter(claiming or declared or principals), None)
+        if principal is None:
+            return None, [], frozenset()
+        shared = _ask(view, principal, partial(_shared_names, principal)) or frozenset()
+        claiming = [handler for handler in claiming if handler.name not in shared]
+        if len(claiming) > 1:
             text = _("it declares the principal conventions {names}; {first} was used").format(
-                names=", ".join(handler.name for handler in rivals), first=rivals[0].name
+                names=", ".join(handler.name for handler in claiming), first=claiming[0].name
             )
             view.report(Topic.CHOICE, view.node, text)
-        for name in sorted(shared - self._names):
+        for name in sorted(shared.difference(handler.name for handler in self._handlers)):
             text = _(
                 "it refers to convention {name!r} for its coordinates, of which no handler is installed"
             )
             view.report(Topic.CHOICE, view.node, text.format(name=name))
-
-    def _applies(self, handler: Handler, view: ArrayView) -> bool:
-        """Tell whether a handler applies to an array, by its own `detect` with zarr objects if it has one."""
-
-        def applies(cls: Handler) -> bool:
-            if cls not in self._with_detect:
-                return cls.applies(view)
-            return view.only_assumes(cls) or plugin_adapter.applies_by_detect(cls.detect, view)
-
-        return bool(_ask(view, handler, applies))
-
-
-def _principal_and_rivals(
-    active: Iterable[Handler], view: ArrayView
-) -> tuple[Handler | None, list[Handler]]:
-    """Return the principal convention that counts, or None, and the declared ones that claim all coordinates.
-
-    An array follows one principal convention. A declared one goes before an assumed one, and one that claims
-    all coordinates before one that gives way to others; among equals the first in order counts.
-    """
-    principals = [handler for handler in active if handler.tier == "principal"]
-    declared = [handler for handler in principals if not view.only_assumes(handler)]
-    rivals = [
-        handler for handler in declared if not handler.follows_names and not handler.gives_way
-    ]
-    return next(iter(rivals or declared or principals), None), rivals
+        return principal, claiming[1:], shared
 
 
 def _has_own(method: str, handler: Handler) -> bool:
-    """Tell whether a handler overrides a method of `ConventionHandler`."""
-    # Its owner tells, be it an instance, class or static method there.
+    """Return whether a handler overrides a method of `ConventionHandler`, be it an instance, class or static method."""
     owner = next(cls for cls in handler.__mro__ if method in cls.__dict__)
     return owner is not ConventionHandler
 
 
-def _own_reads(handler: Handler) -> tuple[str, ...] | None:
-    """Return the attribute names in `reads` of a handler, None if it has none of its own.
+def _ask(view: ArrayView, handler: Handler, question: Callable[[ArrayView], T]) -> T | None:
+    """Return the answer of a handler to a question about an array, or report whatever it raises and return None.
 
-    A base class cannot promise for a derived class, which may read more.
-    """
-    return handler.__dict__.get("reads")
-
-
-def _interpretations(
-    view: ArrayView, asked: Iterable[Handler], giving_way: Collection[str]
-) -> list[Interpretation]:
-    """Return what each of the asked handlers says of an array, without those that raise an error.
-
-    Conventions that `giving_way` names, like handlers that say it of themselves, only add coordinates under names
-    that no earlier convention has used.
-    """
-    found: list[Interpretation] = []
-    for handler in asked:
-        said = _ask(view, handler, lambda cls: _interpretation(cls, view))
-        if said is not None:
-            gives_way = handler.gives_way or handler.name in giving_way
-            found.append(_without_coordinates_of(found, said) if gives_way else said)
-    return found
-
-
-def _interpretation(handler: Handler, view: ArrayView) -> Interpretation:
-    """Return what `interpret` of a new instance of a handler says of an array."""
-    return plugin_adapter.interpretation_of(handler().interpret, view)
-
-
-def _ask(view: ArrayView, handler: Handler, question: Callable[[Handler], T]) -> T | None:
-    """Return what a question about a handler gives, or report whatever it raises and return None.
-
-    A plug-in may raise anything: the array is then opened without what that convention gives.
+    A plug-in may raise anything: the array is then opened without the coordinates of that convention.
     """
     try:
-        return question(handler)
+        return question(view)
     except Exception as error:  # noqa: BLE001
         problem = retold(error, failure_message(handler, error))  # an XGroupError keeps its class
         problem.__cause__ = error
         cost = _("what convention {name!r} gives").format(name=handler.name)
         view.report(Topic.PROBLEM, view.node, problem, cost=cost)
         return None
+
+
+# Questions to a handler. A plug-in may answer with a value of a wrong type.
+
+
+def _detects(handler: Handler, view: ArrayView) -> bool:
+    return view.only_assumes(handler) or bool(handler.detect(*view.factory.zarr_objects(view.node)))
+
+
+def _interpretation(handler: Handler, view: ArrayView) -> Interpretation:
+    return plugin_adapter.interpretation_of(handler().interpret, view)
+
+
+def _shared_names(handler: Handler, view: ArrayView) -> frozenset[str]:
+    answer: object = handler.shares_with(view)
+    names = frozenset(answer if isinstance(answer, Iterable) else [answer])
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(repr(answer))
+    return names
+
+
+def _axis_names(handler: Handler, view: ArrayView) -> tuple[str, ...]:
+    answer: object = handler().axis_names(view)
+    if not isinstance(answer, tuple) or not all(isinstance(name, str) for name in answer):
+        raise TypeError(repr(answer))
+    if len(set(answer)) < len(answer):  # no array has a dimension twice
+        raise ValueError(repr(answer))
+    return answer
 
 
 def _without_coordinates_of(
@@ -281,12 +260,12 @@ def _without_coordinates_of(
 
 
 def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:
-    """Yield findings about rules of principal conventions that do not count; only a check reports these."""
+    """Yield findings about rules of principal conventions that are not used; only a check reports these."""
     for handler in rivals:
         if handler.rules:
-            # Only findings are wanted: references of a convention that does not count mark no arrays.
+            # Only findings are wanted: references of a convention that is not used mark no arrays.
             before, referred = set(view.findings), set(view.referred)
-            found = view.try_silently(_ask, view, handler, lambda cls: _interpretation(cls, view))
+            found = view.try_silently(_ask, view, handler, partial(_interpretation, handler))
             view.referred = referred
             broken = [
                 replace(finding, topic=None)
@@ -297,9 +276,7 @@ def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interp
 
 
 def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
-    """Merge what several conventions say of an array: the first CRS, geotransform and value of an attribute count."""
-    if not found and not view.findings:
-        return NOTHING
+    """Merge the interpretations of an array by several conventions: the first CRS, geotransform and value of an attribute are used."""
     findings = [*chain.from_iterable(said.findings for said in found), *view.findings]
     return Interpretation(
         tuple(chain.from_iterable(said.coordinates for said in found)),
@@ -314,7 +291,7 @@ def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
     )
 
 
-def stored_arrays_of(found: Interpretation) -> Iterator[Node]:
+def _stored_arrays_of(found: Interpretation) -> Iterator[Node]:
     """Yield the stored arrays that an interpretation refers to, or reads its coordinates from."""
     yield from found.referred
     pending: list[Coordinate] = [*found.coordinates, *(link.coordinate for link in found.links)]

@@ -215,29 +215,6 @@ def interpretation_of(interpret: Callable[[ArrayView], object], array: ArrayView
     return answer
 
 
-def checked_axis_names(
-    axis_names: Callable[[ArrayView], object], array: ArrayView
-) -> tuple[str, ...]:
-    """Return the dimension names that a handler gives the last axes of an array.
-
-    Raises TypeError if they are no tuple of strings, ValueError if one is twice among them.
-    """
-    answer = axis_names(array)
-    if not isinstance(answer, tuple) or not all(isinstance(name, str) for name in answer):
-        raise TypeError(repr(answer))
-    if len(set(answer)) < len(answer):  # no array has a dimension twice
-        raise ValueError(repr(answer))
-    return answer
-
-
-def names_in(answer: object) -> frozenset[str]:
-    """Return the names of conventions that a handler gives, one or several, or raise TypeError if one is no string."""
-    names: frozenset[Any] = frozenset(answer if isinstance(answer, Iterable) else [answer])
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(repr(answer))
-    return names
-
-
 def interpretation_from_variables(
     get_variables: Callable[..., object], array: ArrayView
 ) -> Interpretation:
@@ -250,11 +227,6 @@ def interpretation_from_variables(
     return array.interpretation(
         *(_coordinate(name, variable) for name, variable in variables.items())
     )
-
-
-def applies_by_detect(detect: Callable[..., object], array: ArrayView) -> bool:
-    """Tell whether a handler's own `detect`, called with zarr objects, says that it applies to an array."""
-    return bool(detect(*array.factory.zarr_objects(array.node)))
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:

@@ -1,14 +1,14 @@
-"""What the conventions say of the arrays of groups: pure functions of the documents in the tree.
+"""The interpretation of the arrays of groups by conventions: pure functions of the documents in the tree.
 
 Equal arrays and groups are interpreted once:
 
-1. Arrays of a group share an answer if their documents are equal but for attributes that only describe an
-   array (`DESCRIBING`; a handler says by `reads` which of them it reads), unless one is mentioned by its name,
-   or a reference leads to it.
-2. Groups share a reading if all their documents are equal, and those of the groups above. If an array follows
-   relative references or names in CF attributes, only siblings without child groups share: these lead from each
-   of them to the same nodes. If a layout names groups, no groups share.
-3. Answers and readings with findings are not shared: a finding is of one array.
+1. Arrays of a group share an answer if their documents are equal except for attributes that only describe an
+   array (`DESCRIBING`; a handler names in `reads` the ones that it reads), unless one of them is mentioned by its
+   name, or a reference leads to it.
+2. Groups share a reading, and the plan made of it, if all their documents are equal, and those of the groups above
+   (`Sharing`). If an array follows relative references or names in CF attributes, only siblings without child groups
+   share: these lead from each of them to the same nodes. If a layout names groups, no groups share.
+3. Answers and readings with findings are not shared: a finding is about one array.
 """
 
 from __future__ import annotations
@@ -16,21 +16,20 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.handler_set import Answer, HandlerSet
+from zarr_xgroup.conventions.dggs import CELL_IDS
+from zarr_xgroup.conventions.handler_set import Answer, handler_set
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.dimensions import (
-    Assigned,
     Inherited,
     assign_dimensions,
     inherited_dimensions,
 )
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError
+from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, left_out, report, without_attributes
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
@@ -127,14 +126,30 @@ class GroupReading:
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
     #: The arrays that are times only by references to them (`with_times`), and their units and calendar.
     times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: One object for all groups that share this reading; None if no other group does.
+    sharing: Sharing | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """The groups with equal documents that share a reading, and a plan: the key of both, by its identity."""
+
+    #: None if they may be anywhere, else the `_Group.scope` that they have in common.
+    scope: Node | None
+    #: The groups that are left out, because references lead to their arrays or attributes.
+    led_to: frozenset[Node]
+
+    def holds_for(self, group: Node, scope: Node) -> bool:
+        """Return whether a group with equal documents shares the reading."""
+        return self.scope in (None, scope) and group not in self.led_to
 
 
 class Interpreter:
-    """Interprets groups of one open.
+    """Interprets groups in one open call.
 
-    Arrays with `dropped` names are left out, and so are findings about them. The `assumed` conventions count
-    as declared by every array, or with `AUTO` those whose marks an array has. Groups and arrays that are `passed_over` are left out of their groups, but
-    references to them work.
+    Arrays with `dropped` names are left out, and so are findings about them. The `assumed` conventions are treated as
+    declared by every array; with `AUTO`, those whose marks an array has. Groups and arrays that are `passed_over` are
+    left out of their groups, but references to them work.
     """
 
     def __init__(
@@ -152,15 +167,14 @@ class Interpreter:
         self.assumed = frozenset(assumed)
         self.passed_over = frozenset(passed_over)
         self.memo = Memo(tree)
-        self.handlers = HandlerSet(handlers)
-        # Only of groups for which all documents above are known.
+        self.handlers = handler_set(handlers)
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
-        """Return the readings of groups. While the tree lacks documents they are incomplete; `Library.ask` calls again."""
+        """Return the readings of groups. They are incomplete while the tree lacks documents; `Library.ask` calls again."""
         return [self.memo(_reading_of, self, group, by=group) for group in groups]
 
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
-        """Return the view of an array that handlers are given, with the dimension names `dims`."""
+        """Return the view of an array for handlers, with the dimension names `dims`."""
         return ArrayView(
             *(node, dims, self.tree, self.factory, self.memo),
             crs_of=self.handlers.crs_of,
@@ -173,15 +187,19 @@ class Interpreter:
 
         def texts_around(node: Node, above: TextsAround | None) -> TextsAround:
             document = self.tree.document(node)
-            texts = () if document is None else texts_of(document.attributes)
-            if above is not None and not texts:  # groups without attributes make no difference
-                return above
-            return self.memo(TextsAround, texts, above)
+            texts = () if document is None else _texts_of(document.attributes)
+            # Groups without attributes make no difference.
+            around = above or NOTHING_AROUND
+            return self.memo(TextsAround.with_group, around, texts) if texts else around
 
         return self.memo.upwards(texts_around, group, by="texts around")
 
 
-def texts_of(attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:
+#: The attributes of a node that make a difference, with their JSON texts.
+_Texts: TypeAlias = tuple[tuple[str, bytes], ...]
+
+
+def _texts_of(attributes: JsonObject) -> _Texts:
     """Return the attributes of a node with their JSON texts, without those of `DESCRIBING` that hold no reference."""
     return tuple(
         (key, text)
@@ -191,75 +209,61 @@ def texts_of(attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:
 
 
 def _mentions(text: bytes, name: bytes) -> bool:
-    """Tell whether a JSON text may name an array; with an escaped letter it may name any."""
+    """Return whether a JSON text may name an array; with an escaped letter it may name any array."""
     return b"\\" in text or (name in text and name in _WORD.findall(text))
 
 
+@dataclass(frozen=True, eq=False)
 class TextsAround:
-    """The attributes of a group and of the groups above it, as JSON texts.
+    """What the attributes of a group and of the groups above it may refer to."""
 
-    Parameters
-    ----------
-    texts : tuple
-        The group's attributes.
-    above : TextsAround or None
-        The attributes of the group above and of those above it; None for the root.
+    #: All words of the texts that may be names of arrays.
+    words: frozenset[bytes] = frozenset()
+    #: Whether the texts have a layout, which names each group.
+    has_layout: bool = False
+    #: Whether a layout may refer to each array of a level by its name.
+    names_each_array: bool = False
+    #: Whether a relative reference may be in the texts. From a group with another parent it may lead elsewhere.
+    is_relative: bool = False
 
-    Attributes
-    ----------
-    words : frozenset of bytes
-        All words of the texts that may be names of arrays.
-    has_layout : bool
-        Whether the texts have a layout, which names each group.
-    is_relative : bool
-        Whether the texts may have a relative reference, which may lead elsewhere from a group with another parent.
-    """
-
-    def __init__(self, texts: tuple[tuple[str, bytes], ...], above: TextsAround | None) -> None:
-        words = chain.from_iterable(_WORD.findall(text) for _key, text in texts)
-        self.words: frozenset[bytes] = frozenset(words).union(above.words if above else ())
-        self.is_relative: bool = (above is not None and above.is_relative) or any(
-            _RELATIVE.search(text) for _key, text in texts
-        )
-        self.has_layout: bool = (above is not None and above.has_layout) or any(
-            key == LAYOUT.key for key, _text in texts
-        )
-        # Whether a layout speaks of each array of a level by its name.
-        self._is_about_each: bool = (above is not None and above._is_about_each) or any(
-            key == LAYOUT.key and (_FOLLOWING in text or b"\\" in text) for key, text in texts
+    def with_group(self, texts: _Texts) -> TextsAround:
+        """Return these texts with the attributes of a group below."""
+        layout = dict(texts).get(LAYOUT.key, b"")
+        return TextsAround(
+            self.words.union(*(_WORD.findall(text) for _key, text in texts)),
+            self.has_layout or bool(layout),
+            self.names_each_array or _FOLLOWING in layout or b"\\" in layout,
+            self.is_relative or any(_RELATIVE.search(text) for _key, text in texts),
         )
 
     def mentions(self, name: bytes) -> bool:
-        """Tell whether the texts may say something of an array by its name."""
-        return self._is_about_each or name in self.words or _WORD.fullmatch(name) is None
+        """Return whether the texts may define something about an array by its name."""
+        return self.names_each_array or name in self.words or _WORD.fullmatch(name) is None
 
 
-@dataclass(frozen=True, eq=False)
-class _SharedReading:
-    """The reading of a group, and for which groups with equal documents it holds."""
-
-    reading: GroupReading
-    #: None if it holds wherever such a group is, else the `_Group.scope` of the groups that it holds for.
-    scope: Node | None
-    #: The groups for which it does not hold, because references lead to their arrays or attributes.
-    led_to: frozenset[Node] = frozenset()
-
-    def holds_for(self, group: _Group) -> bool:
-        """Return whether the reading holds for a group with equal documents."""
-        is_in_scope = self.scope is None or self.scope == group.scope
-        return is_in_scope and group.node not in self.led_to and not group.findings
+NOTHING_AROUND = TextsAround()
 
 
 def _reading_of(interpreter: Interpreter, node: Node) -> GroupReading:
-    """Return the reading of a group: a copy of that of an equal group, if it holds here, else its own."""
+    """Return the reading of a group: a copy of the reading of an equal group if that holds here, else its own."""
     group = _Group(interpreter, node)
-    contents = group.contents()
+    # Equal for groups with equal documents, their own and those above. The attributes of the group itself mean more
+    # than those of the groups above: both are in the key.
+    around = group.around, interpreter.texts_around(node.group) if node.path else None
+    documents = tuple((name, document.written()) for name, document in group.documents.items())
+    contents = documents, tuple(group.groups), around
     for key in (contents, (contents, group.scope)):
-        shared = interpreter.memo(_Group.shared_reading, group, by=key)
-        if shared.reading.node == node:
-            return shared.reading
-        if shared.holds_for(group):
-            return group.copied_reading(shared.reading)
+        reading = interpreter.memo(_Group.reading, group, by=key)
+        if reading.node == node:
+            return reading
+        sharing = reading.sharing
+        if sharing is not None and sharing.holds_for(node, group.scope) and not group.findings:
+            names = [array.node.name for array in reading.arrays]
+            arrays = (
+                replace(array, node=node.child(name), document=group.documents[name])
+                for name, array in zip(names, reading.arrays, strict=True)
+            )
+            return replace(reading, node=node, arrays=tuple(arrays))
     return group.reading()
 
 
@@ -267,136 +271,106 @@ class _Group:
     """The interpretation of the arrays of one group."""
 
     def __init__(self, interpreter: Interpreter, group: Node) -> None:
-        self._interpreter = interpreter
-        self.node = group
-        self._tree, passed_over = interpreter.tree, interpreter.passed_over
-        self._around = interpreter.texts_around(group)
-        self.documents, self.groups = self._tree.arrays(group), self._tree.groups(group)
+        self.node, self._interpreter, self._tree = group, interpreter, interpreter.tree
+        documents, groups = self._tree.arrays(group), self._tree.groups(group)
+        passed_over = interpreter.passed_over and {
+            name for name in (*documents, *groups) if group.child(name) in interpreter.passed_over
+        }
         # From siblings without child groups, a relative reference leads to the same node.
-        self.scope = group if self.groups or not group.path else group.group
-        if passed_over:
-            self.groups = [name for name in self.groups if group.child(name) not in passed_over]
-            for name in [name for name in self.documents if group.child(name) in passed_over]:
-                del self.documents[name]
-                self.scope = group  # it may also lead to an array that is passed over
-        self._inherited: dict[str, Inherited] = {}
-        # Answers to share, by the key of `_answer` and the texts of the describing attributes that handlers read;
-        # `_reads` has, by that key, which attributes these are.
-        self._reads: dict[Hashable, tuple[str, ...]] = {}
-        self._answers: dict[Hashable, Answer] = {}
-        self._answers_by_name: dict[str, Answer] = {}
+        self.scope = group if groups or passed_over or not group.path else group.group
+        self.documents = {it: documents[it] for it in documents if it not in passed_over}
+        self.groups = [name for name in groups if name not in passed_over]
+        self.around = interpreter.texts_around(group)
         self.findings = list(_document_findings(interpreter, group))
-
-    def contents(self) -> Hashable:
-        """Return a key that is equal for groups with equal documents, of their own and above, wherever they are."""
-        documents = tuple((name, found.written()) for name, found in self.documents.items())
-        return documents, tuple(self.groups), self._around
-
-    def copied_reading(self, other: GroupReading) -> GroupReading:
-        """Return the reading of an equal group with the nodes and documents of this one."""
-        arrays = (
-            ArrayReading(
-                *(self.node.child(name), self.documents[name], array.dims, array.template),
-                array.interpretation,
-                array.conventions,
-                array.declares_principal,
-                array.assumed,
-                array.inherited,
-            )
-            for array in other.arrays
-            for name in (array.node.name,)
-        )
-        return replace(other, node=self.node, arrays=tuple(arrays))
-
-    def shared_reading(self) -> _SharedReading:
-        """Return the reading of the group, and for which groups it holds."""
-        reading = self.reading()
-        interpreter, led_to = self._interpreter, set[Node]()
-        for_no_other = _SharedReading(reading, self.node)
-        if self.findings or interpreter.assumed or interpreter.handlers.may_look_anywhere:
-            return for_no_other
-        scope = None
-        for array in reading.arrays:
-            answer = self._answers_by_name[array.node.name]
-            if not array.inherited.is_own or answer.interpretation.findings:
-                return for_no_other
-            if array.conventions:
-                if (
-                    answer.is_for_one_array
-                    or self._around.has_layout
-                    or any(handler.follows_names for handler in array.conventions)
-                ):
-                    return for_no_other
-                texts = texts_of(array.document.attributes)
-                if self._around.is_relative or any(
-                    key in REFERRING or _RELATIVE.search(text) for key, text in texts
-                ):
-                    scope = self.scope
-            led_to |= answer.led_to
-        # A reference to the attributes of a group leads to the group itself.
-        groups = frozenset(group for node in led_to for group in (node, node.group))
-        return for_no_other if self.node in groups else _SharedReading(reading, scope, groups)
+        #: Answers that arrays can share, by the key of `_answer` and the texts of the describing attributes that the
+        #: handlers read; and by that key, which attributes these are.
+        self._answers: dict[Hashable, Answer] = {}
+        self._reads: dict[Hashable, tuple[str, ...]] = {}
 
     def reading(self) -> GroupReading:
         """Return the reading of the group: its arrays, with dimensions named and conventions asked."""
-        interpreter = self._interpreter
-        # 1. Leave out dropped arrays and those that cannot be opened; name the dimensions of the others.
+        interpreter, tree, factory = self._interpreter, self._tree, self._interpreter.factory
+        # 1. Leave out dropped arrays and those that cannot be opened, so that they do not affect names of dimensions.
         bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
-        for name in [name for name in self.documents if name in interpreter.dropped]:
-            bounds_of_dropped |= _units_of_bounds(self.documents.pop(name).attributes)
-        self._inherit_dimensions()
-        assigned = self._assign_dimensions()
-        templates = {}
-        for name in list(self.documents):
+        inherited: dict[str, Inherited] = {}
+        for name, document in self.documents.items():
+            node = self.node.child(name)
+            if name in interpreter.dropped:
+                bounds_of_dropped |= _units_of_bounds(document.attributes)
+                continue
             try:
-                node = self.node.child(name)
-                templates[name] = interpreter.factory.template(node, assigned.dims[name])
+                dimensions = inherited_dimensions(tree, node, document)
+                factory.template(node, _distinct_dims(dimensions.declared))
             except XGroupMetadataError as error:
-                self._leave_out(name, error)
-        # 2. Ask the conventions about each array.
+                self.findings.append(left_out(node, error))
+            else:
+                inherited[name] = dimensions
+                self.findings.extend(dimensions.findings)
+        documents = {name: self.documents[name] for name in inherited}
+
+        # 2. Name all dimensions, with hints by conventions for arrays that leave some unnamed.
+        declared = {name: found.declared for name, found in inherited.items()}
+        hints = {
+            name: interpreter.handlers.axis_names(interpreter.view(self.node.child(name), ()))
+            for name, names in declared.items()
+            if None in names
+        }
+        assigned = assign_dimensions(documents, self.node, declared, hints)
+        self.findings.extend(
+            finding
+            for name, finding in assigned.findings.items()
+            # A v2 array with unreadable attributes has no names: the attributes were reported.
+            if self.node.child(name) not in tree.problems
+        )
+        templates = {
+            name: factory.template(self.node.child(name), assigned.dims[name]) for name in documents
+        }
+
+        # 3. Ask the conventions about each array.
         siblings = {
             name: dict(zip(assigned.dims[name], template.shape, strict=True))
             for name, template in templates.items()
         }
-        arrays = []
+        arrays, answers = [], []
         for name, template in templates.items():
             node, dims = self.node.child(name), assigned.dims[name]
             if template.fill_value is not None:
                 self.findings.append(unusable_fill_value(node, template.fill_value))
-            names = dict(zip(assigned.named[name], dims, strict=True))
-            chunks = template.encoding.get("preferred_chunks", {})
-            known = {"dim_names": names, "chunks": chunks, "siblings": siblings}
-            answer = self._answers_by_name[name] = self._answer(node, dims, known)
-            document, inherited = self.documents[name], self._inherited[name]
+            answer = self._answer(
+                *(node, dims),
+                dim_names=dict(zip(assigned.named[name], dims, strict=True)),
+                chunks=template.encoding.get("preferred_chunks", {}),
+                siblings=siblings,
+            )
+            answers.append(answer)
             arrays.append(
                 ArrayReading(
-                    *(node, document, dims, template),
+                    *(node, documents[name], dims, template),
                     answer.interpretation,
                     answer.conventions,
                     answer.declares_principal,
                     answer.assumed,
-                    inherited,
+                    inherited[name],
                 )
             )
-        groups, findings = frozenset(self.groups), tuple(self.findings)
-        return GroupReading(self.node, tuple(arrays), groups, findings, bounds_of_dropped)
+        return GroupReading(
+            *(self.node, tuple(arrays), frozenset(self.groups), tuple(self.findings)),
+            bounds_of_dropped,
+            sharing=self._sharing(arrays, answers),
+        )
 
-    def _answer(self, node: Node, dims: tuple[str, ...], known: Mapping[str, Any]) -> Answer:
-        """Return what the conventions say of an array: an answer given for an equal array of the group, or a new one."""
+    def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> Answer:
+        """Return what the conventions say of an array: the answer for an equal array of the group, or a new one."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
-        texts, encoded = texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
-        # Its name counts only where something may be said of the array by it.
-        name_counts = (
-            interpreter.handlers.may_look_anywhere
-            or name in dims
-            or name in interpreter.handlers.arrays
-            or self._around.mentions(encoded)
+        texts, encoded = _texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
+        # Its name is part of the key only where something may be defined by it.
+        is_named = (
+            name in (*dims, CELL_IDS)
+            or self.around.mentions(encoded)
             or any(_mentions(text, encoded) for _key, text in texts)
         )
-        key = (
-            name if name_counts else "",
-            *(document.text_without_attributes(), dims, tuple(known["dim_names"]), texts),
-        )
+        description, names = document.text_without_attributes(), tuple(known["dim_names"])
+        key = name if is_named else "", description, dims, names, texts
         if key in self._reads:
             read = tuple(map(document.attributes.text, self._reads[key]))
             shared = self._answers.get((key, read))
@@ -407,47 +381,36 @@ class _Group:
         # Findings are of this array alone. While the tree lacks documents, no reading is kept, nor are its answers:
         # until then an answer with findings may be shared.
         has_findings = bool(answer.interpretation.findings) and is_whole
-        if not (answer.is_for_one_array or has_findings or node in answer.led_to):
+        if answer.reads is not None and not has_findings and node not in answer.led_to:
             self._reads[key] = answer.reads
             self._answers[key, tuple(map(document.attributes.text, answer.reads))] = answer
         return answer
 
-    def _leave_out(self, name: str, error: XGroupError) -> None:
-        """Remove an array from the group, and report why."""
-        self.findings.append(left_out(self.node.child(name), error))
-        del self.documents[name]
-
-    def _inherit_dimensions(self) -> None:
-        """Find what arrays inherit; leave out those that cannot be opened, so that they do not affect names of dimensions."""
-        for name, document in list(self.documents.items()):
-            node = self.node.child(name)
-            try:
-                inherited = inherited_dimensions(self._tree, node, document)
-                self._interpreter.factory.template(node, _distinct_dims(inherited.declared))
-            except XGroupMetadataError as error:
-                self._leave_out(name, error)
-            else:
-                self._inherited[name] = inherited
-                self.findings.extend(inherited.findings)
-
-    def _assign_dimensions(self) -> Assigned:
-        """Return names for all dimensions of the group's arrays, with hints by conventions where some declare none."""
-        declared = {name: self._inherited[name].declared for name in self.documents}
-        hints = {
-            name: self._interpreter.handlers.axis_names(
-                self._interpreter.view(self.node.child(name), ())
-            )
-            for name, names in declared.items()
-            if None in names
-        }
-        assigned = assign_dimensions(self.documents, self.node, declared, hints)
-        self.findings.extend(
-            finding
-            for name, finding in assigned.findings.items()
-            # A v2 array with unreadable attributes has no names: the attributes were reported.
-            if self.node.child(name) not in self._tree.problems
-        )
-        return assigned
+    def _sharing(self, arrays: Iterable[ArrayReading], answers: Iterable[Answer]) -> Sharing | None:
+        """Return for which groups with equal documents the reading of the group holds; None if for no other group."""
+        if self.findings or self._interpreter.assumed:
+            return None
+        is_relative, has_conventions, led_to = self.around.is_relative, False, set[Node]()
+        for array, answer in zip(arrays, answers, strict=True):
+            if (
+                answer.reads is None
+                or answer.interpretation.findings
+                or not array.inherited.is_own
+                or (answer.conventions and self.around.has_layout)
+                or any(handler.follows_names for handler in answer.conventions)
+            ):
+                return None
+            if answer.conventions:
+                is_relative = is_relative or any(
+                    key in REFERRING or _RELATIVE.search(text)
+                    for key, text in _texts_of(array.document.attributes)
+                )
+                has_conventions = True
+            led_to |= answer.led_to
+        # A reference to the attributes of a group leads to the group itself.
+        groups = frozenset(group for node in led_to for group in (node, node.group))
+        scope = self.scope if is_relative and has_conventions else None
+        return None if self.node in groups else Sharing(scope, groups)
 
 
 def _distinct_dims(names: Sequence[str | None]) -> tuple[str, ...]:

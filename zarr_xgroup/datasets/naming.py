@@ -18,7 +18,6 @@ import msgspec
 
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
-from zarr_xgroup.conventions.handler_set import stored_arrays_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.units import (
     is_bare_unit_of_time,
@@ -27,7 +26,7 @@ from zarr_xgroup.conventions.units import (
 )
 from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
-from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading, Sharing
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UnfinishedPlan, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named, report
@@ -61,42 +60,20 @@ def plan_groups(
 ) -> list[GroupPlan]:
     """Return the plans of groups, in the order of their readings.
 
-    Groups that are alike, and without findings, share all planned variables but their own arrays.
+    Groups that share a reading share all planned variables except their own arrays, unless the plan has findings.
     `with_indexes` tells that xarray will build indexes: a coordinate that is too long to be read for an index
     gets another name than its dimension.
     """
     plans: list[GroupPlan] = []
-    shareable: dict[Hashable, tuple[GroupPlan, frozenset[Node]]] = {}
+    shared: dict[Sharing, GroupPlan] = {}
     for reading in readings:
-        # A plan follows from these and from the path of the group.
-        key = (
-            *(
-                (
-                    *(array.node.name, array.document.written(), array.dims, array.template),
-                    *(array.interpretation, array.conventions, array.declares_principal),
-                    id(array.inherited),
-                )
-                for array in reading.arrays
-            ),
-            *(reading.groups, factory.attributes(reading.node).text("coordinates")),
-            repr((reading.bounds_of_dropped, reading.times)),
-        )
-        plan, referred = shareable.get(key, (None, frozenset()))
-        if plan is not None and reading.node not in referred and not reading.findings:
-            plans.append(_plan_like(reading, plan))
+        sharing = None if reading.times else reading.sharing
+        if sharing is not None and sharing in shared:
+            plans.append(_plan_like(reading, shared[sharing]))
             continue
-        is_first = plan is None
-        plan = _plan_group(reading, factory, with_indexes=with_indexes)
-        plans.append(plan)
-        if is_first and not plan.findings and not reading.times:
-            # A group plans its own arrays otherwise than arrays of other groups: a group whose arrays are
-            # referred to cannot share the plan.
-            said = dict.fromkeys(array.interpretation for array in reading.arrays)
-            inherited = [coord for array in reading.arrays for coord in array.inherited.coordinates]
-            declared = (*said, Interpretation(tuple(inherited)))
-            referred = frozenset(node.group for each in declared for node in stored_arrays_of(each))
-            if reading.node not in referred:
-                shareable[key] = plan, referred
+        plans.append(_plan_group(reading, factory, with_indexes=with_indexes))
+        if sharing is not None and not plans[-1].findings:
+            shared[sharing] = plans[-1]
     return plans
 
 

@@ -154,6 +154,9 @@ BUT_FOR: dict[str, tuple[Any, str, str]] = {
     "what the group declares, one above, or one beside":
         ({"p": Group({"a": IN_CRS, "q": Group({"a": IN_CRS})}, {"proj:code": "EPSG:4326"}), "r": Group({"a": IN_CRS})}, "a",
          "/:; /p:; a (y x) @ spatial_ref | grid_mapping=spatial_ref; /r:; a (y x); /p/q:; a (y x)"),
+    "which of the groups above declares it":
+        ({"p": Group({"a": IN_CRS, "q": Group({"a": IN_CRS, "q": Group({"a": IN_CRS})})}, {"proj:code": "EPSG:4326"})}, "a",
+         "/:; /p:; a (y x) @ spatial_ref | grid_mapping=spatial_ref; /p/q:; a (y x); /p/q/q:; a (y x)"),
     "the group that defines their dimension":
         ({"a": of_x("/g/x"), "b": of_x("/h/x"), "g": Group({"x": coordinate("x", [10, 20])}), "h": Group({"x": coordinate("x", [30, 40])})}, "a b x h_x",
          "/:; x (x) 10 20; a (x) @ x; b (x_b) @ x_b; /g:; x (x) 10 20; /h:; x (x) 30 40; ! Dimension /b"),
