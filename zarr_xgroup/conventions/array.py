@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarr_xgroup.conventions.attributes import Attribute
@@ -16,6 +16,7 @@ from zarr_xgroup.conventions.declaring import (
     Declared,
     declared_by,
     declared_by_root,
+    has_prefixed,
 )
 from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
@@ -109,26 +110,32 @@ class NodeView:
         return self.declared_by(self.node)
 
     @cached_property
-    def declared_for_it(self) -> Declared:
-        """The conventions that the node, its group, or the root for the whole store declares.
-
-        A group further up declares conventions only for nodes that have attributes with their prefixes.
-        """
-        above = self.declared_above(self.node.group).with_attributes(self.attributes)
-        return self.declared | self.declared_for_arrays_of(self.node.group) | above
-
-    @cached_property
     def declared_around(self) -> Declared:
         """The conventions that the node, any group that contains it, or the root for the whole store declares."""
         return self.declared | self.declared_above(self.node) | self.declared_for_store()
 
     def follows(self, convention: type[Convention]) -> bool:
-        """Return whether a convention is declared for the node (`declared_for_it`), or the user assumes it."""
-        return convention.name in self.assumed or convention in self.declared_for_it
+        """Return whether a convention is declared for the node (`is_declared`), or the user assumes it."""
+        return convention.name in self.assumed or self.is_declared(convention)
 
     def only_assumes(self, convention: type[Convention]) -> bool:
         """Return whether the node follows a convention only because the user assumes it."""
-        return convention.name in self.assumed and convention not in self.declared_for_it
+        return convention.name in self.assumed and not self.is_declared(convention)
+
+    def is_declared(self, convention: type[Convention]) -> bool:
+        """Return whether the node, its group, or the root for the whole store declares a convention.
+
+        A group further up declares conventions only for nodes that have attributes with their prefixes.
+        """
+        if convention in self.declared or self.is_declared_in(self.node.group, convention):
+            return True
+        above = self.declared_above(self.node.group)
+        return convention in above and has_prefixed(convention, self.attributes)
+
+    def is_declared_in(self, group: Node, convention: type[Convention]) -> bool:
+        """Return whether a convention is declared for all arrays of a group."""
+        near, above, attributes = self.memo(_declared_in, self, group, by=group)
+        return convention in near or (convention in above and has_prefixed(convention, attributes))
 
     def declared_by(self, node: Node) -> Declared:
         """Return the conventions that a node declares itself."""
@@ -147,10 +154,6 @@ class NodeView:
             return self.declared_by(group) | (above or NOT_DECLARED)
 
         return self.memo.upwards(declared, node.group, by="declared above")
-
-    def declared_for_arrays_of(self, group: Node) -> Declared:
-        """Return the conventions that are declared for all arrays of a group."""
-        return self.memo(_declared_for_arrays, self, group, by=group)
 
     def declared_for_store(self) -> Declared:
         """Return the conventions that the root declares for the whole store."""
@@ -275,17 +278,13 @@ class NodeView:
 class ArrayView(NodeView):
     """One array: its metadata for a handler, and where the handler reports mistakes in them.
 
-    An open makes one for each array of a group. It reads nothing from the store. Handlers add to `referred`, and
-    change nothing else.
+    One is made for each array of a group that is opened. It reads nothing from the store. Handlers add to `referred`,
+    and change nothing else. It has all attributes of `NodeView`.
 
     Attributes
     ----------
     dims : tuple of str
         The dimension names of the array, one for each axis; empty in `axis_names`, which asks for them.
-    shape : tuple of int
-        The shape of the array.
-    sizes : dict of str to int
-        The length of each dimension.
     dim_names : mapping of str to str
         The names of dimensions in the Dataset, by the names in the array's metadata.
     chunks : mapping of str to int
@@ -296,18 +295,12 @@ class ArrayView(NodeView):
         Follows references for the array.
     referred : set of Node
         Arrays that the array refers to, besides those that become its coordinates; handlers add to it.
-    findings : list of Finding
-        What was reported about the array.
     overruled_crs : Crs or None
-        The CRS that attributes declare, where a grid mapping variable says another one, which counts.
-    tree, factory : Tree, VariableFactory
-        The metadata documents of the open, and what makes variables of its arrays.
-    memo : Memo
-        The cache of the open.
+        The CRS that attributes declare, if a grid mapping variable defines a different one, which is used.
+    factory : VariableFactory
+        Makes variables of the arrays of the store.
     crs_of : callable
         Returns the CRS of an array by conventions other than `proj`, or None.
-    assumed : collection of str
-        The names of conventions that are assumed for the array.
     """
 
     def __init__(
@@ -335,7 +328,13 @@ class ArrayView(NodeView):
         self.chunks = chunks or {}
         self.siblings = {} if siblings is None else siblings
         # Not `self.report`: in a cycle of references, the view would stay in memory until the garbage collector runs.
-        self.resolver = Resolver(tree, node, partial(_report_choice, self.findings, node))
+        findings = self.findings
+        self.resolver = Resolver(
+            *(tree, node),
+            lambda text, place: findings.append(
+                report(Topic.CHOICE, place, text, arrays=(str(node),))
+            ),
+        )
         self.referred: set[Node] = set()
         self.overruled_crs: Crs | None = None
         self.factory = factory
@@ -497,23 +496,17 @@ class ArrayView(NodeView):
         )
 
 
-def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
-    """Return the conventions that a group, or the root for the whole store, declares for all arrays of the group."""
+def _declared_in(view: NodeView, group: Node) -> tuple[Declared, Declared, Mapping[str, Any]]:
+    """Return the conventions that a group or the root declares, those that groups above declare, and its attributes."""
     document = view.document_of(group)
-    attributes = () if document is None else document.attributes
-    above = view.declared_above(group).with_attributes(attributes)
-    return view.declared_by(group) | above | view.declared_for_store()
+    declared = view.declared_by(group) | view.declared_for_store()
+    return declared, view.declared_above(group), {} if document is None else document.attributes
 
 
 def _declared_for_store(view: NodeView) -> Declared:
     """Return the conventions that the root of the store of a node declares for the whole store."""
     document = view.document_of(Node(view.node.store, ""))
     return NOT_DECLARED if document is None else declared_by_root(document.attributes)
-
-
-def _report_choice(findings: list[Finding], node: Node, text: str, place: Fragment) -> None:
-    """Add to the findings about an array that a choice was made at a place."""
-    findings.append(report(Topic.CHOICE, place, text, arrays=(str(node),)))
 
 
 def once_per_array(function: Callable[[View], T]) -> Callable[[View], T]:

@@ -10,10 +10,7 @@ from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView, NodeView, attributes_around
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.declaring import (
-    Convention,
-    has_prefixed,
-)
+from zarr_xgroup.conventions.declaring import Convention, has_prefixed
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding

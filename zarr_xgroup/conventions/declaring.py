@@ -7,7 +7,7 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -114,45 +114,25 @@ class Convention:
 
 @dataclass(frozen=True)
 class Declared:
-    """A set of conventions, which stores declare: ``convention in declared``.
-
-    Attributes
-    ----------
-    identities : frozenset of Identity
-        The identities of these conventions.
-    if_prefixed : tuple of pairs of frozensets
-        Prefixes, and the identities of conventions that are in the set only if they have one of these prefixes.
-    """
+    """A set of conventions that stores declare, by their identities: ``convention in declared``."""
 
     identities: frozenset[Identity] = frozenset()
-    if_prefixed: tuple[tuple[frozenset[str], frozenset[Identity]], ...] = ()
 
     def __contains__(self, convention: type[Convention]) -> bool:
         """Return whether a convention is declared."""
-        if not (self.identities or self.if_prefixed):
+        if not self.identities:  # of most nodes
             return False
-        known, pattern = convention.identities(), convention.named_by_root
-        if not known.isdisjoint(self.identities):
-            return True
-        if pattern is not None and any(
-            kind == "root" and pattern.fullmatch(name) for kind, name in self.identities
-        ):
-            return True
-        return any(
-            not known.isdisjoint(identities)
-            and not prefixes.isdisjoint((convention.name, *convention.aliases))
-            for prefixes, identities in self.if_prefixed
+        pattern = convention.named_by_root
+        return not self.identities.isdisjoint(convention.identities()) or (
+            pattern is not None
+            and any(kind == "root" and pattern.fullmatch(name) for kind, name in self.identities)
         )
 
     def __or__(self, other: Declared) -> Declared:
         """Return the conventions of both sets."""
-        if_prefixed = (*self.if_prefixed, *other.if_prefixed)
-        return Declared(self.identities | other.identities, if_prefixed)
-
-    def with_attributes(self, attributes: Iterable[str]) -> Declared:
-        """Return those of the conventions whose prefix any of the attributes has, as ``cs:axes`` has that of ``cs``."""
-        prefixes = frozenset(key.partition(":")[0] for key in attributes if ":" in key)
-        return Declared(if_prefixed=((prefixes, self.identities),)) if prefixes else NOT_DECLARED
+        if not other.identities:
+            return self
+        return Declared(self.identities | other.identities) if self.identities else other
 
 
 #: The empty set.
@@ -228,10 +208,10 @@ def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
-    """Tell whether an item of ``zarr_conventions`` declares a convention.
+    """Return whether an item of ``zarr_conventions`` declares a convention.
 
-    ``uuid`` decides alone where it is given, else ``schema_url``, else ``spec_url``, else ``name``. Of a
-    URL only the repository is compared, since tags and branches change.
+    The first given member of ``uuid``, ``schema_url``, ``spec_url`` and ``name`` decides alone. Of a URL only the
+    repository is compared, since tags and branches change.
 
     Parameters
     ----------
@@ -326,6 +306,6 @@ def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> 
 
 
 def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether any attribute has the prefix of a convention, as ``cs:axes`` has that of ``cs``."""
+    """Return whether any attribute has the prefix of a convention, as ``cs:axes`` has that of ``cs``."""
     prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
     return any(key.startswith(prefixes) for key in attributes)

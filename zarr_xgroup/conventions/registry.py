@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.attributes import Attribute
-from zarr_xgroup.conventions.base import (
-    ConventionHandler,
-    gives_coordinates,
-)
+from zarr_xgroup.conventions.base import ConventionHandler, gives_coordinates
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.coords import CoordsHandler
 from zarr_xgroup.conventions.cs import CsHandler
@@ -20,7 +17,6 @@ from zarr_xgroup.conventions.declaring import ATTRIBUTE as DECLARATIONS
 from zarr_xgroup.conventions.declaring import (
     CONVENTIONS_KEY,
     IDENTIFIERS,
-    Declaration,
     declared_by,
     is_known_without_coordinates,
     lower_case_names,
@@ -50,7 +46,7 @@ Handler: TypeAlias = type[ConventionHandler]
 Handlers: TypeAlias = tuple[Handler, ...]
 
 #: The built-in handlers in the order in which they are asked: of several principal conventions that an array declares,
-#: the first one counts.
+#: the first one is used.
 BUILT_IN: Handlers = (
     CsHandler,
     CoordsHandler,
@@ -118,46 +114,43 @@ AUTO = "auto"
 
 
 def named_conventions(names: object) -> frozenset[str]:
-    """Return the names of the conventions in the option `assume_conventions`, as their handlers have them.
+    """Return the names of the conventions in the option `assume_conventions`, in the spelling of their handlers.
 
     Parameters
     ----------
     names : str, iterable of str or None
-        Names or aliases in any case, with or without a trailing colon; ``"auto"`` is returned as it is.
+        Names or aliases in any case, with or without a trailing colon; ``"auto"`` is returned unchanged.
 
     Raises
     ------
     TypeError
         If `names` is neither a string nor an iterable of strings.
     ValueError
-        If no handler has one of the names; the error lists the names there are.
+        If no handler has one of the names; the error lists the known names.
     """
-    known = {name: cls.name for cls in handlers() for name in lower_case_names(cls)} | {AUTO: AUTO}
-    texts: Any = [names] if isinstance(names, str) else names
-    if texts is None:
+    if names is None:
         return frozenset()
-    texts = list(texts) if isinstance(texts, Iterable) else [texts]
+    texts: list[Any] = (
+        list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    )
     if not all(isinstance(text, str) for text in texts):
         message = _("assume_conventions must be a name or several, got {value!r}")
         raise TypeError(message.format(value=names))
+    known = {name: cls.name for cls in handlers() for name in lower_case_names(cls)} | {AUTO: AUTO}
     wanted = {text: known.get(text.strip().rstrip(":").lower()) for text in texts}
-    if unknown := [name for name, found in wanted.items() if found is None]:
-        raise ValueError(_no_such_convention(unknown, {*known.values()} - {AUTO}))
-    return frozenset(name for name in wanted.values() if name is not None)
-
-
-def _no_such_convention(unknown: Collection[str], known: Collection[str]) -> str:
-    """Return the message that `assume_conventions` names unknown conventions, and which there are."""
-    message = _("assume_conventions: there is no convention {names}; there are {known}")
-    text = message.format(
-        names=", ".join(map(repr, unknown)), known=", ".join([*sorted(known), AUTO])
-    )
-    if Multiscales.name in unknown:  # a convention, but none that an array follows
-        text += _(
-            ". multiscales says how levels follow from one another; it is read wherever a "
-            "transform is understood: assume 'spatial' or 'geozarr'"
+    if unknown := [text for text, name in wanted.items() if name is None]:
+        message = _("assume_conventions: there is no convention {names}; there are {known}")
+        text = message.format(
+            names=", ".join(map(repr, unknown)),
+            known=", ".join([*sorted({*known.values()} - {AUTO}), AUTO]),
         )
-    return text
+        if Multiscales.name in unknown:  # a convention, but no array follows it
+            text += _(
+                ". multiscales says how levels follow from one another; it is read wherever a "
+                "transform is understood: assume 'spatial' or 'geozarr'"
+            )
+        raise ValueError(text)
+    return frozenset(name for name in wanted.values() if name is not None)
 
 
 def declarable() -> Handlers:
@@ -181,18 +174,24 @@ def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
     """Return why ``zarr_conventions`` of a node declares no principal convention although it seems to, or "".
 
-    The first reason found counts: an identifier that is not that of the named convention, else a malformed item,
-    else a convention without a handler.
+    The first of these reasons is returned: an identifier that is not the identifier of the named convention, a malformed
+    item, a convention without a handler.
     """
     written = attributes.get(CONVENTIONS_KEY)
     if written is None:
         return ""
+    principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
     items, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
     without_handler = ""
     for item in items or ():
-        if mismatch := _wrong_identity(item):
-            return mismatch
-        name = _name_in(item)
+        name = item.name.strip().rstrip(":")  # some producers write a colon behind it
+        handler = principals.get(name.lower())
+        if handler and item.identity and not matches(handler, dict([item.identity])):
+            key, value = item.identity
+            right = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
+            return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
+                name=name, key=key, value=redact(value)[:_SHOWN], right=right
+            )
         declared = {key: getattr(item, key) for key in IDENTIFIERS} | {"name": name}
         is_known = any(matches(cls, declared) for cls in declarable())
         if name and not (without_handler or is_known or is_known_without_coordinates(declared)):
@@ -201,25 +200,6 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
             )
     forms = (f"{'/'.join(finding.place.keys)}: {finding.text}" for finding in wrong)
     return next(forms, without_handler)
-
-
-def _wrong_identity(item: Declaration) -> str:
-    """Return that a declaration names a principal convention, but with the identifier of another one, or ""."""
-    name = _name_in(item)
-    principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
-    handler = principals.get(name.lower())
-    if handler is None or item.identity is None or matches(handler, dict([item.identity])):
-        return ""
-    key, value = item.identity
-    right = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
-    return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
-        name=name, key=key, value=redact(value)[:_SHOWN], right=right
-    )
-
-
-def _name_in(item: Declaration) -> str:
-    """Return the name in a declaration without the colon that some producers write behind it."""
-    return item.name.strip().rstrip(":")
 
 
 @cache
@@ -288,7 +268,7 @@ _TUPLE_ITEMS: Mapping[str, type] = {
 
 
 def _handles_same_convention(handler: object, other: Handler) -> bool:
-    """Tell whether two handlers have the same uuid, or the name of one is a name or alias of the other."""
+    """Return whether two handlers have the same uuid, or the name of one is a name or alias of the other."""
     name, uuid = getattr(handler, "name", None), getattr(handler, "uuid", None)
     is_called_so = isinstance(name, str) and name.lower() in lower_case_names(other)
     is_identified_so = isinstance(uuid, str) and uuid.lower() == (other.uuid or "").lower()
