@@ -16,7 +16,7 @@ from zarr_xgroup.conventions.declaring import (
     Declared,
     declared_by,
     declared_by_root,
-    has_prefixed,
+    prefixes_in,
 )
 from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
@@ -110,32 +110,26 @@ class NodeView:
         return self.declared_by(self.node)
 
     @cached_property
+    def declared_for_it(self) -> Declared:
+        """The conventions that the node, its group, or the root for the whole store declares.
+
+        A group further up declares conventions only for nodes that have attributes with their prefixes.
+        """
+        own = Declared(prefixes=prefixes_in(self.attributes))
+        return self.declared | self.declared_for_arrays_of(self.node.group) | own
+
+    @cached_property
     def declared_around(self) -> Declared:
         """The conventions that the node, any group that contains it, or the root for the whole store declares."""
         return self.declared | self.declared_above(self.node) | self.declared_for_store()
 
     def follows(self, convention: type[Convention]) -> bool:
-        """Return whether a convention is declared for the node (`is_declared`), or the user assumes it."""
-        return convention.name in self.assumed or self.is_declared(convention)
+        """Return whether a convention is declared for the node (`declared_for_it`), or the user assumes it."""
+        return convention.name in self.assumed or convention in self.declared_for_it
 
     def only_assumes(self, convention: type[Convention]) -> bool:
         """Return whether the node follows a convention only because the user assumes it."""
-        return convention.name in self.assumed and not self.is_declared(convention)
-
-    def is_declared(self, convention: type[Convention]) -> bool:
-        """Return whether the node, its group, or the root for the whole store declares a convention.
-
-        A group further up declares conventions only for nodes that have attributes with their prefixes.
-        """
-        if convention in self.declared or self.is_declared_in(self.node.group, convention):
-            return True
-        above = self.declared_above(self.node.group)
-        return convention in above and has_prefixed(convention, self.attributes)
-
-    def is_declared_in(self, group: Node, convention: type[Convention]) -> bool:
-        """Return whether a convention is declared for all arrays of a group."""
-        near, above, attributes = self.memo(_declared_in, self, group, by=group)
-        return convention in near or (convention in above and has_prefixed(convention, attributes))
+        return convention.name in self.assumed and convention not in self.declared_for_it
 
     def declared_by(self, node: Node) -> Declared:
         """Return the conventions that a node declares itself."""
@@ -154,6 +148,10 @@ class NodeView:
             return self.declared_by(group) | (above or NOT_DECLARED)
 
         return self.memo.upwards(declared, node.group, by="declared above")
+
+    def declared_for_arrays_of(self, group: Node) -> Declared:
+        """Return the conventions that are declared for all arrays of a group."""
+        return self.memo(_declared_for_arrays, self, group, by=group)
 
     def declared_for_store(self) -> Declared:
         """Return the conventions that the root declares for the whole store."""
@@ -496,11 +494,12 @@ class ArrayView(NodeView):
         )
 
 
-def _declared_in(view: NodeView, group: Node) -> tuple[Declared, Declared, Mapping[str, Any]]:
-    """Return the conventions that a group or the root declares, those that groups above declare, and its attributes."""
-    document = view.document_of(group)
+def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
+    """Return the conventions that a group, or the root for the whole store, declares for all arrays of the group."""
+    document, above = view.document_of(group), view.declared_above(group).identities
+    prefixes = prefixes_in(() if document is None else document.attributes)
     declared = view.declared_by(group) | view.declared_for_store()
-    return declared, view.declared_above(group), {} if document is None else document.attributes
+    return declared | Declared(if_prefixed=above, prefixes=prefixes)
 
 
 def _declared_for_store(view: NodeView) -> Declared:

@@ -10,7 +10,7 @@ from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView, NodeView, attributes_around
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.declaring import Convention, has_prefixed
+from zarr_xgroup.conventions.declaring import Convention, prefixes_in
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding
@@ -146,7 +146,8 @@ class ConventionHandler(Convention):
         """
 
         def is_marked(attributes: Mapping[str, Any]) -> bool:
-            return has_prefixed(cls, attributes) or isinstance(attributes.get(cls.name), Mapping)
+            is_prefixed = not prefixes_in(attributes).isdisjoint((cls.name, *cls.aliases))
+            return is_prefixed or isinstance(attributes.get(cls.name), Mapping)
 
         group = array.attributes_of(array.node.group)
         if is_marked(array.attributes) or (group is not None and is_marked(group.value)):

@@ -7,7 +7,7 @@ Source: Zarr conventions specification, "Convention registration" and "Conventio
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -114,25 +114,45 @@ class Convention:
 
 @dataclass(frozen=True)
 class Declared:
-    """A set of conventions that stores declare, by their identities: ``convention in declared``."""
+    """A set of conventions that stores declare: ``convention in declared``.
+
+    Attributes
+    ----------
+    identities : frozenset of Identity
+        The identities of these conventions.
+    if_prefixed : frozenset of Identity
+        The identities of conventions that are in the set only if they have one of the prefixes.
+    prefixes : frozenset of str
+        The prefixes of attributes, without colons.
+    """
 
     identities: frozenset[Identity] = frozenset()
+    if_prefixed: frozenset[Identity] = frozenset()
+    prefixes: frozenset[str] = frozenset()
 
     def __contains__(self, convention: type[Convention]) -> bool:
         """Return whether a convention is declared."""
-        if not self.identities:  # of most nodes
+        if not (self.identities or self.if_prefixed):
             return False
-        pattern = convention.named_by_root
-        return not self.identities.isdisjoint(convention.identities()) or (
-            pattern is not None
-            and any(kind == "root" and pattern.fullmatch(name) for kind, name in self.identities)
-        )
+        known, pattern = convention.identities(), convention.named_by_root
+        if not known.isdisjoint(self.identities):
+            return True
+        if pattern is not None and any(
+            kind == "root" and pattern.fullmatch(name) for kind, name in self.identities
+        ):
+            return True
+        is_prefixed = not self.prefixes.isdisjoint((convention.name, *convention.aliases))
+        return is_prefixed and not known.isdisjoint(self.if_prefixed)
 
     def __or__(self, other: Declared) -> Declared:
         """Return the conventions of both sets."""
-        if not other.identities:
-            return self
-        return Declared(self.identities | other.identities) if self.identities else other
+        if self is NOT_DECLARED or other is NOT_DECLARED:
+            return other if self is NOT_DECLARED else self
+        return Declared(
+            self.identities | other.identities,
+            self.if_prefixed | other.if_prefixed,
+            self.prefixes | other.prefixes,
+        )
 
 
 #: The empty set.
@@ -305,7 +325,6 @@ def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> 
     return convention in declared_by(attributes)
 
 
-def has_prefixed(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Return whether any attribute has the prefix of a convention, as ``cs:axes`` has that of ``cs``."""
-    prefixes = tuple(f"{name}:" for name in (convention.name, *convention.aliases))
-    return any(key.startswith(prefixes) for key in attributes)
+def prefixes_in(attributes: Iterable[str]) -> frozenset[str]:
+    """Return the prefixes of attributes, as ``cs:axes`` has that of ``cs``."""
+    return frozenset(key.partition(":")[0] for key in attributes if ":" in key)

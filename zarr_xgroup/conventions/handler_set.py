@@ -160,7 +160,7 @@ class HandlerSet:
         declares_principal = any(
             handler.tier == "principal"
             and not view.only_assumes(handler)
-            and (view.is_declared(handler) or self._applies(handler, view))
+            and (handler in view.declared_for_it or self._applies(handler, view))
             for handler in self._handlers
         )
         if not declares_principal:

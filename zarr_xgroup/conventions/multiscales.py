@@ -491,4 +491,4 @@ def follows_by_level(convention: type[Convention], array: ArrayView) -> bool:
     if array.follows(convention):
         return True
     level = level_of(array)
-    return level is not None and array.is_declared_in(level.group, convention)
+    return level is not None and convention in array.declared_for_arrays_of(level.group)
