@@ -67,6 +67,8 @@ class Opening:
         The names of `drop_variables`.
     assumed : frozenset of str
         The conventions in the option `assume_conventions`, `AUTO` among them.
+    with_indexes : bool
+        Whether xarray will build indexes, for which coordinates are read.
     findings : list of Finding
         Findings that are not in a plan.
     """
@@ -80,6 +82,7 @@ class Opening:
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
         self.resolution = resolution_of(options.get("resolution"))
         self.group_filter = group_filter_of(options)
+        self.with_indexes = True
         self.group = ""
         self.findings: list[Finding] = []
         self.library = Library(options)
@@ -89,29 +92,28 @@ class Opening:
 
     def dataset(self) -> xr.Dataset:
         """Return the group as a Dataset."""
-        with_indexes = default_indexes_follow()
-        plans = deque(self.plan_group(with_indexes=with_indexes))
+        self.with_indexes = default_indexes_follow()
+        plans = deque(self.plan_group())
         warning = self.library.warning_if_empty(plans[0].node)
-        (dataset,) = self._built(plans, with_indexes=with_indexes).values()
+        (dataset,) = self._built(plans).values()
         self._warn(() if warning is None else [warning])
         return dataset
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all groups below it as Datasets, by path from the group ("/")."""
-        with_indexes = default_indexes_follow()
-        plans = deque(self.plan_tree(with_indexes=with_indexes, is_tree=False))
-        datasets = self._built(plans, with_indexes=with_indexes)
+        self.with_indexes = default_indexes_follow()
+        datasets = self._built(deque(self.plan_tree(is_tree=False)))
         self._warn()
         return datasets
 
     def datatree(self) -> xr.DataTree:
         """Return the group and all groups below it as a tree."""
-        with_indexes = default_indexes_follow()
-        plans = deque(self.plan_tree(with_indexes=with_indexes))
+        self.with_indexes = default_indexes_follow()
+        plans = deque(self.plan_tree())
         described = {
             path_in_tree(plan.node.path, self.group): GroupCoordinates.of(plan) for plan in plans
         }
-        datasets = self._built(plans, with_indexes=with_indexes, is_tree=True)
+        datasets = self._built(plans, is_tree=True)
         datasets, findings = align_with_parents(datasets, described, self.group)
         self.findings += findings
         nodes = {path: xr.DataTree(datasets.pop(path)) for path in list(datasets)}  # which copies
@@ -128,11 +130,8 @@ class Opening:
 
     # Read, interpret and plan.
 
-    def plan_group(self, *, with_indexes: bool) -> list[GroupPlan]:
-        """Return the plan of the requested group, or of its level by `resolution`, as a list of one.
-
-        `with_indexes` is whether indexes will be made, for which coordinates are read.
-        """
+    def plan_group(self) -> list[GroupPlan]:
+        """Return the plan of the requested group, or of its level by `resolution`, as a list of one."""
         group = Node(0, self.group)
         if self.resolution is None:
             self.library.read_group(self.group)
@@ -140,9 +139,9 @@ class Opening:
             level, others, findings = self.pyramid().choice(self.resolution)
             group = level.group
             self._leave_out(others, findings)
-        return plan_groups(self._interpreted([group]), self.factory, with_indexes=with_indexes)
+        return self._planned(self._interpreted([group]))
 
-    def plan_tree(self, *, with_indexes: bool, is_tree: bool = True) -> list[GroupPlan]:
+    def plan_tree(self, *, is_tree: bool = True) -> list[GroupPlan]:
         """Return the plans of the requested group and of all groups below it, parents first.
 
         `is_tree` is whether the plans are for a DataTree: then groups inherit the coordinates of their parents,
@@ -160,9 +159,7 @@ class Opening:
                 self._leave_out(*choices)
             groups = self.tree.subtree(top, self.interpreter.passed_over)
         readings = self._interpreted(groups)
-        if is_tree:
-            readings = with_times(readings)
-        return plan_groups(readings, self.factory, with_indexes=with_indexes)
+        return self._planned(with_times(readings) if is_tree else readings)
 
     def pyramid(self) -> Pyramid:
         """Return the pyramid (multiscales) of the requested group; raise XGroupGroupError if it has none."""
@@ -184,6 +181,9 @@ class Opening:
         groups, interpreter = list(nodes), self.interpreter
         return self.library.ask(lambda: interpreter.interpret(groups))
 
+    def _planned(self, readings: Iterable[GroupReading]) -> list[GroupPlan]:
+        return plan_groups(readings, self.factory, with_indexes=self.with_indexes)
+
     def _leave_out(self, nodes: Iterable[Node], findings: Iterable[Finding]) -> None:
         """Leave out the groups and arrays of levels that `resolution` did not choose, from now on."""
         self.findings += findings
@@ -196,9 +196,7 @@ class Opening:
 
     # Build.
 
-    def _built(
-        self, plans: deque[GroupPlan], *, with_indexes: bool, is_tree: bool = False
-    ) -> dict[str, xr.Dataset]:
+    def _built(self, plans: deque[GroupPlan], *, is_tree: bool = False) -> dict[str, xr.Dataset]:
         """Return the Datasets of plans, by path from the requested group. `plans` is empty afterwards."""
         above = (self.tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
@@ -206,9 +204,8 @@ class Opening:
         undeclared_arrays = list(undeclared_findings(undeclared))
         assumed = self.assumed_in(plans)
 
-        builder = Builder(
-            *(self.library, self.factory, self.decoding, self.dropped), with_indexes=with_indexes
-        )
+        known = self.library, self.factory, self.decoding, self.dropped
+        builder = Builder(*known, with_indexes=self.with_indexes)
         builder.read(plans)
         datasets: dict[str, xr.Dataset] = {}
         while plans:

@@ -57,6 +57,7 @@ class HandlerSet:
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
+        self._names = {handler.name for handler in handlers}
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
@@ -188,7 +189,7 @@ class HandlerSet:
                 names=", ".join(handler.name for handler in claiming), first=claiming[0].name
             )
             view.report(Topic.CHOICE, view.node, text)
-        for name in sorted(shared.difference(handler.name for handler in self._handlers)):
+        for name in sorted(shared - self._names):
             text = _(
                 "it refers to convention {name!r} for its coordinates, of which no handler is installed"
             )

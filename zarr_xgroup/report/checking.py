@@ -52,7 +52,7 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
     True
     """
     with opening(filename_or_obj, options, TreeReportOptions) as call:
-        plans = call.plan_tree(with_indexes=True)
+        plans = call.plan_tree()
         tree, groups = call.library.tree, [plan.node for plan in plans]
         if call.group_filter is None:  # all levels of pyramids, whatever `resolution` chooses
             groups = list(tree.subtree(Node(0, call.group)))

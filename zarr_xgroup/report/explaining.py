@@ -159,7 +159,7 @@ class _Explaining:
 
     def __init__(self, call: Opening) -> None:
         self._call, self._tree = call, call.tree
-        self._plans = {plan.node: plan for plan in call.plan_tree(with_indexes=True)}
+        self._plans = {plan.node: plan for plan in call.plan_tree()}
         self._readings = {node: plan.reading for node, plan in self._plans.items()}
         self._declared: dict[Node, Declared] = {}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -141,7 +141,7 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
     return array.resolver.fragment(Fragment(written.node, written.keys, reference))
 
 
-@cache
+@lru_cache(maxsize=32)
 def _from_morecantile(identifier: str) -> Mapping[str, Any] | None:
     """Return the tile matrix set of an identifier as JSON, None if morecantile does not know it.
 
