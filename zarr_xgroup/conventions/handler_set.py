@@ -98,20 +98,12 @@ class HandlerSet:
 
         # Services add to the principal convention, and so do the conventions that are implied or shared with.
         besides = [handler for handler in active if handler.tier == "service" or handler.gives_way]
-        first = () if principal is None else (principal,)
-        conventions = tuple(dict.fromkeys((*first, *besides)))
+        conventions = tuple(dict.fromkeys((*filter(None, [principal]), *besides)))
         implied = shared.union(*(handler.implies for handler in conventions))
         added = (handler for handler in self._handlers if handler.name in implied)
         asked = tuple(dict.fromkeys((*conventions, *added)))
 
-        found: list[Interpretation] = []
-        for handler in asked:
-            interpretation = _ask(view, handler, partial(_interpretation, handler))
-            if interpretation is None:
-                continue
-            if handler.gives_way or handler.name in view.assumed or handler.name in shared:
-                interpretation = _without_coordinates_of(found, interpretation)
-            found.append(interpretation)
+        found = _interpretations(view, asked, giving_way={*view.assumed, *shared})
         # A principal convention that `follows_names` has followed those of CF attributes itself.
         if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
@@ -119,19 +111,24 @@ class HandlerSet:
         found += _broken_rules(view, rivals)
 
         whole = _merged(view, found) if found or view.findings else NOTHING
-        reads = [self._reads[handler] for handler in {*active, *asked}]
-        promised = [keys for keys in reads if keys is not None]
-        is_for_one_array = self._may_look_anywhere or len(promised) < len(reads)
-        principals = [handler for handler in active if handler.tier == "principal"]
         return Answer(
             *(whole, conventions),
             declares_principal=any(
-                handler in view.declared or not view.follows(handler) for handler in principals
+                handler.tier == "principal"
+                and (handler in view.declared or not view.follows(handler))
+                for handler in active
             ),
             led_to=frozenset(view.resolver.reached).union(_stored_arrays_of(whole)),
             assumed=frozenset(view.assumed),
-            reads=None if is_for_one_array else tuple(sorted({*chain.from_iterable(promised)})),
+            reads=self._read_by({*active, *asked}),
         )
+
+    def _read_by(self, handlers: Iterable[Handler]) -> tuple[str, ...] | None:
+        """Return the describing attributes that handlers read, None if one of them does not declare what it reads."""
+        reads = [self._reads[handler] for handler in handlers]
+        if self._may_look_anywhere or None in reads:
+            return None
+        return tuple(sorted({*chain.from_iterable(keys for keys in reads if keys)}))
 
     def _applies(self, handler: Handler, view: ArrayView) -> bool:
         """Return whether a handler applies to an array, by its own `detect` with zarr objects if it has one."""
@@ -246,18 +243,26 @@ def _axis_names(handler: Handler, view: ArrayView) -> tuple[str, ...]:
     return answer
 
 
-def _without_coordinates_of(
-    others: Collection[Interpretation], said: Interpretation
-) -> Interpretation:
-    """Return an interpretation without the coordinates whose names interpretations that go before it have.
+def _interpretations(
+    view: ArrayView, asked: Iterable[Handler], giving_way: Collection[str]
+) -> list[Interpretation]:
+    """Return the interpretation of an array by each of the handlers, without those that raise an error.
 
-    If any is left out, so is the geotransform: the coordinates that count do not follow from it.
+    Conventions that `giving_way` names, and handlers that give way, only add coordinates under names that no earlier
+    convention has used. If a coordinate is left out, so is the geotransform: the other ones do not follow from it.
     """
-    names = {coordinate.name for other in others for coordinate in other.coordinates}
-    if names.isdisjoint(coordinate.name for coordinate in said.coordinates):
-        return said
-    kept = tuple(coordinate for coordinate in said.coordinates if coordinate.name not in names)
-    return replace(said, coordinates=kept, geotransform=None)
+    found: list[Interpretation] = []
+    for handler in asked:
+        interpretation = _ask(view, handler, partial(_interpretation, handler))
+        if interpretation is None:
+            continue
+        if handler.gives_way or handler.name in giving_way:
+            names = {coordinate.name for other in found for coordinate in other.coordinates}
+            kept = tuple(it for it in interpretation.coordinates if it.name not in names)
+            if len(kept) < len(interpretation.coordinates):
+                interpretation = replace(interpretation, coordinates=kept, geotransform=None)
+        found.append(interpretation)
+    return found
 
 
 def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:

@@ -182,7 +182,7 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
         return ""
     principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
     items, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
-    without_handler = ""
+    without_handler = []
     for item in items or ():
         name = item.name.strip().rstrip(":")  # some producers write a colon behind it
         handler = principals.get(name.lower())
@@ -194,12 +194,11 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
             )
         declared = {key: getattr(item, key) for key in IDENTIFIERS} | {"name": name}
         is_known = any(matches(cls, declared) for cls in declarable())
-        if name and not (without_handler or is_known or is_known_without_coordinates(declared)):
-            without_handler = _("{name!r} is declared, for which no handler is installed").format(
-                name=redact(name)[:_SHOWN]
-            )
-    forms = (f"{'/'.join(finding.place.keys)}: {finding.text}" for finding in wrong)
-    return next(forms, without_handler)
+        if name and not (is_known or is_known_without_coordinates(declared)):
+            message = _("{name!r} is declared, for which no handler is installed")
+            without_handler.append(message.format(name=redact(name)[:_SHOWN]))
+    malformed = [f"{'/'.join(finding.place.keys)}: {finding.text}" for finding in wrong]
+    return next(iter((*malformed, *without_handler)), "")
 
 
 @cache

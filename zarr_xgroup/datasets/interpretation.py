@@ -386,31 +386,33 @@ class _Group:
             self._answers[key, tuple(map(document.attributes.text, answer.reads))] = answer
         return answer
 
-    def _sharing(self, arrays: Iterable[ArrayReading], answers: Iterable[Answer]) -> Sharing | None:
-        """Return for which groups with equal documents the reading of the group holds; None if for no other group."""
-        if self.findings or self._interpreter.assumed:
-            return None
-        is_relative, has_conventions, led_to = self.around.is_relative, False, set[Node]()
-        for array, answer in zip(arrays, answers, strict=True):
-            if (
-                answer.reads is None
-                or answer.interpretation.findings
-                or not array.inherited.is_own
-                or (answer.conventions and self.around.has_layout)
-                or any(handler.follows_names for handler in answer.conventions)
-            ):
-                return None
-            if answer.conventions:
-                is_relative = is_relative or any(
-                    key in REFERRING or _RELATIVE.search(text)
-                    for key, text in _texts_of(array.document.attributes)
-                )
-                has_conventions = True
-            led_to |= answer.led_to
+    def _sharing(self, arrays: Sequence[ArrayReading], answers: Sequence[Answer]) -> Sharing | None:
+        """Return which groups with equal documents share the reading of the group; None if no other group does."""
+        led_to = frozenset[Node]().union(*(answer.led_to for answer in answers))
         # A reference to the attributes of a group leads to the group itself.
-        groups = frozenset(group for node in led_to for group in (node, node.group))
-        scope = self.scope if is_relative and has_conventions else None
-        return None if self.node in groups else Sharing(scope, groups)
+        groups = led_to.union(node.group for node in led_to)
+        holds_here_alone = self.findings or self._interpreter.assumed or self.node in groups
+        if holds_here_alone or not all(map(self._is_shareable, arrays, answers)):
+            return None
+        return Sharing(self.scope if any(map(self._is_relative, arrays)) else None, groups)
+
+    def _is_shareable(self, array: ArrayReading, answer: Answer) -> bool:
+        """Return whether an array has the same reading in groups with equal documents."""
+        if answer.reads is None or answer.interpretation.findings or not array.inherited.is_own:
+            return False
+        if array.conventions and self.around.has_layout:
+            return False
+        return not any(handler.follows_names for handler in array.conventions)
+
+    def _is_relative(self, array: ArrayReading) -> bool:
+        """Return whether conventions may follow relative references or names for an array."""
+        return bool(array.conventions) and (
+            self.around.is_relative
+            or any(
+                key in REFERRING or _RELATIVE.search(text)
+                for key, text in _texts_of(array.document.attributes)
+            )
+        )
 
 
 def _distinct_dims(names: Sequence[str | None]) -> tuple[str, ...]:
