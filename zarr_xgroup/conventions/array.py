@@ -23,7 +23,7 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.dimensions import declared_dimensions
+from zarr_xgroup.metadata.dimensions import declared_dimensions, distinct_names
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import join_path
@@ -574,17 +574,14 @@ def own_array_wins(name: str, dims: tuple[str, ...], attributes: Mapping[str, An
 
 
 def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
-    """Return the dimension names in the metadata of an array, or of another one that it refers to; () if it is unknown.
+    """Return the dimension names in the metadata of an array, or of one that it refers to; () if it is unknown.
 
-    An axis without a name is called ``<array>_dim_<axis>``, and so is one with the name of an earlier axis: no
-    coordinate has a dimension twice.
+    An axis without a name, or with the name of an earlier axis, gets the name ``<array>_dim_<axis>``: no coordinate has
+    a dimension twice.
     """
     document = array.document_of(node)
     names = () if document is None else declared_dimensions(document)
-    return tuple(
-        f"{node.name}_dim_{axis}" if name is None or name in names[:axis] else name
-        for axis, name in enumerate(names)
-    )
+    return distinct_names(names, f"{node.name}_dim_")
 
 
 def shape_of(array: ArrayView, node: Node) -> tuple[int, ...]:

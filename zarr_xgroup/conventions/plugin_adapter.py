@@ -25,7 +25,7 @@ from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import with_names
-from zarr_xgroup.metadata.dimensions import declared_dimensions, shape_of
+from zarr_xgroup.metadata.dimensions import declared_dimensions, distinct_names, shape_of
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.storage.library import Library
@@ -163,23 +163,20 @@ def _asker_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
     tree, node = library.tree, Node(0, array.path)
     factory = VariableFactory(tree, library.zarr_store)
 
+    def dims_of(document: Document) -> tuple[str, ...]:
+        return distinct_names(declared_dimensions(document), "phony_dim_")  # as netCDF does
+
     def view() -> ArrayView:
         tree.document(node.group)  # asked for so that it is read: zarr objects are made of it
         document = tree.document(node)
-        dims = () if document is None else _dims_or_phony(document)
         siblings = {
-            name: dict(zip(_dims_or_phony(sibling), shape_of(sibling), strict=True))
+            name: dict(zip(dims_of(sibling), shape_of(sibling), strict=True))
             for name, sibling in tree.arrays(node.group).items()
         }
+        dims = () if document is None else dims_of(document)
         return ArrayView(node, dims, tree, factory, siblings=siblings)
 
     return lambda question: library.ask(lambda: question(view()))
-
-
-def _dims_or_phony(document: Document) -> tuple[str, ...]:
-    """Return the dimension names of an array; as netCDF does, ``phony_dim_<axis>`` for an axis without one."""
-    names = declared_dimensions(document)
-    return tuple(name or f"phony_dim_{axis}" for axis, name in enumerate(names))
 
 
 def _add_with_companions(

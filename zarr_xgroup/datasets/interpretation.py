@@ -33,6 +33,7 @@ from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, left_out, report, without_attributes
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import REFERRING
+from zarr_xgroup.metadata.dimensions import distinct_names
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.references import may_refer
@@ -300,7 +301,8 @@ class _Group:
                 continue
             try:
                 dimensions = inherited_dimensions(tree, node, document)
-                factory.template(node, _distinct_dims(dimensions.declared))
+                # A trial, since xarray warns of a repeated dimension. The final names are assigned later.
+                factory.template(node, distinct_names(dimensions.declared, "dim_"))
             except XGroupMetadataError as error:
                 self.findings.append(left_out(node, error))
             else:
@@ -413,17 +415,6 @@ class _Group:
                 for key, text in _texts_of(array.document.attributes)
             )
         )
-
-
-def _distinct_dims(names: Sequence[str | None]) -> tuple[str, ...]:
-    """Return names of dimensions with ``dim_N`` in place of None and of repeated names.
-
-    For a trial only, since xarray warns of a repeated dimension; the final names are assigned later.
-    """
-    return tuple(
-        f"dim_{axis}" if name is None or name in names[:axis] else name
-        for axis, name in enumerate(names)
-    )
 
 
 def _units_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -47,6 +47,14 @@ def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
     return (None,) * ndim
 
 
+def distinct_names(names: Sequence[str | None], prefix: str) -> tuple[str, ...]:
+    """Return names of dimensions, each once: a missing or repeated name becomes the prefix and the number of its axis."""
+    return tuple(
+        f"{prefix}{axis}" if name is None or name in names[:axis] else name
+        for axis, name in enumerate(names)
+    )
+
+
 def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
     """Return an array's shape: as zarr has it, one number is a list of one, and ``true`` is 1.
 
