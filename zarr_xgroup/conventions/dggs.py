@@ -54,7 +54,7 @@ _EXAMPLE = (
     '"spatial_dimension": "cells"}'
 )
 #: What xdggs calls the coordinate of cells.
-CELL_IDS = "cell_ids"
+_CELL_IDS = "cell_ids"
 #: How many times as long the cells of a level are as those of the next finer level, by the name of the grid.
 LENGTHS = {"healpix": 2.0}
 #: How ids may be packed.
@@ -140,7 +140,7 @@ class Dggs(Model, frozen=True, kw_only=True):
     spatial_dimension: Annotated[
         str, Text(), Member(required=True, example='"spatial_dimension": "cells"')
     ] = ""
-    coordinate: Annotated[str, Text(), Member(example=f'"coordinate": "{CELL_IDS}"')] = ""
+    coordinate: Annotated[str, Text(), Member(example=f'"coordinate": "{_CELL_IDS}"')] = ""
     compression: Annotated[str, Text(_COMPRESSIONS, rule=CELLS)] = "none"
     ellipsoid: Annotated[
         Ellipsoid | None,
@@ -211,8 +211,12 @@ class DggsHandler(ConventionHandler):
         if dggs.coordinate:
             reference = _reference_to_cell_ids(dggs, written.node)
             named = array.try_silently(array.resolver.array, reference)
-        is_cell_ids = array.node in (array.node.group.child(CELL_IDS), named)
-        if not array.dims or is_cell_ids:
+        if array.node in (array.node.group.child(_CELL_IDS), named):
+            array.resolver.reached.add(
+                array.node
+            )  # an equal array of a different name is not the cell ids
+            return False
+        if not array.dims:
             return False
         dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
         return dimension in array.dims or not array.memo(
@@ -251,7 +255,7 @@ class DggsHandler(ConventionHandler):
         if not isinstance(written, Mapping):
             return attributes
         along = (written.get("spatial_dimension"),)
-        ids = (name for name in (written.get("coordinate"), CELL_IDS) if isinstance(name, str))
+        ids = (name for name in (written.get("coordinate"), _CELL_IDS) if isinstance(name, str))
         name = next((name for name in ids if dims.get(name) == along), None)
         if name is None:
             return attributes
@@ -317,23 +321,23 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     size = array.sizes[dimension]
     is_packed, name = dggs.compression != "none", dggs.coordinate
     reference = _reference_to_cell_ids(dggs, written_in)
-    own = array.node.group.child(CELL_IDS)
-    if array.sibling(CELL_IDS) is not None and array.siblings[CELL_IDS] == {dimension: size}:
+    own = array.node.group.child(_CELL_IDS)
+    if array.sibling(_CELL_IDS) is not None and array.siblings[_CELL_IDS] == {dimension: size}:
         # Data that were written again have their unpacked cell ids with them, beside attributes of what was read.
-        if is_packed or name in ("", CELL_IDS) or "/" in name:
+        if is_packed or name in ("", _CELL_IDS) or "/" in name:
             return _stored_cell_ids(array, dggs, written_in, dimension, own)
         if array.sibling(name) is None:
-            text = _("leads nowhere; the group's own {name!r} was taken").format(name=CELL_IDS)
-            remedy, topic = write("coordinate", CELL_IDS), Topic.CHOICE
+            text = _("leads nowhere; the group's own {name!r} was taken").format(name=_CELL_IDS)
+            remedy, topic = write("coordinate", _CELL_IDS), Topic.CHOICE
             array.report(CELLS, reference, text, remedy, topic=topic, severity="warning")
             return _stored_cell_ids(array, dggs, written_in, dimension, own)
     if not name:
         source = _all_cell_ids(array, dggs, written_in, dimension)
-        return Coordinate(CELL_IDS, source, dggs.attributes)
+        return Coordinate(_CELL_IDS, source, dggs.attributes)
     node = array.resolver.array(reference, partial(_shape_misfit, array, dggs.compression, size))
     if is_packed:
         source = _unpacked_cell_ids(array, dggs, dimension, node, reference)
-        return Coordinate(CELL_IDS, source, dggs.attributes)
+        return Coordinate(_CELL_IDS, source, dggs.attributes)
     return _stored_cell_ids(array, dggs, written_in, dimension, node, reference)
 
 
@@ -363,7 +367,7 @@ def _stored_cell_ids(
     Of the attributes of the grid it gets only those that xdggs does not find: from an array with a ``grid_name``
     xdggs takes all attributes for parameters of the grid, else it reads ``dggs`` of the group.
     """
-    name = node.name if node.group == array.node.group else CELL_IDS
+    name = node.name if node.group == array.node.group else _CELL_IDS
     source = array.stored(Stored(node, (dimension,)), reference)
     document = array.document_of(node)
     own = [] if document is None else [key for key in document.attributes if key[:1] != "_"]
@@ -402,7 +406,7 @@ def _all_cell_ids(array: ArrayView, dggs: Dggs, written_in: Node, dimension: str
     They are known of HEALPix only, which divides the sphere into 12 cells, and each cell into 4 at the next level.
     """
     size, level = array.sizes[dimension], dggs.refinement_level
-    place, remedy = dggs.place(written_in), write("coordinate", CELL_IDS)
+    place, remedy = dggs.place(written_in), write("coordinate", _CELL_IDS)
     is_known = dggs.name.lower() == "healpix" and dggs.indexing_scheme in _IN_ORDER
     if not is_known or level is None or level > FINEST:
         text = _("has no 'coordinate', without which the ids of cells are only known of HEALPix")

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.dggs import CELL_IDS
 from zarr_xgroup.conventions.handler_set import Answer, handler_set
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
@@ -367,7 +366,7 @@ class _Group:
         texts, encoded = _texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
         # Its name is part of the key only where something may be defined by it.
         is_named = (
-            name in (*dims, CELL_IDS)
+            name in dims
             or self.around.mentions(encoded)
             or any(_mentions(text, encoded) for _key, text in texts)
         )

@@ -77,6 +77,10 @@ CELL_IDS = {
         {"": of_group(coordinate="cell_ids"), "a": stored(np.zeros((2, 3)), "time cells"), "b": stored(np.zeros(2), "time"), "cell_ids": IDS},
         f"cell_ids (cells) 5 7 8 | {LEVEL_1}\nb (time)",
     ),
+    "beside an array with the same metadata": (
+        {"": of_group(), "cell_ids": IDS, "day": IDS},
+        f"cell_ids (cells) 5 7 8 | {LEVEL_1}\nday (cells) @ cell_ids",
+    ),
     "of the group's own, where what is named is lost": (
         {"": of_group(coordinate="cellids"), "a": stored(np.zeros(3), "cells"), "cell_ids": IDS},
         f"cell_ids (cells) 5 7 8 | {LEVEL_1}\n! Resolution: /a: /#/attributes/dggs/coordinate: leads nowhere; the group's own 'cell_ids' was taken",
