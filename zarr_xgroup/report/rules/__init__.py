@@ -6,7 +6,7 @@ text of a mistake does not name the node: so the same mistake in many nodes is r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from zarr_xgroup.conventions import declaring
@@ -26,12 +26,7 @@ from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.references import may_refer
-from zarr_xgroup.report.rules import (
-    arrays,
-    conventions,
-    references,
-    stores,
-)
+from zarr_xgroup.report.rules import arrays, conventions, references, stores
 from zarr_xgroup.report.rules.checked import CheckedStore
 
 __all__ = [
@@ -43,74 +38,80 @@ __all__ = [
     "stores",
 ]
 
-#: Modules whose rules look at one group or array, and at the groups and arrays next to it.
-_RULES_OF_NODES = (conventions, arrays)
+_BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *WITHOUT_COORDINATES)
+
+#: The functions that check one group or array, in the order of their findings, and whether each is also called
+#: for stores that declare no convention: there, names and attributes may have any meaning.
+_CHECKS: tuple[tuple[Callable[[CheckedStore, NodeView], Iterable[Finding]], bool], ...] = (
+    (conventions.check_declarations, True),
+    (conventions.check_undeclared_attributes, True),
+    (conventions.check_unused_declarations, True),
+    (conventions.check_attributes, True),
+    (conventions.check_references, False),
+    (arrays.check_unnamed_dimensions, True),
+    (arrays.check_names_in_attributes, False),
+    (arrays.check_sizes, False),
+)
+
+#: All built-in rules, each once.
+RULES: tuple[Rule, ...] = tuple(
+    dict.fromkeys(
+        chain.from_iterable(
+            (
+                declaring.RULES,
+                arrays.RULES,
+                stores.RULES,
+                *(convention.rules for convention in _BUILT_IN),
+            )
+        )
+    )
+)
 
 #: Attributes of arrays that rules read, besides those described by conventions, ``zarr_conventions``,
 #: references and lists.
 _OTHER_ATTRIBUTES = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
 
-_BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *WITHOUT_COORDINATES)
-_MODULES = (declaring, arrays, stores)
-
-#: All built-in rules, each once.
-RULES: tuple[Rule, ...] = tuple(
-    dict.fromkeys(
-        chain(
-            *(module.RULES for module in _MODULES), *(convention.rules for convention in _BUILT_IN)
-        )
-    )
-)
-
 
 def mistakes_of(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
-    """Yield the mistakes in one group or array, by built-in rules and by those of plug-ins."""
-    of_node = _mistakes_of_array if subject.is_array else _mistakes_by_rules
-    yield from of_node(checked, subject)
+    """Yield the mistakes in one group or array, by built-in rules and by those of plug-ins.
+
+    Groups often have hundreds of arrays that differ only in attributes which no rule reads. Such arrays of a group
+    share their mistakes.
+    """
+    by = _read_by_rules(checked, subject) if subject.is_array else subject.node
+    first, mistakes = checked.memo(_mistakes_by_rules, checked, subject, by=by)
+    yield from (mistake.moved(str(first), str(subject.node)) for mistake in mistakes)
     for handler in handlers():
         if handler not in BUILT_IN and handler not in checked.failed:
             yield from _mistakes_by_plugin(handler, checked, subject)
 
 
-def _mistakes_by_rules(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
-    """Yield the mistakes in one group or array by all built-in rules."""
-    for module in _RULES_OF_NODES:
-        yield from module.check(checked, subject)
+def _mistakes_by_rules(checked: CheckedStore, subject: NodeView) -> tuple[Node, list[Finding]]:
+    """Return a group or array, and the mistakes in it by all built-in rules."""
+    found: list[Finding] = []
+    for check, is_for_all in _CHECKS:
+        if is_for_all or checked.declares_something:
+            found += check(checked, subject)
     for convention in _BUILT_IN:
-        # In a store that declares no convention, CF attributes may have any value.
         if convention is not CfHandler or checked.declares_something:
-            yield from convention.check(subject)
+            found += convention.check(subject)
+    return subject.node, found
 
 
-def _mistakes_of_array(checked: CheckedStore, array: NodeView) -> Iterator[Finding]:
-    """Yield the mistakes in an array, from a cache if an array of its group has the same metadata.
-
-    Groups often have hundreds of arrays that differ only in attributes which no rule reads.
-    """
-    level = level_of(array)
-    items = () if level is None else tuple(item.keys for item in level.items)
-    written = (array.document.text_without_attributes(), *_attributes_of_rules(checked, array))
-    by = (array.node.group, written, items)
-    first, mistakes = checked.memo(_first_mistakes, checked, array, by=by)
-    yield from (mistake.moved(str(first), str(array.node)) for mistake in mistakes)
-
-
-def _first_mistakes(checked: CheckedStore, array: NodeView) -> tuple[Node, list[Finding]]:
-    """Return an array and its mistakes, which `_mistakes_of_array` keeps for arrays with the same metadata."""
-    return array.node, list(_mistakes_by_rules(checked, array))
-
-
-def _attributes_of_rules(checked: CheckedStore, array: NodeView) -> Iterator[tuple[str, bytes]]:
-    """Yield name and JSON text of each attribute of an array that a rule reads."""
-    read = (*_OTHER_ATTRIBUTES, *checked.memo(_described_prefixes))
+def _read_by_rules(checked: CheckedStore, array: NodeView) -> tuple[object, ...]:
+    """Return all metadata of an array that a rule reads: its group, document, level and some attributes."""
+    prefixes = (*_OTHER_ATTRIBUTES, *checked.memo(_prefixes_of_conventions))
+    level, attributes = level_of(array), []
     for key in array.attributes:
         text = array.attributes.text(key) or b""
-        is_read = key.startswith(read) or "convention" in key.lower() or "/" in key
+        is_read = key.startswith(prefixes) or "convention" in key.lower() or "/" in key
         if is_read or text.startswith(b"[") or may_refer(text):
-            yield key, text
+            attributes.append((key, text))
+    items = () if level is None else tuple(item.keys for item in level.items)
+    return array.node.group, array.document.text_without_attributes(), tuple(attributes), items
 
 
-def _described_prefixes() -> tuple[str, ...]:
+def _prefixes_of_conventions() -> tuple[str, ...]:
     """Return the prefixes of the attributes that conventions describe, or the names of those without a prefix."""
     described = chain.from_iterable(convention.described for convention in declarable())
     return tuple(attribute.prefix or attribute.key for attribute in described)

@@ -46,31 +46,19 @@ RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE, DEGREES)
 _FULL_CIRCLE = 360.0
 
 
-def check(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
-    """Yield the mistakes in names and sizes of dimensions of an array, or of all arrays of a group.
-
-    Where nothing declares a convention, only names that a convention needs are checked.
-    """
-    is_declared = checked.declares_something
-    if subject.is_array:
-        yield from _unnamed_dimensions(subject, is_declared=is_declared)
-        if is_declared:
-            yield from _contradicting_names(subject)
-    elif is_declared:
-        yield from _conflicting_sizes(subject)
-
-
-def _unnamed_dimensions(array: NodeView, *, is_declared: bool) -> Iterator[Finding]:
-    """Yield a mistake if dimensions lack names that a convention needs, or a v3 array names them as in Zarr v2."""
+def check_unnamed_dimensions(checked: CheckedStore, array: NodeView) -> Iterator[Finding]:
+    """Yield dimensions without a name that a convention needs, and a v3 array that names them as in Zarr v2."""
+    if not array.is_array:
+        return
     document, names = array.document, array.attribute(DIMENSION_KEY)
     nameless = sum(not name for name in array.dims)
     if nameless and _needs_dimension_names(array):
         place = Fragment(array.node, dimension_keys(document), None)
         text = f"{nameless} of {len(array.dims)} dimensions have no name"
         yield report(NAMES, place, text, write(place.keys[-1], _likely_names(array)))
-    is_lacking = document["zarr_format"] == 3 and document.get("dimension_names") is None
+    is_missing = document["zarr_format"] == 3 and document.get("dimension_names") is None
     is_named = names is not None and names.value == list(array.dims)
-    if is_lacking and is_named and is_declared:
+    if is_missing and is_named and checked.declares_something:
         place = Fragment(array.node, ("dimension_names",), None)
         text = f"is missing; {DIMENSION_KEY} names the dimensions of arrays of Zarr v2 only"
         remedy = f'write as "dimension_names" what {DIMENSION_KEY} has'
@@ -87,13 +75,12 @@ def _needs_dimension_names(array: NodeView) -> bool:
 def _likely_names(array: NodeView) -> list[str]:
     """Return the dimension names to suggest for an array.
 
-    They are those of another array of the group with the same shape; else ``dim_0``, ``dim_1``, ..., where
+    They are those of another array of the group with the same shape. Otherwise they are ``dim_0``, ``dim_1``, ..., and
     ``spatial:dimensions`` names the last ones of a grid.
     """
     group = array.group
     known = {} if group is None else array.memo(_names_by_shape, group, by=group.node)
-    named = known.get(array.shape)
-    if named is not None:
+    if (named := known.get(array.shape)) is not None:
         return [str(name) for name in named]
     declared = scopes_of(array).get(DIMENSIONS.key)
     grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
@@ -107,84 +94,70 @@ def _names_by_shape(group: NodeView) -> Mapping[tuple[int, ...], tuple[str | Non
     return {array.shape: array.dims for array in reversed(group.arrays) if None not in array.dims}
 
 
-def _contradicting_names(array: NodeView) -> Iterator[Finding]:
-    """Yield ``_ARRAY_DIMENSIONS`` and NCZarr's references that are no list of names, or contradict the array."""
-    ndim = len(array.dims)
-    for written, rule in _names_in_attributes(array):
-        key, names = written.keys[-1], written.value
-        right: Any = _likely_names(array)
-        if rule is REFERENCES:
-            right = [f"{str(array.node.group).rstrip('/')}/{name}" for name in right]
-            right = right if key in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: right}
-        remedy = write(key, right)
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            yield report(rule, written, must_be("a list of names", names), remedy)
-        elif len(names) != ndim:
-            text = f"names {len(names)} dimensions, the array has {ndim}"
-            yield report(rule, written, text, remedy)
-        elif any(
-            dim is not None and name.rpartition("/")[2] != dim.rpartition("/")[2]
-            for name, dim in zip(names, array.dims, strict=True)
-        ):
-            text = f"has other names than the array, which count: {shown(list(array.dims))}"
-            yield report(rule, written, text, remedy, severity="warning")
-
-
-def _names_in_attributes(array: NodeView) -> Iterator[tuple[Fragment, Rule]]:
-    """Yield the values in which xarray and NCZarr name an array's dimensions, each with the rule about it."""
+def check_names_in_attributes(_checked: CheckedStore, array: NodeView) -> Iterator[Finding]:
+    """Yield ``_ARRAY_DIMENSIONS`` and NCZarr's references that are not a list of names, or contradict the array."""
+    if not array.is_array:
+        return
     names = array.attribute(DIMENSION_KEY)
-    if names is not None:
-        yield names, WRITTEN
+    written = [] if names is None else [(names, WRITTEN)]
     for members in (Fragment(array.node, (), array.document), array.all_attributes):
         for nczarr in filter(None, map(members.get, NCZARR_KEYS)):
+            paths = [nczarr]
             if isinstance(nczarr.value, OBJECT):
-                for paths in filter(None, map(nczarr.get, NCZARR_REFERENCES)):
-                    yield paths, REFERENCES
-            else:
-                yield nczarr, REFERENCES
+                paths = list(filter(None, map(nczarr.get, NCZARR_REFERENCES)))
+            written += [(path, REFERENCES) for path in paths]
+    for given, rule in written:
+        key, values = given.keys[-1], given.value
+        likely: Any = _likely_names(array)
+        if rule is REFERENCES:
+            likely = [f"{str(array.node.group).rstrip('/')}/{name}" for name in likely]
+            likely = likely if key in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: likely}
+        remedy = write(key, likely)
+        if not (isinstance(values, list) and all(isinstance(name, str) for name in values)):
+            yield report(rule, given, must_be("a list of names", values), remedy)
+        elif len(values) != len(array.dims):
+            text = f"names {len(values)} dimensions, the array has {len(array.dims)}"
+            yield report(rule, given, text, remedy)
+        elif any(
+            dim is not None and name.rpartition("/")[2] != dim.rpartition("/")[2]
+            for name, dim in zip(values, array.dims, strict=True)
+        ):
+            text = f"has other names than the array, which count: {shown(list(array.dims))}"
+            yield report(rule, given, text, remedy, severity="warning")
 
 
-def _conflicting_sizes(group: NodeView) -> Iterator[Finding]:
-    """Yield arrays of a group that give a dimension another size than an earlier array gives it.
+def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
+    """Yield arrays of a group in which a dimension has a different size than in an earlier array.
 
-    Dimension coordinates come first: their sizes are right. Another size counts as a mistake only if one of
-    the arrays that have it declares a convention or needs dimension names: else names may just be reused.
+    Dimension coordinates come first: their sizes are correct. A different size is a mistake only if one of the arrays
+    that have it declares a convention or needs dimension names. Otherwise names may just be reused.
     """
+    if group.is_array:
+        return
     arrays = sorted(group.arrays, key=lambda array: array.dims != (array.node.name,))
     # The first array with each dimension, and by dimension and size the arrays that disagree with it.
     first: dict[str, NodeView] = {}
     others: defaultdict[tuple[str, int], list[NodeView]] = defaultdict(list)
     for array in arrays:
         for name, size in array.sizes.items():
-            if first.setdefault(name, array).sizes[name] != size:
+            # Absolute names are of the whole store.
+            if first.setdefault(name, array).sizes[name] != size and not name.startswith("/"):
                 others[name, size].append(array)
-    # The dimensions of each array that have the wrong size; absolute names are of the whole store.
+    # The dimensions of each array that have the wrong size.
     wrong: defaultdict[Node, list[str]] = defaultdict(list)
     for (name, _size), found in others.items():
-        if not name.startswith("/") and any(
-            _needs_dimension_names(array) or array.attribute(CONVENTIONS_KEY) is not None
-            for array in found
-        ):
+        if any(it.attribute(CONVENTIONS_KEY) or _needs_dimension_names(it) for it in found):
             for array in found:
                 wrong[array.node].append(name)
     for array in arrays:
-        names = wrong.get(array.node)
-        if names:
-            message = "the dimension {name!r} has {size} positions here, but {other} in {node}"
+        if names := wrong.get(array.node):
             text = "; ".join(
-                message.format(
-                    name=name,
-                    size=array.sizes[name],
-                    other=first[name].sizes[name],
-                    node=first[name].node,
-                )
+                f"the dimension {name!r} has {array.sizes[name]} positions here, "
+                f"but {first[name].sizes[name]} in {first[name].node}"
                 for name in names
             )
             keys = dimension_keys(array.document)
-            renamed = [
-                dim if dim is None or dim not in names else f"{dim}_{array.sizes[dim]}"
-                for dim in array.dims
-            ]
+            renamed = [f"{dim}_{array.sizes[dim]}" if dim in names else dim for dim in array.dims]
             remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
             place = Fragment(array.node, keys, None)
             yield report(SIZES, place, text, remedy, severity="warning")

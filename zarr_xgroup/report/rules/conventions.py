@@ -39,7 +39,7 @@ from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, hand
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, report
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment
+from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
 from zarr_xgroup.report.rules.checked import CheckedStore
 
@@ -56,28 +56,10 @@ _ATTRIBUTES_THAT_HOLD_OTHERS = (
 _MEMBERS_OF_DECLARATION = frozenset(member.key for _kind, member in fields_of(Declaration).values())
 
 
-def check(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
-    """Yield mistakes in a node's declarations, and in its attributes by the built-in conventions that it follows."""
-    yield from _mistakes_of_declarations(subject)
-    for convention in declarable():
-        yield from _undeclared_attributes(subject, convention)
-    yield from _unused_declarations(subject)
-    for convention in declarable():
-        yield from _misspelt_attributes(subject, convention)
-        if convention in BUILT_IN or convention not in handlers():
-            yield from mistakes_of_convention(convention, subject)
-    if checked.declares_something:
-        for key in subject.attributes:  # any attribute may hold references
-            attribute = subject.attribute(key) if may_refer(subject.attributes.text(key)) else None
-            for reference in () if attribute is None else references_in(attribute):
-                wrong = WrittenReference.read(unwrapped(reference)).wrong
-                yield from (finding.at(subject.node) for finding in wrong)
-
-
 # Declarations.
 
 
-def _mistakes_of_declarations(subject: NodeView) -> Iterator[Finding]:
+def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
     """Yield mistakes in the attribute ``zarr_conventions``, and attributes that are probably a misspelling of it."""
     keys = [key for key in subject.attributes if "convention" in key.lower()]
     for key in misspelt(keys, [ATTRIBUTE.key], ROOT_KEYS):
@@ -167,35 +149,34 @@ def _prefix_of(convention: Handler) -> str:
     return next((attribute.prefix for attribute in convention.described), "")
 
 
-def _undeclared_attributes(subject: NodeView, convention: Handler) -> Iterator[Finding]:
-    """Yield a mistake if a node has attributes of a convention that neither it nor a group above declares."""
+def check_undeclared_attributes(_checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
+    """Yield attributes of conventions that neither the node nor a group above it declares."""
     elsewhere = "group" if subject.is_array else "array"
-    keys = [
-        attribute.key
-        for attribute in convention.described
-        if attribute.is_unmistakable(subject.attributes) and attribute.on != elsewhere
-    ]
-    # A malformed declaration of the convention is reported as such.
-    if not keys or convention in map(_convention_meant_by, declarations(subject.attributes)):
-        return
     around = [subject] if subject.group is None else [subject, subject.group]
-    if (
-        convention in subject.declared_around
-        if _prefix_of(convention)
-        else any(convention in node.declared for node in around)
-    ):
-        return
-    names = ", ".join(keys)
-    text = f"attributes of the convention {convention.name!r}, which is not declared: {names}"
-    remedy = f'add {_declaration_of(convention)} to the list "{ATTRIBUTE.key}" of the node'
-    severity: Severity = "warning" if issubclass(convention, _READ_WITHOUT_DECLARATION) else "error"
-    yield report(DECLARED, subject.all_attributes.place(keys[0]), text, remedy, severity=severity)
+    for convention in declarable():
+        keys = [
+            attribute.key
+            for attribute in convention.described
+            if attribute.is_unmistakable(subject.attributes) and attribute.on != elsewhere
+        ]
+        # A malformed declaration of the convention is reported as such.
+        if not keys or convention in map(_convention_meant_by, declarations(subject.attributes)):
+            continue
+        is_declared = any(convention in node.declared for node in around)
+        if is_declared or (_prefix_of(convention) and convention in subject.declared_around):
+            continue
+        names = ", ".join(keys)
+        text = f"attributes of the convention {convention.name!r}, which is not declared: {names}"
+        remedy = f'add {_declaration_of(convention)} to the list "{ATTRIBUTE.key}" of the node'
+        is_read = issubclass(convention, _READ_WITHOUT_DECLARATION)
+        place = subject.all_attributes.place(keys[0])
+        yield report(DECLARED, place, text, remedy, severity="warning" if is_read else "error")
 
 
-def _unused_declarations(subject: NodeView) -> Iterator[Finding]:
-    """Yield declarations of a convention of which no node in question has an attribute.
+def check_unused_declarations(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
+    """Yield declarations of conventions if no node that they apply to has an attribute of the convention.
 
-    A declaration on a group holds for all groups and arrays below it. An array that declares `spatial` may have
+    A declaration on a group applies to all groups and arrays below it. An array that declares `spatial` may have
     the attributes on a group above it.
     """
     written = subject.attribute(ATTRIBUTE.key)
@@ -206,18 +187,31 @@ def _unused_declarations(subject: NodeView) -> Iterator[Finding]:
         is_one = isinstance(item.value, OBJECT) and matches(convention, item.value)
         if not (needed and is_one and _convention_meant_by(item.value) is convention):
             continue
-        nodes = [subject] if subject.is_array else [subject, *subject.below()]
-        if convention is SpatialHandler and subject.is_array:
-            nodes += subject.ancestors()
-        if not any(_has_attributes_of(node, convention) for node in nodes):
+        if subject.is_array:
+            above = subject.ancestors() if convention is SpatialHandler else ()
+            is_used = any(_has_attributes_of(node, convention) for node in (subject, *above))
+        else:
+            is_used = subject.node in checked.memo(_groups_that_use, checked, convention)
+        if not is_used:
             *others, last = needed
             names = f"{', '.join(others)} or {last}" if others else last
             text = f"{convention.name!r} is declared, but there is no {names}"
             yield report(USED, item, text, f"add {names}, or leave this item out")
 
 
+def _groups_that_use(checked: CheckedStore, convention: Handler) -> set[Node]:
+    """Return the groups that have attributes of a convention, themselves or on a node below them."""
+    groups: set[Node] = set()
+    for group in reversed(list(checked.tree.subtree(checked.groups[0]))):
+        view = checked.node(group.path)
+        nodes = () if view is None or group in groups else (view, *view.arrays)
+        if group in groups or any(_has_attributes_of(node, convention) for node in nodes):
+            groups.update((group, group.group))
+    return groups
+
+
 def _has_attributes_of(subject: NodeView, convention: Handler) -> bool:
-    """Tell whether a node has attributes of a convention, or attributes in which such are nested.
+    """Return whether a node has attributes of a convention, or attributes that contain them.
 
     A CRS of `cs` may hold a geolocation and units; any attribute may hold a prefixed key.
     """
@@ -234,26 +228,41 @@ def _has_attributes_of(subject: NodeView, convention: Handler) -> bool:
     return any(begin.encode() in text for begin in begins for text in texts)
 
 
-# What descriptions say.
+# Attributes that conventions describe.
 
 
-def follows(subject: NodeView, convention: Handler) -> bool:
-    """Tell whether a node follows a convention: it is declared, assumed, or an attribute can mean nothing else."""
-    if convention.name in subject.assumed or convention in subject.declared_around:
-        return True
-    return any(attribute.is_unmistakable(subject.attributes) for attribute in convention.described)
+def check_attributes(_checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
+    """Yield mistakes in the attributes of the built-in conventions that a node follows, and misspelt names of attributes."""
+    plugins = {convention for convention in handlers() if convention not in BUILT_IN}
+    for convention in declarable():
+        prefix = _prefix_of(convention)
+        keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
+        known = [attribute.key for attribute in convention.described]
+        others = {key for attribute in convention.described for key in attribute.unless}
+        for key, meant in misspelt(keys, known, others).items():
+            text = f"{key!r} means nothing in {convention.name!r}"
+            place = subject.all_attributes.place(key)
+            yield report(SPELLING, place, text, f'call the attribute "{meant}"')
+        if convention not in plugins:
+            yield from mistakes_of_convention(convention, subject)
 
 
 def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[Finding]:
-    """Yield mistakes in the attributes that a convention describes, if a node follows it."""
-    if not (convention.described and follows(subject, convention)):
-        return
-    for whole in dict.fromkeys(
-        attribute.whole for attribute in convention.described if attribute.whole
+    """Yield mistakes in the attributes that a convention describes, if a node follows it.
+
+    A node follows a convention that is declared or assumed, or if one of its attributes can mean nothing else.
+    """
+    described = convention.described
+    if not (
+        convention.name in subject.assumed
+        or convention in subject.declared_around
+        or any(attribute.is_unmistakable(subject.attributes) for attribute in described)
     ):
+        return
+    for whole in dict.fromkeys(attribute.whole for attribute in described if attribute.whole):
         wrong = whole.read(subject.all_attributes).wrong
         yield from (finding.at(subject.node) for finding in wrong)
-    for attribute in convention.described:
+    for attribute in described:
         written = subject.attribute(attribute.key)
         if attribute.whole is not None:
             continue
@@ -270,21 +279,18 @@ def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[F
             yield report(attribute.misplaced, written, text, remedy, severity="warning")
 
 
-def _misspelt_attributes(subject: NodeView, convention: Handler) -> Iterator[Finding]:
-    """Yield attributes with the prefix of a convention whose names are probably misspelt."""
-    prefix = _prefix_of(convention)
-    keys = [key for key in subject.attributes if prefix and key.startswith(prefix)]
-    known = [attribute.key for attribute in convention.described]
-    others = {key for attribute in convention.described for key in attribute.unless}
-    for key, meant in misspelt(keys, known, others).items():
-        text = f"{key!r} means nothing in {convention.name!r}"
-        remedy = f'call the attribute "{meant}"'
-        yield report(SPELLING, subject.all_attributes.place(key), text, remedy)
-
-
 def _null_attribute(subject: NodeView, attribute: Attribute) -> Iterator[Finding]:
-    """Yield a mistake if an attribute is there and null."""
+    """Yield a mistake if a node has an attribute whose value is null."""
     reader = Reader(attribute.form, attribute.form)
     if attribute.key in subject.attributes:
         reader.report_null(subject.all_attributes.place(attribute.key))
     return (finding.at(subject.node) for finding in reader.wrong)
+
+
+def check_references(_checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
+    """Yield malformed references in any attribute of a node."""
+    for key in subject.attributes:
+        attribute = subject.attribute(key) if may_refer(subject.attributes.text(key)) else None
+        for reference in () if attribute is None else references_in(attribute):
+            wrong = WrittenReference.read(unwrapped(reference)).wrong
+            yield from (finding.at(subject.node) for finding in wrong)
