@@ -98,15 +98,7 @@ def check_names_in_attributes(_checked: CheckedStore, array: NodeView) -> Iterat
     """Yield ``_ARRAY_DIMENSIONS`` and NCZarr's references that are not a list of names, or contradict the array."""
     if not array.is_array:
         return
-    names = array.attribute(DIMENSION_KEY)
-    written = [] if names is None else [(names, WRITTEN)]
-    for members in (Fragment(array.node, (), array.document), array.all_attributes):
-        for nczarr in filter(None, map(members.get, NCZARR_KEYS)):
-            paths = [nczarr]
-            if isinstance(nczarr.value, OBJECT):
-                paths = list(filter(None, map(nczarr.get, NCZARR_REFERENCES)))
-            written += [(path, REFERENCES) for path in paths]
-    for given, rule in written:
+    for given, rule in _names_in_attributes(array):
         key, values = given.keys[-1], given.value
         likely: Any = _likely_names(array)
         if rule is REFERENCES:
@@ -124,6 +116,18 @@ def check_names_in_attributes(_checked: CheckedStore, array: NodeView) -> Iterat
         ):
             text = f"has other names than the array, which count: {shown(list(array.dims))}"
             yield report(rule, given, text, remedy, severity="warning")
+
+
+def _names_in_attributes(array: NodeView) -> Iterator[tuple[Fragment, Rule]]:
+    """Yield the values in which xarray and NCZarr name an array's dimensions, each with the rule about it."""
+    if (names := array.attribute(DIMENSION_KEY)) is not None:
+        yield names, WRITTEN
+    for members in (Fragment(array.node, (), array.document), array.all_attributes):
+        for nczarr in filter(None, map(members.get, NCZARR_KEYS)):
+            paths = [nczarr]
+            if isinstance(nczarr.value, OBJECT):
+                paths = list(filter(None, map(nczarr.get, NCZARR_REFERENCES)))
+            yield from ((path, REFERENCES) for path in paths)
 
 
 def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
@@ -144,23 +148,24 @@ def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
             if first.setdefault(name, array).sizes[name] != size and not name.startswith("/"):
                 others[name, size].append(array)
     # The dimensions of each array that have the wrong size.
-    wrong: defaultdict[Node, list[str]] = defaultdict(list)
+    wrong: defaultdict[NodeView, list[str]] = defaultdict(list)
     for (name, _size), found in others.items():
         if any(it.attribute(CONVENTIONS_KEY) or _needs_dimension_names(it) for it in found):
             for array in found:
-                wrong[array.node].append(name)
-    for array in arrays:
-        if names := wrong.get(array.node):
-            text = "; ".join(
-                f"the dimension {name!r} has {array.sizes[name]} positions here, "
-                f"but {first[name].sizes[name]} in {first[name].node}"
-                for name in names
-            )
-            keys = dimension_keys(array.document)
-            renamed = [f"{dim}_{array.sizes[dim]}" if dim in names else dim for dim in array.dims]
-            remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
-            place = Fragment(array.node, keys, None)
-            yield report(SIZES, place, text, remedy, severity="warning")
+                wrong[array].append(name)
+    for array in filter(wrong.get, arrays):
+        names = wrong[array]
+        text = "; ".join(
+            f"the dimension {name!r} has {array.sizes[name]} positions here, "
+            f"but {first[name].sizes[name]} in {first[name].node}"
+            for name in names
+        )
+        keys = dimension_keys(array.document)
+        renamed = [f"{dim}_{array.sizes[dim]}" if dim in names else dim for dim in array.dims]
+        remedy = (
+            f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
+        )
+        yield report(SIZES, Fragment(array.node, keys, None), text, remedy, severity="warning")
 
 
 def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
@@ -171,16 +176,19 @@ def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
     explained = {path for it in plan.findings if it.rule is ORDER for path in it.arrays}
     beyond: defaultdict[Node, list[str]] = defaultdict(list)
     for variable in plan.variables:
-        source, units = variable.source, str(variable.get("units"))
-        if not isinstance(source, Computed) or source.arrays or 0 in source.shape:
-            continue
-        is_on_earth = variable.get("standard_name") in ("longitude", "latitude")
-        if not is_on_earth or horizontal_unit(units) != "degree":
+        source = variable.source
+        if not (
+            variable.get("standard_name") in ("longitude", "latitude")
+            and horizontal_unit(str(variable.get("units"))) == "degree"
+            and isinstance(source, Computed)
+            and not source.arrays
+            and 0 not in source.shape
+        ):
             continue
         corners = np.ix_(*([0.0, size - 1.0] for size in source.shape))
         with np.errstate(all="ignore"):
             farthest = np.abs(source.function(*corners)).max()
-        users = (plan.node.child(user) for user in variable.users)
+        users = map(plan.node.child, variable.users)
         user = next((node for node in users if str(node) not in explained), None)
         if farthest > _FULL_CIRCLE and user is not None:
             beyond[user].append(f"{variable.name!r} up to {farthest:g}")

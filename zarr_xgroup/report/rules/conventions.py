@@ -248,16 +248,9 @@ def check_attributes(_checked: CheckedStore, subject: NodeView) -> Iterator[Find
 
 
 def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[Finding]:
-    """Yield mistakes in the attributes that a convention describes, if a node follows it.
-
-    A node follows a convention that is declared or assumed, or if one of its attributes can mean nothing else.
-    """
+    """Yield mistakes in the attributes that a convention describes, if a node follows it."""
     described = convention.described
-    if not (
-        convention.name in subject.assumed
-        or convention in subject.declared_around
-        or any(attribute.is_unmistakable(subject.attributes) for attribute in described)
-    ):
+    if not (described and _follows(subject, convention)):
         return
     for whole in dict.fromkeys(attribute.whole for attribute in described if attribute.whole):
         wrong = whole.read(subject.all_attributes).wrong
@@ -277,6 +270,13 @@ def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[F
                 text = "is an attribute of an array: the convention is about groups"
                 remedy = "write it on the group"
             yield report(attribute.misplaced, written, text, remedy, severity="warning")
+
+
+def _follows(subject: NodeView, convention: Handler) -> bool:
+    """Return whether a convention is declared or assumed for a node, or an attribute can mean nothing else."""
+    if convention.name in subject.assumed or convention in subject.declared_around:
+        return True
+    return any(attribute.is_unmistakable(subject.attributes) for attribute in convention.described)
 
 
 def _null_attribute(subject: NodeView, attribute: Attribute) -> Iterator[Finding]:

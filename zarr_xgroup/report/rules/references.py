@@ -12,7 +12,6 @@ from zarr_xgroup.conventions import cf
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, REFERENCE, SOMEWHERE
-from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place, report
 from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, with_names
 from zarr_xgroup.metadata.references import NODE, POINTER, URI, WRAPPED
@@ -40,12 +39,7 @@ def check(
     checked : CheckedStore
         The store.
     """
-    places = {
-        place
-        for mistake in reported
-        for member in (mistake.place, *mistake.places)
-        for place in (member, *_references_with(mistake.rule, member))
-    }
+    places = _places_of(reported)
     of_cf: defaultdict[Place, list[FoundReference]] = defaultdict(list)
     for reference in references:
         source, target = reference.source, reference.leads_to
@@ -62,17 +56,21 @@ def check(
         if (attribute := _cf_attribute(place, checked)) is not None:
             text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
             names = [reference.target for reference in lost]
-            yield report(
-                cf.SOMEWHERE, place, text, _remedy_for_cf_names(checked, *attribute, names)
-            )
+            remedy = _remedy_for_cf_names(checked, *attribute, names)
+            yield report(cf.SOMEWHERE, place, text, remedy)
 
 
-def _references_with(rule: Rule, member: Place) -> Iterator[Place]:
-    """Yield the places where a reference may be, bare or wrapped, that has a malformed member."""
-    holder, _slash, key = member.pointer.rpartition("/")
-    if rule is REFERENCE and key in (NODE, URI, POINTER):
-        yield replace(member, pointer=holder)
-        yield replace(member, pointer=holder.removesuffix(f"/{WRAPPED}"))
+def _places_of(reported: Iterable[Finding]) -> set[Place]:
+    """Return the places of mistakes, and those of references, bare or wrapped, that have a malformed member."""
+    places = set()
+    for mistake in reported:
+        for place in (mistake.place, *mistake.places):
+            places.add(place)
+            holder, _slash, key = place.pointer.rpartition("/")
+            if mistake.rule is REFERENCE and key in (NODE, URI, POINTER):
+                pointers = (holder, holder.removesuffix(f"/{WRAPPED}"))
+                places.update(replace(place, pointer=pointer) for pointer in pointers)
+    return places
 
 
 def _better_reference(reference: FoundReference, target: Place) -> Iterator[Finding]:
@@ -102,13 +100,9 @@ def _remedy_for_lost_reference(reference: FoundReference, checked: CheckedStore)
     if uri:
         return "correct the URI or the path, or make the store readable where it is"
     name = target.partition("#")[0].rstrip("/").rpartition("/")[2]
-    tried = {word.rstrip(",;:") for word in reference.text.split()}
-    others = (
-        node
-        for node in (checked.by_name.get(name, ()) if name else ())
-        if node not in tried and node != reference.source.node
-    )
-    found = list(islice(others, _NAMED + 1))
+    tried = {word.rstrip(",;:") for word in reference.text.split()} | {reference.source.node}
+    named = checked.by_name.get(name, ()) if name else ()
+    found = list(islice((node for node in named if node not in tried), _NAMED + 1))
     if not found:
         return "refer to a node that is there and fits, or leave the reference out"
     remedy = write(NODE, _path_from_group(reference, found[0]))

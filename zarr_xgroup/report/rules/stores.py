@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
@@ -36,25 +36,51 @@ _CAUSES = (
     f"/attributes/{DIMENSION_KEY}",
 )
 
+#: Topics of findings that are only reported for stores that declare a convention.
+_TOPICS_OF_DECLARING_STORES = (Topic.DIMENSION, Topic.NAME, Topic.METADATA, Topic.NO_PRINCIPAL)
+
 
 def mistakes_found_by_open(
     findings: Iterable[Finding], reported: Iterable[Finding], checked: CheckedStore
 ) -> Iterator[Finding]:
-    """Yield the findings of an open that no other rule reports, with what a producer should write.
+    """Yield the findings of opening that no other rule reports, with a remedy.
 
     Parameters
     ----------
     findings : iterable of Finding
-        The findings of an open.
+        The findings of opening.
     reported : iterable of Finding
-        What other rules report.
+        The findings of other rules.
     checked : CheckedStore
-        The store. Where nothing is declared, names and dimensions may be anything.
+        The store. If it declares no convention, names and dimensions may be anything.
+    """
+    is_explained = _explained_by(reported)
+    for finding in findings:
+        topic, cost = finding.topic, finding.cost
+        has_no_other_rule = topic is not None and finding.rule is OPEN_RULES[topic]
+        if topic in _TOPICS_OF_DECLARING_STORES and not checked.declares_something:
+            continue
+        if is_explained(finding, by_cause=has_no_other_rule):
+            continue
+        if has_no_other_rule:
+            finding = replace(
+                finding,
+                text=f"{finding.text}; lost: {cost}" if cost else finding.text,
+                remedy=finding.remedy or _default_remedy(finding),
+                places=() if finding.place.pointer else tuple(map(Place, finding.arrays)),
+            )
+        yield finding
+
+
+def _explained_by(reported: Iterable[Finding]) -> Callable[..., bool]:
+    """Return a function that returns whether reported mistakes explain a finding.
+
+    With `by_cause`, a mistake in the declarations or dimension names of its node explains it as well.
     """
     # By node: the pointers to values that are reported, and to all values that contain these.
     reported_at: defaultdict[str, set[str]] = defaultdict(set)
     reported_within: defaultdict[str, set[str]] = defaultdict(set)
-    has_cause: set[str] = set()
+    has_cause = set()
     for mistake in reported:
         for place in (mistake.place, *mistake.places):
             if place.pointer:
@@ -62,37 +88,24 @@ def mistakes_found_by_open(
                 reported_within[place.node].update(_pointer_prefixes(place.pointer))
             if place.pointer.startswith(_CAUSES):
                 has_cause.add(place.node)
-    for finding in findings:
+
+    def is_explained(finding: Finding, *, by_cause: bool) -> bool:
         node, topic = finding.place.node, finding.topic
-        is_of_conventions = topic in (None, Topic.PROBLEM, Topic.CHOICE)
-        has_no_other_rule = topic is not None and finding.rule is OPEN_RULES[topic]
-        if not (checked.declares_something or is_of_conventions):
-            continue
-        if has_no_other_rule and node in has_cause:
-            continue  # it may follow from that mistake
+        if by_cause and node in has_cause:
+            return True
         if topic is Topic.NO_PRINCIPAL:
-            group = parent_of(node)
-            is_reported = any("/attributes" in reported_within[path] for path in (node, group))
-        else:
-            # A mistake in a part of a value explains what an array lacks by that value. A choice among
-            # values is not explained by a mistake in one of them.
-            of_parts = topic not in (None, Topic.CHOICE)
-            is_reported = any(
-                not reported_at[place.node].isdisjoint(_pointer_prefixes(place.pointer))
-                or (of_parts and place.pointer in reported_within[place.node])
-                for place in (finding.place, *finding.related)
-                if place.pointer
-            )
-        if is_reported:
-            continue
-        if has_no_other_rule:
-            finding = replace(
-                finding,
-                text=finding.text + (f"; lost: {finding.cost}" if finding.cost else ""),
-                remedy=finding.remedy or _default_remedy(finding),
-                places=() if finding.place.pointer else tuple(map(Place, finding.arrays)),
-            )
-        yield finding
+            return any("/attributes" in reported_within[path] for path in (node, parent_of(node)))
+        # A mistake in a part of a value explains what an array has lost with that value. A choice among
+        # values is not explained by a mistake in one of them.
+        of_parts = topic not in (None, Topic.CHOICE)
+        return any(
+            not reported_at[place.node].isdisjoint(_pointer_prefixes(place.pointer))
+            or (of_parts and place.pointer in reported_within[place.node])
+            for place in (finding.place, *finding.related)
+            if place.pointer
+        )
+
+    return is_explained
 
 
 def _pointer_prefixes(pointer: str) -> Iterator[str]:
@@ -101,7 +114,7 @@ def _pointer_prefixes(pointer: str) -> Iterator[str]:
 
 
 def _default_remedy(finding: Finding) -> str:
-    """Return the remedy for a finding of an open that has none, by its topic and error."""
+    """Return the remedy for a finding of opening that has none, by its topic and error."""
     if finding.topic is Topic.DIMENSION:
         return "give each dimension of a group one name and one size"
     if finding.topic is Topic.NAME:
@@ -143,26 +156,24 @@ def differences_of_consolidated(
     at = tree.stores[0].consolidated_at
     path_of_store = f', path="{at}"' if at else ""
     remedy = f"consolidate again: `zarr.consolidate_metadata(store{path_of_store})`"
-    nodes = [Node(store, group) for group in groups for store in (0, own)]
-    nodes += [node.child(name) for node in nodes for name in tree.names(node)]
-    for path in dict.fromkeys(node.path for node in nodes):
+    both = [Node(store, group) for group in groups for store in (0, own)]
+    members = chain.from_iterable(map(node.child, tree.names(node)) for node in both)
+    for path in dict.fromkeys(node.path for node in (*both, *members)):
         node, itself = Node(0, path), Node(own, path)
-        if path == at or itself in tree.problems:
-            continue
-        place = Fragment(node, (), None)
         copy, document = tree.known(node), tree.known(itself)
-        if copy is None:
-            if node not in tree.problems:
-                text = "the node is not in the consolidated metadata: an open does not find it"
-                yield report(COMPLETE, place, text, remedy)
-        elif document is None:
+        if path == at or not tree.problems.keys().isdisjoint((node, itself)):
+            continue
+        if copy is not None and document is not None:
+            text = "the consolidated metadata say something else"
+            for keys in _unequal_members(copy, document, as_zarr_writes):
+                yield report(SAME, Fragment(node, keys, None), text, remedy)
+        elif copy is not None:
             if copy.is_array or copy.attributes:
                 text = "the node is in the consolidated metadata, but not in the store"
-                yield report(THERE, place, text, remedy)
+                yield report(THERE, Fragment(node, (), None), text, remedy)
         else:
-            for keys in _unequal_members(copy, document, as_zarr_writes):
-                text = "the consolidated metadata say something else"
-                yield report(SAME, Fragment(node, keys, None), text, remedy)
+            text = "the node is not in the consolidated metadata: an open does not find it"
+            yield report(COMPLETE, Fragment(node, (), None), text, remedy)
 
 
 def _unequal_members(
@@ -173,32 +184,25 @@ def _unequal_members(
     zarr consolidates its own form of an array's document, with defaults filled in: that is equal. So is the
     empty ``consolidated_metadata`` that it adds to groups.
     """
-    members = {*copy, *document} - {"attributes", "consolidated_metadata"}
-    unequal = {key for key in members if _text(copy.get(key)) != _text(document.get(key))}
-    if unequal and copy.is_array and document.is_array:
+
+    def unequal(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+        return {key for key in {*one, *other} if _text(one.get(key)) != _text(other.get(key))}
+
+    members = unequal(copy, document) - {"attributes", "consolidated_metadata"}
+    if members and copy.is_array and document.is_array:
         with suppress(XGroupMetadataError):
             one, other = map(as_zarr_writes, (copy, document))
-            unequal = {
-                key
-                for key in unequal
-                if _text(one.get(key)) != _text(other.get(key))
-                or (key not in one and key in copy and key in document)  # not known to zarr
-            }
-    keys: list[Keys] = [(key,) for key in unequal]
-    one, other = copy.attributes, document.attributes
-    keys += [
-        ("attributes", key)
-        for key in {*one, *other}
-        if _text(one.get(key)) != _text(other.get(key))
-    ]
+            unknown_to_zarr = (copy.keys() & document.keys()) - one.keys()
+            members &= unequal(one, other) | unknown_to_zarr
+    attributes = unequal(copy.attributes, document.attributes)
+    keys: list[Keys] = [*((key,) for key in members), *(("attributes", key) for key in attributes)]
     yield from sorted(keys)
 
 
 def _text(value: object) -> str:
     """Return a value as text to compare: NaN is not equal to itself. A member that is null is like a missing one."""
-    return json.dumps(value, sort_keys=True, default=_plain)
 
+    def plain(value: Any) -> Any:  # of an object of a document, or a number of an array's type
+        return dict(value) if isinstance(value, Mapping) else str(value)
 
-def _plain(value: Any) -> Any:
-    """Return an object of a document, or a number of an array's type, as a value of `json`."""
-    return dict(value) if isinstance(value, Mapping) else str(value)
+    return json.dumps(value, sort_keys=True, default=plain)
