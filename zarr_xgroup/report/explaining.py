@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from zarr_xgroup.conventions.crs import CRS_ATTRIBUTES, Crs, crs_in
 from zarr_xgroup.conventions.declaring import (
+    NOT_DECLARED,
     Declared,
     declarations,
     declared_by,
@@ -177,26 +178,36 @@ class _Explaining:
 
     def _group(self, plan: GroupPlan) -> FoundGroup:
         """Return a group: its arrays, the coordinates of its Dataset, the levels of its pyramid."""
-        dropped, assumed = self._call.dropped, self._call.assumed
-        kept = (variable for variable in plan.variables if variable.name not in dropped)
-        variables = {variable.name: variable for variable in kept}
-        # To xarray, what is called as a dimension is a coordinate, however many dimensions it has.
+        dropped = self._call.dropped
+        variables = {it.name: it for it in plan.variables if it.name not in dropped}
+        # A variable with the name of a dimension is a coordinate in xarray, however many dimensions it has.
         names = {*names_in(self._attributes(plan.node), "coordinates")}
         for variable in variables.values():
             names.update(_names(variable, "coordinates"), variable.dims)
-        coordinates = [
-            variable
-            for name, variable in variables.items()
-            if variable.is_coordinate or name in names
-        ]
+        coordinates = [it for it in variables.values() if it.is_coordinate or it.name in names]
         coordinates.sort(key=lambda coordinate: coordinate.dims != (coordinate.name,))
         arrays = tuple(self._arrays(plan, variables, coordinates))
+        found = tuple(self._coordinates(plan, variables, coordinates, arrays))
+        layout = layout_at(plan.node, self._tree, self._call.assumed)
+        levels: tuple[FoundLevel, ...] = ()
+        if layout is not None:
+            pyramid = pyramid_of(plan.node, layout, self._tree, self._readings)
+            levels = () if pyramid is None else tuple(_levels(pyramid))
+        return FoundGroup(str(plan.node), arrays, found, levels)
+
+    def _coordinates(
+        self,
+        plan: GroupPlan,
+        variables: Mapping[str, PlannedVariable],
+        coordinates: Iterable[PlannedVariable],
+        arrays: Iterable[FoundArray],
+    ) -> Iterator[FoundCoordinate]:
+        """Yield the coordinates of a group, each with the arrays that have it."""
         users: defaultdict[str, list[str]] = defaultdict(list)
         for array in arrays:
             for name in array.coordinates:
                 users[name].append(array.path)
         roles, replaced = _roles(variables), _replaced(plan, variables, self._tree)
-        found = []
         for coordinate in coordinates:
             name, source, dims = coordinate.name, coordinate.source, coordinate.dims
             kind: Kind = "own" if coordinate.is_own else _KINDS.get(type(source), "computed")
@@ -207,24 +218,17 @@ class _Explaining:
                 origin = _place(self._tree, source.node)
                 kind = "foreign" if kind == "stored" and origin.store is not None else kind
             bounds = chain(*(_names(coordinate, key) for key in BOUNDARIES))
-            found.append(
-                FoundCoordinate(
-                    name,
-                    dims,
-                    kind,
-                    origin,
-                    "; ".join(filter(None, texts)),
-                    is_index=dims == (name,),
-                    bounds=next(filter(variables.get, bounds), None),
-                    arrays=tuple(users[name]),
-                    replaces=tuple(replaced[name]),
-                )
+            yield FoundCoordinate(
+                name,
+                dims,
+                kind,
+                origin,
+                "; ".join(filter(None, texts)),
+                is_index=dims == (name,),
+                bounds=next(filter(variables.get, bounds), None),
+                arrays=tuple(users[name]),
+                replaces=tuple(replaced[name]),
             )
-        layout, pyramid = layout_at(plan.node, self._tree, assumed), None
-        if layout is not None:
-            pyramid = pyramid_of(plan.node, layout, self._tree, self._readings)
-        levels = () if pyramid is None else tuple(_levels(pyramid))
-        return FoundGroup(str(plan.node), arrays, tuple(found), levels)
 
     def _arrays(
         self,
@@ -247,14 +251,7 @@ class _Explaining:
         missing = without_coordinate(plan, self._tree, parents)
         for reading in plan.reading.arrays:
             variable = variables[reading.node.name]
-            is_coordinate, crs = variable.name in names, None
-            if not is_coordinate:
-                mapping = next(filter(variables.get, _mappings(variable)), None)
-                system = reading.interpretation.crs
-                if system is None and mapping is not None:
-                    system = _written_crs(variables[mapping])
-                if system is not None:
-                    crs = FoundCrs(_shortened(system.title), system.code, mapping)
+            is_coordinate = variable.name in names
             yield FoundArray(
                 str(reading.node),
                 variable.dims,
@@ -264,7 +261,7 @@ class _Explaining:
                 conventions=tuple(self._conventions(reading)),
                 coordinates=tuple(name for name in along[variable.dims] if name != variable.name),
                 missing=() if is_coordinate else missing.get(reading.node, ()),
-                crs=crs,
+                crs=None if is_coordinate else _crs_of(reading, variables),
                 times=_declared_times(variable),
             )
 
@@ -285,13 +282,11 @@ class _Explaining:
                     yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
     def _declared_at(self, node: Node) -> Declared:
-        """Return the conventions that a node declares, as the root for the whole store."""
+        """Return the conventions that a node declares; for the root, also those for the whole store."""
         if node not in self._declared:
             attributes = self._attributes(node)
-            declared = declared_by(attributes)
-            self._declared[node] = (
-                declared if node.path else declared | declared_by_root(attributes)
-            )
+            for_store = NOT_DECLARED if node.path else declared_by_root(attributes)
+            self._declared[node] = declared_by(attributes) | for_store
         return self._declared[node]
 
     def _attributes(self, node: Node) -> Mapping[str, Any]:
@@ -299,14 +294,14 @@ class _Explaining:
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
-        """Yield what an open warns of."""
+        """Yield the findings that opening warns of."""
         findings = [*self._call.library.findings, *self._call.findings]
         for plan in self._plans.values():
             findings.extend(plan.findings)
             for variable in plan.variables:
-                # An open tells what keeps times from being decoded when it tries it.
-                times = {key: variable.get(key) for key in ("units", "calendar")}
-                times = {key: value for key, value in times.items() if value is not None}
+                # Opening reports times that cannot be decoded only when it decodes them.
+                written = {key: variable.get(key) for key in ("units", "calendar")}
+                times = {key: value for key, value in written.items() if value is not None}
                 if reason := why_not_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
         bare = undeclared_data_arrays(self._plans.values(), self._call.interpreter, is_tree=True)
@@ -316,6 +311,15 @@ class _Explaining:
             yield FoundProblem(
                 kind, finding.text, finding.place, finding.arrays, finding.cost, finding.count
             )
+
+
+def _crs_of(reading: ArrayReading, variables: Mapping[str, PlannedVariable]) -> FoundCrs | None:
+    """Return the CRS of an array: the declared one, or the one in the grid mapping variable that it names."""
+    mapping = next(filter(variables.get, _mappings(variables[reading.node.name])), None)
+    crs = reading.interpretation.crs
+    if crs is None and mapping is not None:
+        crs = _written_crs(variables[mapping])
+    return None if crs is None else FoundCrs(_shortened(crs.title), crs.code, mapping)
 
 
 def _roles(variables: Mapping[str, PlannedVariable]) -> defaultdict[str, list[str]]:
