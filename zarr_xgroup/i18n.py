@@ -50,8 +50,3 @@ def listed(names: Collection[str], most: int = _NAMED, count: int | None = None)
     return ngettext("{names} and {count} more", "{names} and {count} more", more).format(
         names=shown, count=more
     )
-
-
-def and_more(count: int) -> str:
-    """Return in words how many more there are than were shown, each in a line of its own."""
-    return ngettext("and {count} more", "and {count} more", count).format(count=count)

@@ -14,7 +14,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from zarr_xgroup.findings import Finding, Place
+from zarr_xgroup.findings import Finding, Place, place_before, shortened
+from zarr_xgroup.redaction import printable
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
@@ -24,6 +25,8 @@ VERSION = 1
 #: The attributes of a finding in the JSON of a verdict; the others only matter when the store is opened.
 _FIELDS_IN_JSON = ("rule", "place", "text", "remedy", "severity", "places", "count")
 
+#: How many letters of one name are shown.
+LONGEST_NAME = 100
 
 #: Where the values of a coordinate are: see `FoundCoordinate`.
 Kind: TypeAlias = Literal["own", "stored", "foreign", "computed", "inline", "given"]
@@ -169,6 +172,11 @@ class FoundProblem:
     count: int = 1
 
     @property
+    def place_to_show(self) -> str:
+        """Its place as text, "" without one, or if it only repeats one of the arrays."""
+        return "" if self.place is None else place_before(self.place, self.arrays)
+
+    @property
     def other_arrays(self) -> list[str]:
         """The arrays that it concerns besides the node of its place."""
         return [path for path in self.arrays if self.place is None or path != self.place.node]
@@ -251,6 +259,16 @@ class FoundLevel:
     chunk: tuple[int, ...] | None = None
     factor: tuple[float, float] | None = None
     refinement: int | None = None
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which has an s unless the number is 1."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def short(text: str, longest: int = LONGEST_NAME) -> str:
+    """Return a text with control characters as escapes, and its middle left out if it is too long."""
+    return shortened(printable(text), longest)
 
 
 def level_table(levels: Sequence[FoundLevel]) -> list[list[str]]:

@@ -19,8 +19,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Topic, place_before, shortened
-from zarr_xgroup.i18n import and_more, listed
+from zarr_xgroup.findings import Topic
+from zarr_xgroup.i18n import listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
     FoundArray,
@@ -30,9 +30,12 @@ from zarr_xgroup.report.explanation import (
     FoundLevel,
     FoundMistakes,
     FoundProblem,
+    FoundReference,
     FoundStore,
+    counted,
     level_table,
     parent_of,
+    short,
 )
 from zarr_xgroup.report.folding import Folding
 
@@ -43,11 +46,11 @@ _DEEPEST = 6
 
 #: How many groups and arrays are shown before no further group is opened.
 _MOST_ROWS = 100
-#: How many names of things that are alike are shown, and how many letters of each.
-_MOST_NAMES, _LONGEST_NAME = 4, 100
+#: How many names of things that are alike are shown.
+_MOST_NAMES = 4
 #: How many problems, mistakes, lines below a label, and places of one mistake are shown, and how many
 #: letters of a problem.
-_MOST_TOLD, _MOST_PLACES, _LONGEST_PROBLEM = 20, 3, 1000
+_MOST_SHOWN, _MOST_PLACES, _LONGEST_PROBLEM = 20, 3, 1000
 
 _KIND_STYLES: Mapping[str, str] = {
     "stored": "cyan",
@@ -102,11 +105,10 @@ def as_text(parts: Iterable[RenderableType]) -> str:
     return stream.getvalue().rstrip("\n")
 
 
-def literal(text: str, style: str = "", *, longest: int | None = None) -> Text:
-    """Return a text, which may come from a store, as one of rich: no markup, nothing that steers."""
-    shown = printable(text) if longest is None else shortened(printable(text), longest)
-    # As a span: the style of a whole text would go over to what is added to it.
-    return Text().append(shown, style)
+def literal(text: str, style: str = "") -> Text:
+    """Return a text, which may come from a store, as a text of rich, without markup and control characters."""
+    # As a span: the style of a whole text would apply to texts that are added to it.
+    return Text().append(printable(text), style)
 
 
 class Wrapped:
@@ -152,7 +154,7 @@ def explanation_parts(
     if found.groups:
         yield _StoreTree(found, is_whole=is_whole, hint=hint).tree()
         yield Text()
-    problems = found.problems if is_whole else found.problems[:_MOST_TOLD]
+    problems = found.problems if is_whole else found.problems[:_MOST_SHOWN]
     for number, problem in enumerate(problems, 1):
         yield Wrapped(_problem(number, problem, is_whole=is_whole), hanging=4)
     if more := sum(problem.count for problem in found.problems[len(problems) :]):
@@ -171,11 +173,9 @@ def explanation_parts(
 def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     """Return what is wrong, where, what was lost by it, and for which other arrays."""
     text = literal(f"[{number}] ", "red") + literal(problem.kind.capitalize(), "bold")
-    place = problem.place
     if problem.text:
-        before = "" if place is None else place_before(place, problem.arrays)
-        told = after_place(before, problem.text)
-        text += literal(": ") + literal(told, longest=None if is_whole else _LONGEST_PROBLEM)
+        about = after_place(problem.place_to_show, problem.text)
+        text += literal(": ") + literal(about if is_whole else short(about, _LONGEST_PROBLEM))
     if problem.lost:
         end = "" if problem.text.endswith("?") else "."
         text += literal(f"{end} Opened without {problem.lost}")
@@ -234,9 +234,9 @@ class _StoreTree:
     def _group(self, alike: Sequence[FoundGroup], name: str) -> Wrapped:
         """Return a group, those that are like it, and the levels of a pyramid."""
         group, others = alike[0], [group.name for group in alike[1:]]
-        label = literal(name, "bold blue", longest=_LONGEST_NAME)
+        label = literal(short(name), "bold blue")
         if others:
-            text = f" and {_counted(len(others), 'group')} like it: "
+            text = f" and {counted(len(others), 'group')} like it: "
             label += literal(text, "dim") + _names(others)
         levels = level_lines(group.levels, group.path) if group.levels else ()
         return self._with_details(label, [*levels, *self._about(group.path, ())])
@@ -249,67 +249,88 @@ class _StoreTree:
         label = _names([same.name for same in alike], "" if array.is_coordinate else "bold")
         if len({(same.dims, same.shape, same.dtype) for same in alike}) == 1:
             sizes = ", ".join(f"{dim}: {size}" for dim, size in array.sizes)
-            label += literal(f" ({sizes}) ")
-            label += literal(array.dtype, "dim")
+            label += literal(f" ({sizes}) ") + literal(array.dtype, "dim")
+        coordinates = [known[name] for name in array.coordinates if name in known]
+        details = _facts(array)
         if array.is_coordinate:
             label += literal(": coordinate" if len(alike) == 1 else ": coordinates", "dim")
-        facts = [_conventions(array)] if array.conventions else []
-        if array.crs is not None:
-            code = "" if array.crs.code is None else f"{array.crs.code} "
-            name = literal(array.crs.name, "dim" if code else "", longest=_LONGEST_NAME)
-            facts.append(literal("CRS ", "dim") + literal(code) + name)
-        facts += [literal(array.times)] if array.times else []
-        details = [literal("; ").join(facts)] if facts else []
-        coordinates = [known[name] for name in array.coordinates if name in known]
-        shown = ", ".join if self._is_whole else listed
+        else:
+            details += self._coordinates(coordinates, above)
+        if array.missing:
+            names = self._listed(array.missing)
+            details.append(literal(f"no coordinate along {names}", "yellow"))
+        details += self._about(array.path, [coordinate.origin for coordinate in coordinates])
+        return self._with_details(label, details)
+
+    def _coordinates(
+        self, coordinates: Sequence[FoundCoordinate], above: set[str]
+    ) -> Iterator[Text]:
+        """Yield a line for each coordinate; one line for all of the group, and one for those of arrays above."""
         own, again = [], []
-        for coordinate in () if array.is_coordinate else coordinates:
+        for coordinate in coordinates:
             if coordinate.name in above:
                 again.append(coordinate.name)
             elif coordinate.kind == "own" and not coordinate.replaces:
                 own.append(coordinate.name)
             else:
-                details.append(_coordinate(coordinate))
+                yield _coordinate(coordinate)
         for text, names in (("of the group", own), ("as above", again)):
-            details += [literal(f"coordinates {text}: {shown(names)}", "dim")] if names else []
-        if array.missing:
-            details.append(literal(f"no coordinate along {shown(array.missing)}", "yellow"))
-        details += self._about(array.path, [coordinate.origin for coordinate in coordinates])
-        return self._with_details(label, details)
+            if names:
+                yield literal(f"coordinates {text}: {self._listed(names)}", "dim")
+
+    def _listed(self, names: Sequence[str]) -> str:
+        """Return names; of many only the first, unless nothing is folded."""
+        return ", ".join(names) if self._is_whole else listed(names)
 
     def _with_details(self, label: Text, details: list[Text]) -> Wrapped:
         """Return a label with details below it; of many, those in the middle are one line that counts them.
 
         The last one stays: it names the problems.
         """
-        if (hidden := len(details) - _MOST_TOLD) > 0 and not self._is_whole:
+        if (hidden := len(details) - _MOST_SHOWN) > 0 and not self._is_whole:
             hint = _more(hidden, "line", self._hint)
-            details = [*details[: _MOST_TOLD - 1], hint, details[-1]]
+            details = [*details[: _MOST_SHOWN - 1], hint, details[-1]]
         return Wrapped(label, *details)
 
     def _about(self, path: str, origins: Sequence[object]) -> Iterator[Text]:
-        """Yield the references of a node, and where its problems are told.
+        """Yield the references of a node, and the numbers of its problems.
 
-        Not references that lead straight to where a coordinate is stored.
+        References that lead straight to the array in which a coordinate is stored are left out.
         """
         numbers = self._folding.numbers.get(path, ())
         for reference in self._folding.references.get(path, ()):
             end = reference.leads_to
-            if end and end in origins and not reference.by_fallback and not self._is_whole:
-                continue
-            text = literal("refers to ", "dim") + literal(reference.target, "" if end else "red")
-            if end and reference.target != str(end):
-                style = "yellow" if reference.by_fallback else "cyan"
-                text += literal(", found at ", "dim") + literal(str(end), style)
-            # What is wrong is told among the problems.
-            if reference.text and (self._is_whole or not numbers):
-                text += literal(f": {reference.text}")
-            yield text
-        told = [number for number in numbers if self._is_whole or number <= _MOST_TOLD]
-        if told:
-            yield literal(f"see {', '.join(f'[{number}]' for number in told)} below", "red")
+            is_plain = end is not None and end in origins and not reference.by_fallback
+            if self._is_whole or not is_plain:
+                # The problems have the text of a reference that has one.
+                yield _reference(reference, with_text=self._is_whole or not numbers)
+        shown = [number for number in numbers if self._is_whole or number <= _MOST_SHOWN]
+        if shown:
+            yield literal(f"see {', '.join(f'[{number}]' for number in shown)} below", "red")
         elif numbers:
-            yield literal(f"{_counted(len(numbers), 'problem')}{self._hint}", "red")
+            yield literal(f"{counted(len(numbers), 'problem')}{self._hint}", "red")
+
+
+def _reference(reference: FoundReference, *, with_text: bool) -> Text:
+    """Return a reference with the node that it leads to."""
+    end = reference.leads_to
+    text = literal("refers to ", "dim") + literal(reference.target, "" if end else "red")
+    if end and reference.target != str(end):
+        style = "yellow" if reference.by_fallback else "cyan"
+        text += literal(", found at ", "dim") + literal(str(end), style)
+    return text + literal(f": {reference.text}") if reference.text and with_text else text
+
+
+def _facts(array: FoundArray) -> list[Text]:
+    """Return a line with the conventions, the CRS and the times of an array, if it has any of these."""
+    facts = [_conventions(array)] if array.conventions else []
+    if array.crs is not None:
+        code = "" if array.crs.code is None else f"{array.crs.code} "
+        name = literal(short(array.crs.name), "dim" if code else "")
+        facts.append(literal("CRS ", "dim") + literal(code) + name)
+    if array.times:
+        facts.append(literal(array.times))
+    return [literal("; ").join(facts)] if facts else []
 
 
 def _conventions(array: FoundArray) -> Text:
@@ -340,7 +361,7 @@ def _coordinate(coordinate: FoundCoordinate) -> Text:
         facts.insert(0, literal("from ", "dim") + literal(str(coordinate.origin), style))
     if coordinate.bounds is not None:
         facts.append(literal(f"bounds {coordinate.bounds}", "dim"))
-    name = literal(coordinate.name, style, longest=_LONGEST_NAME)
+    name = literal(short(coordinate.name), style)
     told = literal(", ", "dim").join(facts) if facts else literal(coordinate.kind)
     return name + literal(dims, "dim") + told
 
@@ -350,7 +371,7 @@ def level_lines(levels: Sequence[FoundLevel], group: str = "") -> Iterator[Text]
     rows = []
     for path, *cells in level_table(levels):
         inside = path.removeprefix(group).lstrip("/") if group and path != group else path
-        rows.append([shortened(printable(cell), _LONGEST_NAME) for cell in (inside, *cells)])
+        rows.append([*map(short, (inside, *cells))])
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         texts = (it + " " * (width - cell_len(it)) for it, width in zip(row, widths, strict=True))
@@ -359,18 +380,13 @@ def level_lines(levels: Sequence[FoundLevel], group: str = "") -> Iterator[Text]
 
 def _names(names: Sequence[str], style: str = "") -> Text:
     """Return the first of several names, and how many more there are."""
-    shown = [shortened(printable(name), _LONGEST_NAME) for name in names]
     most = _MOST_NAMES if len(names) > _MOST_NAMES + 1 else len(names)
-    return literal(listed(shown, most), style)
+    return literal(listed([*map(short, names)], most), style)
 
 
 def _more(count: int, noun: str, hint: str) -> Text:
     """Return how many more things of a kind there are."""
-    return literal(f"... {_counted(count, f'more {noun}')}{hint}", "dim")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return literal(f"... {counted(count, f'more {noun}')}{hint}", "dim")
 
 
 # Verdicts.
@@ -380,7 +396,7 @@ def verdict_parts(
     verdict: FoundMistakes, *, is_whole: bool = False, hint: str = ""
 ) -> Iterator[RenderableType]:
     """Yield what is drawn of what is to be mended in a store, as `explanation_parts` does."""
-    mistakes = verdict.mistakes if is_whole else verdict.mistakes[:_MOST_TOLD]
+    mistakes = verdict.mistakes if is_whole else verdict.mistakes[:_MOST_SHOWN]
     for mistake in mistakes:
         style = "bold red" if mistake.severity == "error" else "bold yellow"
         before = literal(f"{mistake.severity}: ", style)
@@ -391,7 +407,7 @@ def verdict_parts(
             yield before + literal(str(place), "cyan")
             before = indent
         if not is_whole and len(places) > _MOST_PLACES:
-            yield indent + literal(and_more(len(places) - _MOST_PLACES), "dim")
+            yield indent + literal(f"and {len(places) - _MOST_PLACES:,} more", "dim")
         rule = mistake.rule
         yield Wrapped(literal(mistake.text), indent=2)
         yield Wrapped(literal("Instead: ", "green") + literal(mistake.remedy), indent=2)
