@@ -26,7 +26,7 @@ VERSION = 1
 _FIELDS_IN_JSON = ("rule", "place", "text", "remedy", "severity", "places", "count")
 
 #: How many letters of one name are shown.
-LONGEST_NAME = 100
+LONGEST_NAME = 120
 
 #: Where the values of a coordinate are: see `FoundCoordinate`.
 Kind: TypeAlias = Literal["own", "stored", "foreign", "computed", "inline", "given"]

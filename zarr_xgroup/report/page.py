@@ -15,8 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from string import Template
 
-from zarr_xgroup.findings import Place, Topic, place_before, shortened
-from zarr_xgroup.redaction import printable
+from zarr_xgroup.findings import Place, Topic
 from zarr_xgroup.report.explanation import (
     FoundArray,
     FoundConvention,
@@ -26,8 +25,10 @@ from zarr_xgroup.report.explanation import (
     FoundProblem,
     FoundReference,
     FoundStore,
+    counted,
     level_table,
     parent_of,
+    short,
 )
 from zarr_xgroup.report.folding import Folding
 
@@ -42,14 +43,9 @@ _MOST_ROWS_OPEN = 40
 _MANY_ARRAY_ROWS = 6
 #: How many conventions a row shows, how many arrays a problem names, how many referring rows a row lists,
 #: and how many items a section has that is unfolded at first.
-_MOST_CHIPS = 4
-_MOST_ARRAYS_NAMED = 5
-_MOST_REFERRING = 20
-_MOST_ITEMS_OPEN = 20
-#: How many letters of one name are shown in a row, of several names, and of any other text.
-_LONGEST_NAME = 120
-_LONGEST_NAMES = 60
-_LONGEST_TEXT = 1000
+_MOST_CHIPS, _MOST_ARRAYS_NAMED, _MOST_REFERRING, _MOST_ITEMS_OPEN = 4, 5, 20, 20
+#: How many letters are shown of the names of nodes that share a row, and of any other text.
+_LONGEST_NAMES, _LONGEST_TEXT = 60, 1000
 
 #: Where the values of a coordinate come from, by its `kind`.
 _KIND_IN_WORDS = {
@@ -125,11 +121,11 @@ def page(found: FoundStore) -> str:
     facts = [
         f"Zarr v{found.zarr_format}",
         "consolidated" if found.is_consolidated else "not consolidated",
-        _counted(len(found.groups), "group"),
-        _counted(found.array_count, "array"),
-        _counted(len(found.references), "reference"),
+        counted(len(found.groups), "group"),
+        counted(found.array_count, "array"),
+        counted(len(found.references), "reference"),
         *([f"{broken:,} lead{'s' if broken == 1 else ''} nowhere"] if broken else []),
-        _counted(found.problem_count, "problem"),
+        counted(found.problem_count, "problem"),
     ]
     tree = _PageTree(found)
     whole = Template(parts["html"]).substitute(
@@ -158,12 +154,7 @@ def _html(template: str, *texts: str) -> _Html:
 
 def _escaped(text: str) -> str:
     """Return a text as HTML: printable, shortened and escaped, unless it is `_Html` already."""
-    return text if isinstance(text, _Html) else html.escape(_short_printable(text, _LONGEST_TEXT))
-
-
-def _short_printable(text: str, longest: int = _LONGEST_NAME) -> str:
-    """Return a text with control characters as escapes, and its middle left out if it is too long."""
-    return shortened(printable(text), longest)
+    return text if isinstance(text, _Html) else html.escape(short(text, _LONGEST_TEXT))
 
 
 def _join_html(parts: Iterable[str], between: str = "") -> _Html:
@@ -196,17 +187,12 @@ def _section(name: str, heading: str, items: Sequence[_Html]) -> str:
     return _html(section, name, is_open, head, _join_html(items)) if items else ""
 
 
-def _counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which has an s unless the number is 1."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def _short_names(alike: Sequence[FoundArray] | Sequence[FoundGroup]) -> str:
     """Return the names of arrays or groups that share a row; only the first and the last if all are too long."""
     names = ", ".join(one.name for one in alike)
     if len(alike) == 1 or len(names) <= _LONGEST_NAMES:
-        return _short_printable(names)
-    return f"{_short_printable(alike[0].name)} \u2026 {_short_printable(alike[-1].name)}"
+        return short(names)
+    return f"{short(alike[0].name)} \u2026 {short(alike[-1].name)}"
 
 
 def _dims_with_sizes(array: FoundArray) -> str:
@@ -221,19 +207,12 @@ def _span(kind: str, text: str) -> str:
 
 def _chip(convention: FoundConvention) -> str:
     """Return the name of a convention as a chip in the colour of its tier."""
-    return _span(f"chip {convention.tier}", _short_printable(convention.name))
+    return _span(f"chip {convention.tier}", short(convention.name))
 
 
 def _loses_data(problem: FoundProblem) -> bool:
-    """Tell whether an open loses data or attributes by a problem; other problems are choices and hints."""
+    """Return whether data or attributes are lost when the store is opened; other problems are choices and hints."""
     return bool(problem.lost) or problem.kind in (Topic.PROBLEM.value, Topic.METADATA.value)
-
-
-def _coordinates_and_bounds(array: FoundArray, group: FoundGroup) -> list[FoundCoordinate]:
-    """Return the coordinates of an array, followed by those of the group that are bounds of them."""
-    named = [one for one in group.coordinates if one.name in array.coordinates]
-    bounds = {coordinate.bounds for coordinate in named}
-    return named + [one for one in group.coordinates if one.name in bounds and one not in named]
 
 
 def _name_and_other_sizes(group: FoundGroup, other: FoundGroup) -> str:
@@ -269,30 +248,11 @@ class _PageTree:
         self._referring_rows: defaultdict[Place, Counter[Place]] = defaultdict(Counter)
         self._relate_rows()
         # By path or row, of a group with all groups below it: how many arrays, and the numbers of problems.
+        # The root has all problems.
         self._array_counts = Counter({group.path: len(group.arrays) for group in found.groups})
-        self._problem_numbers: defaultdict[Place, set[int]] = defaultdict(set)
-        self._add_up_groups()
-
-    def _relate_rows(self) -> None:
-        """Sort references by the rows that they connect, and add a row for each node that is not in the tree."""
-        for reference in self._found.references:
-            source, target = self._row_of(reference.source), None
-            if reference.leads_to is not None:
-                target = self._row_of(reference.leads_to)
-                self._referring_rows[target][source] += 1
-            for row in filter(None, (source, target)):
-                if row not in self._row_ids:
-                    self._row_ids[row] = f"n{len(self._row_ids)}"
-                    self._rows_elsewhere.append(row)
-            start = self._group_row_of.get(source, source)
-            end = None if target is None else self._group_row_of.get(target, target)
-            self._references_between[start, end].append(reference)
-
-    def _add_up_groups(self) -> None:
-        """Add the arrays and problems of each group to the groups above it; the root has all problems."""
-        found = self._found
         for group in reversed(found.groups[1:]):
             self._array_counts[parent_of(group.path)] += self._array_counts[group.path]
+        self._problem_numbers: defaultdict[Place, set[int]] = defaultdict(set)
         for path, numbers in self._folding.numbers.items():
             row = self._row_of(Place(path))
             while row in self._row_ids and row.node not in ("/", self._root.path):
@@ -319,6 +279,21 @@ class _PageTree:
                 self._open_groups.add(path)
                 room -= number
             pending.extend(groups)
+
+    def _relate_rows(self) -> None:
+        """Sort references by the rows that they connect, and add a row for each node that is not in the tree."""
+        for reference in self._found.references:
+            source, target = self._row_of(reference.source), None
+            if reference.leads_to is not None:
+                target = self._row_of(reference.leads_to)
+                self._referring_rows[target][source] += 1
+            for row in filter(None, (source, target)):
+                if row not in self._row_ids:
+                    self._row_ids[row] = f"n{len(self._row_ids)}"
+                    self._rows_elsewhere.append(row)
+            start = self._group_row_of.get(source, source)
+            end = None if target is None else self._group_row_of.get(target, target)
+            self._references_between[start, end].append(reference)
 
     def _row_of(self, place: Place) -> Place:
         """Return the place of the row that shows a place.
@@ -354,16 +329,15 @@ class _PageTree:
             parts.append(self._group_row(alike).removesuffix("</details>"))
             rows = _join_html(self._array_row(row, alike[0]) for row in arrays)
             if groups and len(arrays) >= _MANY_ARRAY_ROWS:
-                label = _counted(sum(map(len, arrays)), "array")
+                label = counted(sum(map(len, arrays)), "array")
                 folded = '<details class="row arrays"><summary>{}</summary>{}</details>'
                 rows = _html(folded, _span("name", label), rows)
             parts.append(rows)
             pending += ["</details>", *reversed(groups)]
         for row in self._rows_elsewhere:
             kind = "elsewhere in this store" if row.store is None else "another store"
-            parts.append(
-                self._row(row, "elsewhere", row.store or row.node, [_span("remark", kind)], {})
-            )
+            name = row.store or row.node
+            parts.append(self._row(row, "elsewhere", name, [_span("remark", kind)], {}))
         return "".join(parts)
 
     def _group_row(self, alike: Sequence[FoundGroup]) -> _Html:
@@ -373,13 +347,13 @@ class _PageTree:
         conventions = {one.name: _chip(one) for array in group.arrays for one in array.conventions}
         card = [
             _span("remark", f"{len(alike):,} groups alike" if len(alike) > 1 else ""),
-            _span("remark", _counted(arrays, "array") if arrays else ""),
+            _span("remark", counted(arrays, "array") if arrays else ""),
             *[*conventions.values()][:_MOST_CHIPS],
         ]
         # Coordinates of no array here: the others are in the rows of arrays, or are arrays of the group.
-        told = {name for array in group.arrays for name in array.coordinates}
-        told |= {coordinate.bounds for coordinate in group.coordinates if coordinate.bounds}
-        others = [one for one in group.coordinates if one.name not in told and one.kind != "own"]
+        shown = {name for array in group.arrays for name in array.coordinates}
+        shown |= {coordinate.bounds for coordinate in group.coordinates if coordinate.bounds}
+        others = [one for one in group.coordinates if one.name not in shown and one.kind != "own"]
         facts = {
             "Shown": group.path if len(alike) > 1 else "",
             "Like it": _join_html((_name_and_other_sizes(one, group) for one in alike[1:]), ", "),
@@ -404,13 +378,18 @@ class _PageTree:
             _span("badge lacking", f"no coordinate {missing}") if missing else "",
         ]
         paths = sizes if is_one_size else [f"{path} {size}" for path, size in sizes.items()]
+        coordinates = [one for one in group.coordinates if one.name in array.coordinates]
+        bounds = {coordinate.bounds for coordinate in coordinates}
+        coordinates += [
+            one for one in group.coordinates if one.name in bounds and one not in coordinates
+        ]
         facts = {
             "Path": _join_html(paths, ", "),
             "No coordinate along": missing,
             "Times": array.times,
             "CRS": " \u00b7 ".join(filter(None, (crs.name, crs.code, crs.variable))) if crs else "",
             "Conventions": _html_list(map(self._convention, array.conventions)),
-            "Coordinates": _html_list(map(self._coordinate, _coordinates_and_bounds(array, group))),
+            "Coordinates": _html_list(map(self._coordinate, coordinates)),
         }
         return self._row(Place(array.path), "array", _short_names(alike), card, facts)
 
@@ -421,7 +400,7 @@ class _PageTree:
         problems = self._found.problems
         badge = ""
         if wrong := [problems[number - 1] for number in self._problem_numbers.get(row, ())]:
-            text = _counted(sum(problem.count for problem in wrong), "problem")
+            text = counted(sum(problem.count for problem in wrong), "problem")
             badge = _span("badge loss" if any(map(_loses_data, wrong)) else "badge", text)
         path = row.node if row.store is None else ""
         references = self._folding.references[path]
@@ -430,7 +409,7 @@ class _PageTree:
             for user, count in self._referring_rows[row].items()
         ]
         links = (
-            _html('<a href="#p{}">{}</a>', f"{number}", _short_printable(problems[number - 1].text))
+            _html('<a href="#p{}">{}</a>', f"{number}", short(problems[number - 1].text))
             for number in self._folding.numbers[path]
         )
         facts = {
@@ -449,7 +428,7 @@ class _PageTree:
             self._row_ids[row],
             kind,
             " open" if path in self._open_groups else "",
-            _join_html((_span("name", _short_printable(name)), *card, badge)),
+            _join_html((_span("name", short(name)), *card, badge)),
             _html("<dl>{}</dl>", _join_html(terms)) if terms else "",
         )
 
@@ -511,10 +490,7 @@ class _PageTree:
         """Return the section of problems, "" if there are none."""
         items = []
         for number, problem in enumerate(self._found.problems, 1):
-            # Without a place that only repeats one of the arrays.
-            place = problem.place
-            if place is not None and not place_before(place, problem.arrays):
-                place = None
+            place = problem.place if problem.place_to_show else None
             paths = problem.arrays if place is None else problem.other_arrays
             named = [self._link(Place(path)) for path in paths]
             links = _join_html(_first_and_more(named, _MOST_ARRAYS_NAMED), " ")
@@ -549,7 +525,7 @@ class _PageTree:
                     self._row_ids[start],
                     self._row_ids[end] if end else "",
                     f"{len(references)}",
-                    _counted(len(references), "reference"),
+                    counted(len(references), "reference"),
                     named(start),
                     named(end) if end else "nowhere",
                     f", {fallbacks:,} {_BY_FALLBACK}" if fallbacks else "",
