@@ -460,10 +460,11 @@ def _relative(text: str, finding: Finding) -> str:
     return _PATH.sub(path_from_group, text) if groups else text
 
 
-def place_before(place: Place, arrays: Collection[str]) -> str:
-    """Return a place where it is not one of the arrays, which are named anyhow, nor the whole store, else ""."""
-    is_said = not place.pointer and (not arrays or place.node in arrays)
-    return "" if is_said else str(place)
+def place_before(place: Place | None, arrays: Collection[str]) -> str:
+    """Return a place as text; "" without one, or if it is one of the arrays, which are named anyhow, or the store."""
+    if place is None or (not place.pointer and (not arrays or place.node in arrays)):
+        return ""
+    return str(place)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -1,6 +1,6 @@
-"""The options of an open: what xarray passes to a backend, and what is our own.
+"""The options of an open call: those that xarray passes to a backend, and our own.
 
-Light to import, as the entry point of xarray is: whoever lists engines imports it.
+This module must be light: listing the engines of xarray imports it.
 """
 
 from __future__ import annotations
@@ -29,26 +29,21 @@ ConventionAttrs: TypeAlias = Literal["keep", "drop", "json"]
 Pair: TypeAlias = tuple[float, float]
 
 
-class ForeignOptions(TypedDict, total=False):
-    """The options of an open that say how other stores are opened."""
+class StoreOptions(TypedDict, total=False):
+    """The options that define how stores are opened: those of engine zarr, and those for other stores."""
 
+    group: str | None
+    consolidated: bool | None
+    storage_options: dict[str, Any] | None
+    zarr_format: ZarrFormat | None
     cross_store_storage_options: Mapping[str, Mapping[str, Any]] | None
     cross_store_timeout: float | None
     cross_store_max_bytes: int | None
     cross_store_max_stores: int | None
 
 
-class StoreOptions(ForeignOptions, total=False):
-    """The options that say how stores are opened: those of engine zarr, and of other stores."""
-
-    group: str | None
-    consolidated: bool | None
-    storage_options: dict[str, Any] | None
-    zarr_format: ZarrFormat | None
-
-
 class EngineZarrOptions(TypedDict, total=False):
-    """Options that scripts for engine zarr may give, beside those that say which store is meant.
+    """Further options of engine zarr, which scripts for that engine may give.
 
     Attributes
     ----------
@@ -93,18 +88,16 @@ class OpenOptions(ReportOptions, EngineZarrOptions, total=False):
     """All options of opening a group: those that xarray passes to a backend, and those about the store."""
 
 
-class TreeOptions(TypedDict, total=False):
-    """The options that only functions of whole trees have."""
+class TreeReportOptions(ReportOptions, total=False):
+    """The options of a report on a tree."""
 
     group_filter: str | None
 
 
-class TreeReportOptions(ReportOptions, TreeOptions, total=False):
-    """The options of a report on a tree."""
-
-
-class OpenTreeOptions(OpenOptions, TreeOptions, total=False):
+class OpenTreeOptions(OpenOptions, total=False):
     """All options of opening a tree."""
+
+    group_filter: str | None
 
 
 #: What it means not to give an option, where that is not None.
@@ -124,7 +117,13 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def with_options_shown(function: Function, kind: type[ReportOptions] = OpenOptions) -> Function:
-    """Return a function that takes options of a kind, of which `help` and completion show each."""
+    """Return a function that takes options of a kind; `help` and completion show each of them."""
+
+    def rank(option: tuple[str, Any]) -> int:
+        """Return how far behind an option is shown: the most used options come first."""
+        name, _annotation = option
+        return 2 * (name in EngineZarrOptions.__annotations__) + name.startswith("cross_store_")
+
     found = signature(function)
     given = found.parameters.values()
     named = [parameter for parameter in given if parameter.kind != Parameter.VAR_KEYWORD]
@@ -136,10 +135,10 @@ def with_options_shown(function: Function, kind: type[ReportOptions] = OpenOptio
             default=DEFAULTS.get(name),
             annotation=getattr(annotation, "__forward_arg__", annotation),
         )
-        for name, annotation in sorted(kind.__annotations__.items(), key=_rank)
+        for name, annotation in sorted(kind.__annotations__.items(), key=rank)
     ]
     shown = found.replace(parameters=[*named, *options])
-    function.__dict__["__signature__"] = shown  # which type checkers would take for a mistake
+    function.__dict__["__signature__"] = shown  # type checkers would report a plain assignment
     return function
 
 
@@ -147,44 +146,33 @@ with_tree_options_shown = partial(with_options_shown, kind=OpenTreeOptions)
 with_report_options_shown = partial(with_options_shown, kind=TreeReportOptions)
 
 
-def _rank(option: tuple[str, Any]) -> int:
-    """Return how far behind an option is shown: what is asked for every day comes first."""
-    name, _annotation = option
-    return 2 * (name in EngineZarrOptions.__annotations__) + (
-        name in ForeignOptions.__annotations__
-    )
-
-
 def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeReportOptions:
-    """Return options of a kind after a look at them, without those that only engine zarr has.
+    """Return valid options of a kind, without those that only engine zarr has.
 
     Raises
     ------
     TypeError
-        If there is no such option, or it cannot be honoured.
+        If an option does not exist, or cannot be honoured.
     ValueError
-        If it has a value that it cannot have, or the store is to be opened for writing.
+        If the value of an option is not valid, or the store is to be opened for writing.
     """
     settled: dict[str, Any] = {**options}
-    is_for_xarray = EngineZarrOptions.__annotations__.keys() <= kind.__annotations__.keys()
+    known = kind.__annotations__
+    is_for_xarray = EngineZarrOptions.__annotations__.keys() <= known.keys()
     if is_for_xarray:
         settled = _without_engine_zarr(settled)
-    if unknown := sorted(settled.keys() - kind.__annotations__.keys()):
+    if unknown := sorted(settled.keys() - known.keys()):
         if "group_filter" in unknown:
             text = _("group_filter chooses groups of a tree: use it with {functions}")
             raise TypeError(text.format(functions="xarray.open_datatree, xarray.open_groups"))
-        named = []
+        text, named = _("{name} (did you mean {meant}?)"), []
         for name in unknown:
-            text = _("{name} (did you mean {meant}?)")
-            likely = get_close_matches(name, kind.__annotations__, 1)
+            likely = get_close_matches(name, known, 1)
             named.append(text.format(name=name, meant=likely[0]) if likely else name)
-        names = ", ".join(named)
         message = _("there is no option {names}; there are {options}")
         if is_for_xarray:
             message = _("engine 'xgroup' has no option {names}; it has {options}")
-        raise TypeError(
-            message.format(names=names, options=", ".join(sorted(kind.__annotations__)))
-        )
+        raise TypeError(message.format(names=", ".join(named), options=", ".join(sorted(known))))
     if not isinstance(group := settled.get("group"), str | None):
         text = _("group must be the path of a group, such as 'a/b', got {value!r}")
         raise TypeError(text.format(value=group))
@@ -241,7 +229,7 @@ def resolution_of(given: Any) -> Pair | None:
 
 
 def is_size(number: Any) -> bool:
-    """Tell whether something can be the size of cells: a positive number."""
+    """Return whether a value can be the size of cells: a positive number."""
     is_number = isinstance(number, Real) and not isinstance(number, bool)
     return is_number and math.isfinite(number) and number > 0
 
@@ -260,13 +248,12 @@ def _without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
             }
             message = _("engine 'xgroup' does not take {name!r}: {reason}")
             raise TypeError(message.format(name=name, reason=reasons[name]))
-    mode = options.get("mode")
+    mode, version = options.get("mode"), options.get("zarr_version")
     if mode not in (None, "r"):
         message = _("engine 'xgroup' only reads: mode must be 'r', got {mode!r}")
         raise ValueError(message.format(mode=mode))
     names = {*refused, *EngineZarrOptions.__annotations__}
     kept = {name: value for name, value in options.items() if name not in names}
-    version = options.get("zarr_version")
     if version is None:
         return kept
     if kept.get("zarr_format") not in (None, version):

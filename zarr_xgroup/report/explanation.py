@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from zarr_xgroup.findings import Finding, Place, place_before, shortened
+from zarr_xgroup.findings import Finding, Place, shortened
 from zarr_xgroup.redaction import printable
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
@@ -170,11 +170,6 @@ class FoundProblem:
     arrays: tuple[str, ...] = ()
     lost: str = ""
     count: int = 1
-
-    @property
-    def place_to_show(self) -> str:
-        """Its place as text, "" without one, or if it only repeats one of the arrays."""
-        return "" if self.place is None else place_before(self.place, self.arrays)
 
     @property
     def other_arrays(self) -> list[str]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from string import Template
 
-from zarr_xgroup.findings import Place, Topic
+from zarr_xgroup.findings import Place, Topic, place_before
 from zarr_xgroup.report.explanation import (
     FoundArray,
     FoundConvention,
@@ -490,7 +490,7 @@ class _PageTree:
         """Return the section of problems, "" if there are none."""
         items = []
         for number, problem in enumerate(self._found.problems, 1):
-            place = problem.place if problem.place_to_show else None
+            place = problem.place if place_before(problem.place, problem.arrays) else None
             paths = problem.arrays if place is None else problem.other_arrays
             named = [self._link(Place(path)) for path in paths]
             links = _join_html(_first_and_more(named, _MOST_ARRAYS_NAMED), " ")

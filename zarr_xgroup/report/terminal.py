@@ -19,7 +19,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Topic
+from zarr_xgroup.findings import Topic, place_before
 from zarr_xgroup.i18n import listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
@@ -174,7 +174,7 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     """Return what is wrong, where, what was lost by it, and for which other arrays."""
     text = literal(f"[{number}] ", "red") + literal(problem.kind.capitalize(), "bold")
     if problem.text:
-        about = after_place(problem.place_to_show, problem.text)
+        about = after_place(place_before(problem.place, problem.arrays), problem.text)
         text += literal(": ") + literal(about if is_whole else short(about, _LONGEST_PROBLEM))
     if problem.lost:
         end = "" if problem.text.endswith("?") else "."

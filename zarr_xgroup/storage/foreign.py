@@ -22,7 +22,7 @@ from zarr_xgroup._requirements import check_requirements
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.options import DEFAULTS, ForeignOptions
+from zarr_xgroup.options import DEFAULTS, StoreOptions
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.places import (
@@ -66,7 +66,7 @@ class ForeignStores:
         Opens a foreign store and returns its number in the tree.
     zarr_store : callable
         Returns an open store by its number; 0 is the store that the user opened.
-    options : ForeignOptions
+    options : StoreOptions
         How foreign stores are opened.
 
     Raises
@@ -76,7 +76,7 @@ class ForeignStores:
     """
 
     def __init__(
-        self, opener: Opener, zarr_store: Callable[[int], Store], options: ForeignOptions
+        self, opener: Opener, zarr_store: Callable[[int], Store], options: StoreOptions
     ) -> None:
         self._opener = opener
         self._zarr_store = zarr_store
@@ -237,7 +237,7 @@ class ForeignLimits:
     stores: int | None = DEFAULTS["cross_store_max_stores"]
 
     @classmethod
-    def of(cls, options: ForeignOptions) -> Self:
+    def of(cls, options: StoreOptions) -> Self:
         """Return the limits that options set; raise TypeError or ValueError if a value is not valid."""
         values = []
         for option, kind in (

@@ -23,7 +23,7 @@ from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
 from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
-from zarr_xgroup.options import ForeignOptions, StoreOptions
+from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.addresses import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.failures import check_foreign_root, reason_of
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
@@ -49,7 +49,7 @@ class Library:
 
     Parameters
     ----------
-    options : ForeignOptions
+    options : StoreOptions
         How foreign stores, which references lead to, are opened.
 
     Attributes
@@ -60,7 +60,7 @@ class Library:
         The stores themselves, by number.
     """
 
-    def __init__(self, options: ForeignOptions) -> None:
+    def __init__(self, options: StoreOptions) -> None:
         self.tree = Tree()
         self.stores: list[OpenStore] = []
         self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
