@@ -1,7 +1,7 @@
-"""What is found while a store is read and interpreted: one record, one list, one way to tell it.
+"""Findings: problems and choices recorded while a store is read and interpreted. `report` makes each of them.
 
-A finding says what was found, where, by which rule, what to write instead, and what the arrays that
-it concerns lost by it. Warnings (`as_warnings`), an explanation and a verdict show findings.
+A finding has a rule, a place, a text, a remedy, and the parts that its arrays were opened without. Warnings
+(`as_warnings`), explanations and verdicts show findings.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Place:
         return replace(self, node=other) if self.node == node else self
 
     def holds(self, other: Place) -> bool:
-        """Tell whether another place is this one, or in it."""
+        """Return whether a different place is this one, or in it."""
         is_same_node = (self.node, self.store) == (other.node, other.store)
         return is_same_node and f"{other.pointer}/".startswith(f"{self.pointer}/")
 
@@ -254,22 +254,25 @@ def report(
         error, text = text, text.text
         if isinstance(error, XGroupMetadataError) and error.rule:
             rule, remedy, severity = error.rule, error.remedy, error.severity
-    if error is not None and error.place and not (where.pointer or where.store):
-        # The error knows where in the node, or in which other one; a node may have "#" in its name.
-        pointer = error.place.removeprefix(where.node)
-        node = where.node if pointer.startswith("#") else error.place.partition("#")[0]
-        where = Place(node, pointer.partition("#")[2])
+    if error is not None:
+        where = _place_of_error(error, where)
     return Finding(
-        rule,
-        where,
-        text,
-        remedy,
-        severity or "error",
+        *(rule, where, text, remedy, severity or "error"),
         topic=topic,
         arrays=arrays,
         cost=cost,
         error=error,
     )
+
+
+def _place_of_error(error: XGroupError, where: Place) -> Place:
+    """Return the place of an error: where it is in a node, or in which other node, unless that is known already."""
+    if not error.place or where.pointer or where.store:
+        return where
+    # A node may have "#" in its name.
+    pointer = error.place.removeprefix(where.node)
+    node = where.node if pointer.startswith("#") else error.place.partition("#")[0]
+    return Place(node, pointer.partition("#")[2])
 
 
 def without_attributes(node: Node, error: XGroupError) -> Finding:
@@ -336,8 +339,12 @@ def group_findings(findings: Iterable[Finding]) -> list[Finding]:
     several groups is one finding. So are a reference that several nodes write, and all problems with
     one other store. Of more than 200, the last finding counts the others.
     """
+
+    def kind(finding: Finding) -> Hashable:
+        return finding.topic or finding.rule.name
+
     shown = []
-    for alike in _grouped(map(_in_one, _grouped(findings, _cause)), _limited_by):
+    for alike in _grouped(map(_in_one, _grouped(findings, _cause)), kind):
         others = alike[_MOST - 1 :]
         if len(others) > 1:
             last, count = others[0], sum(finding.count for finding in others)
@@ -360,7 +367,7 @@ def group_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _cause(finding: Finding) -> Hashable:
-    """Return what findings have in common that are one."""
+    """Return a key, which is equal for findings that are shown as one."""
     if (error := _store_error(finding)) is not None:
         return finding.topic, error.store
     text = _relative(finding.text, finding)
@@ -368,11 +375,6 @@ def _cause(finding: Finding) -> Hashable:
         text = finding.error.target or text
     remedy = _relative(finding.remedy, finding)
     return finding.topic, finding.rule, finding.place.pointer, text, remedy
-
-
-def _limited_by(finding: Finding) -> Hashable:
-    """Return what findings have in common of which at most 200 are shown."""
-    return finding.topic or finding.rule.name
 
 
 def _store_error(finding: Finding) -> XGroupStoreError | None:
@@ -386,6 +388,7 @@ def _store_error(finding: Finding) -> XGroupStoreError | None:
 def _grouped(
     findings: Iterable[Finding], by: Callable[[Finding], Hashable]
 ) -> Iterable[list[Finding]]:
+    """Return findings that have the same key in one list."""
     groups: defaultdict[Hashable, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[by(finding)].append(finding)
@@ -394,39 +397,39 @@ def _grouped(
 
 def _in_one(same: Sequence[Finding]) -> Finding:
     """Return findings that have something in common as one: about all of their arrays, the first place."""
-    first, cost, error = same[0], same[0].cost, same[0].error
-    arrays = _united(finding.arrays for finding in same)
-    places = _united(finding.places or (finding.place,) for finding in same)
+    first, error = same[0], same[0].error
     text = _in_one_text(same, [finding.text for finding in same])
     if (of_store := _store_error(first)) is not None:
         # All problems with the store, in the order of the nodes that refer to it.
         text = "; ".join(dict.fromkeys(other.error.reason for other in same if other.error))
         error = XGroupStoreError(text, store=of_store.store, place=of_store.place)
         error.__cause__ = of_store.__cause__
-    if first.topic is Topic.PROBLEM or cost:
-        # What arrays were opened without, and each time which if not all lack the same.
-        lacking: defaultdict[str, set[str]] = defaultdict(set)
-        for finding in same:
-            attribute = finding.place.pointer.removeprefix("/attributes/")
-            lost = finding.cost or _("what depends on it")
-            if not finding.cost and attribute != finding.place.pointer:
-                lost = _("what {attribute!r} declares").format(attribute=attribute)
-            lacking[shortened(presentable(lost), _LONGEST_LOST)].update(finding.arrays)
-        named = list(lacking)
-        if any(paths != {*arrays} for paths in lacking.values()):
-            named = [
-                f"{lost} ({path})" for lost, paths in lacking.items() for path in sorted(paths)
-            ]
-        cost = listed(named, _NAMED_LOST)
+    is_lost = first.topic is Topic.PROBLEM or first.cost
     return replace(
         first,
         text=presentable(text),
         remedy=presentable(_in_one_text(same, [finding.remedy for finding in same])),
-        cost=presentable(cost),
-        arrays=arrays,
-        places=places,
+        cost=presentable(_lost_by(same)) if is_lost else "",
+        arrays=_united(finding.arrays for finding in same),
+        places=_united(finding.places or (finding.place,) for finding in same),
         error=error,
     )
+
+
+def _lost_by(same: Sequence[Finding]) -> str:
+    """Return what arrays were opened without, each with its array if not all arrays have lost the same."""
+    arrays_by_loss: defaultdict[str, set[str]] = defaultdict(set)
+    for finding in same:
+        attribute = finding.place.pointer.removeprefix("/attributes/")
+        lost = finding.cost or _("what depends on it")
+        if not finding.cost and attribute != finding.place.pointer:
+            lost = _("what {attribute!r} declares").format(attribute=attribute)
+        arrays_by_loss[shortened(presentable(lost), _LONGEST_LOST)].update(finding.arrays)
+    all_arrays = set().union(*arrays_by_loss.values())
+    if any(paths != all_arrays for paths in arrays_by_loss.values()):
+        pairs = ((lost, path) for lost, paths in arrays_by_loss.items() for path in sorted(paths))
+        return listed([f"{lost} ({path})" for lost, path in pairs], _NAMED_LOST)
+    return listed(arrays_by_loss, _NAMED_LOST)
 
 
 def _united(parts: Iterable[tuple[P, ...]]) -> tuple[P, ...]:
