@@ -1,9 +1,7 @@
 """The command line: ``xgroup``, or ``python -m zarr_xgroup``.
 
-Exit status: 0 if all is well, 1 if `check` found something to mend, 2 if the store cannot be
-opened or the command line is wrong, 3 if the result cannot be shown (a package is missing, or a file cannot be
-written); 130 after Ctrl-C, and 141 if nobody reads what is printed any more. Where standard output or error is closed from the beginning, nothing is
-printed there, and the status is what it would be.
+The exit status is that of `_STATUSES`; 130 after Ctrl-C, and 141 if the output is no longer read. If standard output or
+error is closed from the beginning, nothing is printed there, and the status is the same.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -135,26 +133,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=zarr_xgroup.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-
-    def add(name: str, run: Callable[[argparse.Namespace], int], text: str) -> Any:
+    for name, run, text in (
+        (
+            "explain",
+            _explain,
+            "Show what is in a store, and where its arrays get their coordinates from.",
+        ),
+        ("check", _check, "Check whether a store follows the conventions that it declares."),
+        ("demo", _demo, "Open a small store with engine zarr and with engine xgroup and compare."),
+    ):
         command = commands.add_parser(name, help=text, description=text, epilog=_STATUSES)
         command.set_defaults(run=run)
-        return command
-
-    text = "Show what is in a store, and where its arrays get their coordinates from."
-    explain = add("explain", _explain, text)
-    check = add("check", _check, "Check whether a store follows the conventions that it declares.")
-    add("demo", _demo, "Open a small store with engine zarr and with engine xgroup and compare.")
-    for command in (explain, check):
+        if run is _demo:
+            continue
         _add_options_of_an_open(command)
-    output = explain.add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="print it as JSON")
-    text = "write it as an HTML page to a file"
-    output.add_argument("--html", metavar="FILE", type=Path, help=text)
-    output.add_argument("--all", action="store_true", help="show everything, nothing folded")
-    output = check.add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="print it as JSON")
-    output.add_argument("--all", action="store_true", help="show everything, nothing folded")
+        output = command.add_mutually_exclusive_group()
+        output.add_argument("--json", action="store_true", help="print it as JSON")
+        if run is _explain:
+            text = "write it as an HTML page to a file"
+            output.add_argument("--html", metavar="FILE", type=Path, help=text)
+        output.add_argument("--all", action="store_true", help="show everything, nothing folded")
     return parser
 
 
@@ -168,53 +166,27 @@ def _add_options_of_an_open(parser: argparse.ArgumentParser) -> None:
             raise argparse.ArgumentTypeError(str(error)) from error
         return name
 
-    parser.add_argument("store", metavar="STORE", help="a path, a URL, or a chain of URLs")
-    text = "only this group, with all groups in it"
-    parser.add_argument("--group", metavar="PATH", help=text)
+    add = parser.add_argument
+    repeated: Any = {"action": "append", "default": []}
+    add("store", metavar="STORE", help="a path, a URL, or a chain of URLs")
+    add("--group", metavar="PATH", help="only this group, with all groups in it")
     text = "only groups that match a pattern ('*/r10m'), and the groups that contain them"
-    parser.add_argument("--group-filter", metavar="PATTERN", help=text)
-    parser.add_argument(
-        "-o",
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=_setting,
-        dest="storage_options",
-        help="an option of the storage, as JSON or as text (-o anon=true); can be repeated",
+    add("--group-filter", metavar="PATTERN", help=text)
+    text = "an option of the storage, as JSON or as text (-o anon=true); can be repeated"
+    form: Any = {"metavar": "KEY=VALUE", "type": _setting, "dest": "storage_options"}
+    add("-o", "--option", help=text, **form, **repeated)
+    text = "use consolidated metadata, or do not; else if there is some"
+    add("--consolidated", action=argparse.BooleanOptionalAction, help=text)
+    add("--zarr-format", type=int, choices=(2, 3), help="where a store has both")
+    text = (
+        "a convention that all arrays follow without saying so, or auto for those whose marks "
+        "they have; can be repeated"
     )
-    parser.add_argument(
-        "--consolidated",
-        action=argparse.BooleanOptionalAction,
-        help="use consolidated metadata, or do not; else if there is some",
-    )
-    parser.add_argument("--zarr-format", type=int, choices=(2, 3), help="where a store has both")
-    parser.add_argument(
-        "--assume",
-        metavar="NAME",
-        action="append",
-        default=[],
-        type=convention,
-        help=(
-            "a convention that all arrays follow without saying so, or auto for those whose marks "
-            "they have; can be repeated"
-        ),
-    )
-    parser.add_argument(
-        "--cross-store-option",
-        metavar=("PREFIX", "KEY=VALUE"),
-        nargs=2,
-        action="append",
-        default=[],
-        help="a storage option of other stores, whose URI begins so; can be repeated",
-    )
-    parser.add_argument(
-        "--cross-store",
-        metavar="PREFIX",
-        action="append",
-        default=[],
-        help="follow references to stores whose URI begins so wherever that leads",
-    )
+    add("--assume", metavar="NAME", type=convention, help=text, **repeated)
+    text = "a storage option of other stores, whose URI begins so; can be repeated"
+    add("--cross-store-option", metavar=("PREFIX", "KEY=VALUE"), nargs=2, help=text, **repeated)
+    text = "follow references to stores whose URI begins so wherever that leads"
+    add("--cross-store", metavar="PREFIX", help=text, **repeated)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -230,7 +202,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _options_of_an_open(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of an open that the command line gives."""
+    """Return the options of an open call that the command line gives."""
     others: dict[str, dict[str, Any]] = {prefix: {} for prefix in options.cross_store}
     for prefix, setting in options.cross_store_option:
         others.setdefault(prefix, {}).update([_setting(setting)])
@@ -243,11 +215,10 @@ def _options_of_an_open(options: argparse.Namespace) -> dict[str, Any]:
         "cross_store_storage_options": others,
         "assume_conventions": options.assume,
     }
-    if options.group_filter is not None:
-        try:
-            group_filter_of({"group": options.group, "group_filter": options.group_filter})
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
+    try:
+        group_filter_of({"group": options.group, "group_filter": options.group_filter})
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     return {name: value for name, value in given.items() if value not in (None, {}, [])}
 
 
@@ -258,7 +229,7 @@ def _explain(options: argparse.Namespace) -> int:
     with _reading():
         explanation = zarr_xgroup.explain(options.store, **_options_of_an_open(options))
     if options.json:
-        _print_json(explanation.to_dict())
+        _print_json(explanation)
     elif options.html is not None:
         from zarr_xgroup.report.page import page
 
@@ -280,7 +251,7 @@ def _check(options: argparse.Namespace) -> int:
     with _reading():
         verdict = zarr_xgroup.check(options.store, **_options_of_an_open(options))
     if options.json:
-        _print_json(verdict.to_dict())
+        _print_json(verdict)
     else:
         from zarr_xgroup.report.terminal import StreamConsole, verdict_parts
 
@@ -295,9 +266,9 @@ def _demo(_options: argparse.Namespace) -> int:
     return demo.main()
 
 
-def _print_json(value: Any) -> None:
-    """Print JSON in letters of ASCII: no terminal can take it for anything else."""
-    json.dump(value, sys.stdout, indent=2)
+def _print_json(result: zarr_xgroup.Explanation | zarr_xgroup.Verdict) -> None:
+    """Print a result as JSON in ASCII letters: a terminal cannot take them for control sequences."""
+    json.dump(result.to_dict(), sys.stdout, indent=2)
     print()
 
 
