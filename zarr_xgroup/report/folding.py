@@ -1,4 +1,4 @@
-"""An explanation folded: what is alike is shown once, what is wrong always.
+"""An explanation folded: similar groups and arrays are shown once, problems always.
 
 Products repeat themselves: a group for each resolution, tile or orbit, with the same arrays in
 each, all with the same coordinates. Pure: it arranges the values of an explanation, and draws nothing.
@@ -27,14 +27,14 @@ _MOST_ROWS = 12
 
 
 class Folding:
-    """An explanation folded: what is in a group is arranged when it is asked for.
+    """An explanation folded: the content of a group is arranged on request.
 
     Parameters
     ----------
     found : FoundStore
         What was found.
     is_whole : bool
-        Whether nothing is to be folded.
+        Whether nothing is folded.
     most_rows : int or None
         How many rows of arrays, and of groups, a group has at most.
 
@@ -61,23 +61,24 @@ class Folding:
         # The nodes with problems and the groups that contain them, by the rank of their rows: an undeclared
         # convention may concern all arrays, and ranks last.
         self._rank: dict[str, int] = {}
-        by_rank = sorted(
-            enumerate(found.problems, 1), key=lambda it: it[1].kind == Topic.NO_PRINCIPAL.value
-        )
-        for number, problem in by_rank:
+        ranked = [
+            (problem.kind == Topic.NO_PRINCIPAL.value, number, problem)
+            for number, problem in enumerate(found.problems, 1)
+        ]
+        for rank, number, problem in sorted(ranked, key=lambda item: item[0]):
             place = problem.place
             here = [] if place is None or place.store is not None else [place.node]
             for path in dict.fromkeys((*here, *problem.arrays)):
                 self.numbers[path].append(number)
                 while path not in self._rank:
-                    self._rank[path] = int(problem.kind == Topic.NO_PRINCIPAL.value)
+                    self._rank[path] = int(rank)
                     path = parent_of(path)
 
     def arrays(self, group: FoundGroup) -> tuple[list[list[FoundArray]], int]:
         """Return the arrays of a group that are shown, alike ones together, and how many more it has."""
 
         def row_of(array: FoundArray) -> Hashable:
-            # What is to know of coordinates is told of the arrays that have them.
+            # The rows of the arrays that have a coordinate show its facts.
             kind = () if array.is_coordinate else (array.shape, array.dtype)
             references = self.references.get(array.path, ())
             ends = frozenset(reference.leads_to for reference in references)
@@ -115,7 +116,7 @@ class Folding:
     ) -> tuple[list[list[T]], int]:
         """Return rows of items that are alike, and how many items have no row.
 
-        Rows are in the order of their first items. Those with problems are shown rather than others.
+        Rows are in the order of their first items. Rows with problems have priority.
         """
         if self._is_whole or len(items) == 1:
             return [[item] for item in items], 0
@@ -128,7 +129,7 @@ class Folding:
         return shown, len(items) - sum(map(len, shown))
 
     def _facts(self, array: FoundArray) -> Hashable:
-        """Return what arrays that are alike have in common, but for shape and type."""
+        """Return a key, which is equal for arrays that are shown as one, whatever their shapes and types."""
         conventions = tuple(
             (convention.name, convention.declared_in == array.path)
             for convention in array.conventions

@@ -46,7 +46,7 @@ class Explanation(FoundStore):
     """
 
     def __repr__(self) -> str:
-        """Return what matters of it as text."""
+        """Return it as text, in which similar groups and arrays are folded."""
         try:
             from zarr_xgroup.report.terminal import as_text, explanation_parts
         except ImportError as error:
