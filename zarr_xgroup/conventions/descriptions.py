@@ -421,8 +421,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         reader = Reader(cls.form, cls.spelling or cls.form, misspelt=spelt)
         found: dict[str, Any] = {}
         for name, (kind, member) in fields.items():
-            if (value := fragment.get(member.key)) is not None:
-                meaning = kind.read(value, reader.of(member))
+            if (value := members.get(member.key)) is not None:
+                written = Fragment(fragment.node, (*fragment.keys, member.key), value)
+                meaning = kind.read(written, reader.of(member))
                 if meaning is not UNUSABLE:
                     found[name] = meaning
         for key, meant in reader.misspelt.items():
@@ -430,9 +431,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         cls.report_further(fragment, found, reader)
         # Missing members and null, except fields that `report_further` added: written in another way, or null on purpose.
         for name, (_kind, member) in fields.items():
-            place = fragment.place(member.key)
             if name in found or members.get(member.key) is not None:
                 continue
+            place = fragment.place(member.key)
             if not member.required or any(map(fragment.get, member.unless)):
                 if member.key in members:
                     reader.of(member).report_null(place)
