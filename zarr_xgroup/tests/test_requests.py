@@ -184,7 +184,9 @@ def test_what_is_asked_for(about: str, zarr_format: ZarrFormat) -> None:
     opened(function, store, **options)
     rounds, *counts = v3 if zarr_format == 3 else v2
     assert [store.counts.get(it, 0) for it in ("document", "list_dir", "chunk")] == counts
-    assert store.rounds <= rounds  # on a busy machine, requests of two rounds may be seen as one
+    # On a busy machine, requests of two rounds may be seen as one. Requests that wait for a free connection follow any
+    # request that is answered: then there may be more rounds.
+    assert store.rounds <= rounds + 3 * (sum(counts) > MANY_REQUESTS)
     assert set(Counter(store.requests).values()) == {1}
     # Of one array zarr reads two chunks.
     assert store.log.most_in_flight <= MANY_REQUESTS + 1
