@@ -477,19 +477,6 @@ def test_a_part_of_what_another_store_has(change: Operation, tmp_path: Path) -> 
     check_again(before, written(before))
 
 
-def test_boundaries_with_the_sides_first_are_indexed_like_others() -> None:
-    edges = Array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]], ("side", "x"))
-    values = {"values": {"regular": [0.5, 1.0]}, "boundaries": {"external": {"node": "edges"}}}
-    cs = declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": [values]}}}]})
-    store = store_of({"": {}, "v": Array([1.0, 2.0, 3.0], ("x",), cs), "edges": edges})
-    bounds = opened(xr.open_dataset, store)["edges"].variable
-    assert bounds.dims == ("x", "side")
-    whole_bounds = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]])
-    for key in [(2, 1), (1,), (slice(1, None), 0), ([2, 0], slice(None)), ([2, 0], 1)]:
-        np.testing.assert_array_equal(bounds[key].values, whole_bounds[key])
-    np.testing.assert_array_equal(bounds[[2, 0], [1, 0]].values, whole_bounds[[2, 0]][:, [1, 0]])
-
-
 # Fill values.
 
 

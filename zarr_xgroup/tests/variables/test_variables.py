@@ -1,7 +1,6 @@
 """Arrays as lazy variables: what their fill values mean, and the other way round."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zarr.abc.store import Store
 
-from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     SHARDED,
     Array,
@@ -22,13 +18,11 @@ from zarr_xgroup.tests.builders import (
     declaring,
     encoded_fill_value,
     opened,
-    opened_with_warnings,
+    oracle,
     recording_store,
 )
 from zarr_xgroup.tests.tables import check, rows, store_of
-from zarr_xgroup.variables.factory import VariableFactory
-from zarr_xgroup.variables.fillvalues import can_hold, plain_fill_value
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.fillvalues import plain_fill_value
 
 NAN, INF = float("nan"), float("inf")
 
@@ -83,12 +77,6 @@ def test_whatever_is_written_means_a_value_that_the_array_can_hold_or_nothing(
         array = np.empty(1, dtype)
         array[0] = value
         np.testing.assert_equal(array[0], value if dtype not in ("U4", "S4") else value[:4])
-
-
-@pytest.mark.parametrize(("written", "holds"), [(255, True), (-1, True), (256, False)])
-def test_integers_that_may_be_meant_without_sign(written: int, holds: bool) -> None:
-    assert can_hold(np.dtype("i1"), written, either_sign=True) == holds
-    assert can_hold(np.dtype("u1"), written, either_sign=True) == holds
 
 
 # Fill values in stores.
@@ -167,59 +155,34 @@ def test_what_is_no_value_of_the_type_masks_nothing(dtype: str) -> None:
         assert dataset["v"].dtype == np.dtype(dtype)
 
 
-@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_groups, xr.open_datatree])
-def test_metadata_of_an_array_that_others_refer_to_are_told_once(function: Any) -> None:
-    axes = {"x": {"coordinates": [{"values": {"external": {"node": "/lat"}}}]}}
-    field = Array([1.0, 2.0], ("x",), declaring("cs", cs={"crs": [{"axes": axes}]}))
-    bad = Array([3.0, 4.0], ("x",), {"_FillValue": "minus five"})
-    group = Group({"a": field, "b": field, "bad": bad})
-    nodes = Group({"a": field, "b": field, "lat": bad, "bad": bad, "g": group, "h": group})
-    _result, told = opened_with_warnings(function, store_of(nodes))
-    below = [] if function is xr.open_dataset else ["/g/bad", "/h/bad"]
-    found = [path for it in told if "_FillValue" in str(it) for path in it.paths]
-    assert sorted(found) == sorted(["/bad", "/lat", *below])
+# Arrays the other way round.
 
 
-# Variables of arrays.
-
-
-def reading(store: Store, *paths: str) -> VariableFactory:
-    """Open a store, and read the documents of some nodes to make variables of."""
-    library = Library({})
-    library.open(store, {})
-    library.ask(lambda: [library.tree.document(Node(0, path)) for path in paths])
-    return VariableFactory(library.tree, library.zarr_store)
-
-
-CUBE = Array(np.arange(24).reshape(2, 3, 4), ("a", "b", "c"), {"units": "m"}, chunks=(2, 1, 3))
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3])
-def test_a_transposed_variable_is_lazy_and_the_other_way_round(zarr_format: Any) -> None:
-    store = recording_store(build(Group({"v": CUBE}), zarr_format))
-    factory = reading(store, "v")
-    source = Stored(Node(0, "v"), ("a", "b", "c"))
-    variable, transposed = (
-        factory.variable(replace(source, transposed=it)) for it in (False, True)
-    )
+@pytest.mark.parametrize(
+    ("zarr_format", "chunks", "v3"), [(2, (1, 2), {}), (3, (1, 2), {}), (3, (2, 4), SHARDED)]
+)
+def test_transposed_bounds_are_lazy_and_have_transposed_chunks(
+    zarr_format: Any, chunks: tuple[int, int], v3: Any
+) -> None:
+    values = {"values": {"regular": [0, 1]}, "boundaries": {"external": {"node": "edges"}}}
+    cs = declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": [values]}}}]})
+    edges = np.arange(8.0).reshape(2, 4)
+    nodes = {
+        "": {},
+        "a": Array(np.zeros(4), ("x",), cs),
+        "edges": Array(edges, ("side", "x"), {"units": "m"}, chunks=chunks, v3=v3),
+    }
+    store = recording_store(build(nodes, zarr_format))
+    bounds = opened(xr.open_dataset, store)["edges"].variable
     assert store.chunk_gets == {}
-    assert (transposed.dims, transposed.attrs) == (("c", "b", "a"), {"units": "m"})
-    assert transposed.encoding["chunks"] == (3, 1, 2)
-    assert transposed.encoding["preferred_chunks"] == {"a": 2, "b": 1, "c": 3}
-    assert transposed.encoding.get("shards") is None
-    np.testing.assert_array_equal(transposed.values, CUBE.values.T)
-    np.testing.assert_array_equal(transposed[1:, 2, [0, 1]].values, CUBE.values.T[1:, 2, [0, 1]])
-    assert (variable.dims, variable.encoding["chunks"]) == (("a", "b", "c"), (2, 1, 3))
-
-
-def test_transposed_shards() -> None:
-    array = Array(np.zeros((4, 8)), ("a", "b"), chunks=(2, 4), v3=SHARDED)
-    factory = reading(store_of(Group({"v": array})), "v")
-    source = Stored(Node(0, "v"), ("a", "b"))
-    variable, transposed = (
-        factory.variable(replace(source, transposed=it)) for it in (False, True)
-    )
-    if "shards" not in variable.encoding:
-        pytest.skip("this xarray does not say how arrays are sharded")
-    assert (variable.encoding["chunks"], variable.encoding["shards"]) == ((1, 2), (2, 4))
-    assert transposed.encoding == {**variable.encoding, "chunks": (2, 1), "shards": (4, 2)}
+    assert (bounds.dims, bounds.attrs) == (("x", "side"), {"units": "m"})
+    written = store_of({"": {}, "edges": nodes["edges"]}, zarr_format)
+    for key in ("chunks", "shards"):
+        plain = oracle(xr.open_dataset, written)["edges"].encoding.get(key)
+        assert bounds.encoding.get(key) == (plain and plain[::-1])
+    side, x = oracle(xr.open_dataset, written)["edges"].encoding["chunks"]
+    assert bounds.encoding["preferred_chunks"] == {"x": x, "side": side}
+    np.testing.assert_array_equal(bounds.values, edges.T)
+    for rows_, columns in [(2, 1), (slice(1, None), 0), ([2, 0], slice(None)), ([2, 0], 1)]:
+        np.testing.assert_array_equal(bounds[rows_, columns].values, edges.T[rows_, columns])
+    np.testing.assert_array_equal(bounds[[2, 0], [1, 0]].values, edges.T[[2, 0]][:, [1, 0]])
