@@ -2,13 +2,10 @@
 
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 import xarray as xr
-from zarr.storage import LocalStore, StorePath
 
 from zarr_xgroup import (
     XGroupGroupError,
@@ -16,22 +13,13 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.metadata.documents import (
-    Found,
-    ZarrFormat,
-    decode_json,
-    node_document,
-)
-from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.tree import KnownStore, Tree
-from zarr_xgroup.storage.addresses import describe_store
-from zarr_xgroup.storage.library import Library
 from zarr_xgroup.tests.builders import (
     TRUSTS_CONSOLIDATED,
     Group,
     Nodes,
     Open,
     RecordingStore,
+    ZarrFormat,
     assert_same,
     below,
     build,
@@ -84,80 +72,70 @@ UNLISTED = (
 # JSON.
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(b'"\\ud800"', b"1e400", b'{"a": NaN, "b": [-Infinity]}'),
-        *(json.dumps({"a": [1, None, "\u00e9"]}).encode(it) for it in ("utf-16", "utf-8-sig")),
-    ],
-)
-def test_json_that_only_python_decodes(content: bytes) -> None:
-    with pytest.raises(msgspec.MsgspecError):
-        msgspec.json.decode(content)
-    assert repr(decode_json(content, "/a")) == repr(json.loads(content))
+def documents_of(attributes: bytes, zarr_format: ZarrFormat = 3) -> dict[str, bytes]:
+    """Return the documents of a group and of an array in it, with attributes of the group as they are written."""
+    if zarr_format == 2:
+        return {
+            ".zgroup": b'{"zarr_format": 2}',
+            ".zattrs": attributes,
+            **below(build({"": stored(1)}, 2), "v"),
+        }
+    document = b'{"zarr_format": 3, "node_type": "group", "attributes": %s}' % attributes
+    return {"zarr.json": document, **below(build({"": stored(1)}), "v")}
 
 
-def test_what_is_no_json() -> None:
-    nested = (b'{"a":' * 100_000, b"[" * 9**5 + b"]" * 9**5)
-    for content in (b"", b"{", b"\xff", b"{'a': 1}", b"[1,]", b"1 2", b"9" * 5000, *nested):
-        with pytest.raises(XGroupMetadataError, match=r"^/a is not valid JSON: ") as caught:
-            decode_json(content, "/a")
-        assert isinstance(caught.value.__cause__, ValueError | RecursionError)
+#: Attributes as they are written, which a strict decoder of JSON refuses, and their encoding.
+ONLY_PYTHON: dict[str, tuple[bytes, str]] = {
+    "half a surrogate pair": (b'{"a": "\\ud800"}', "utf-8"),
+    "half a surrogate pair as bytes": (b'{"a": "\xed\xa0\x80"}', "utf-8"),
+    "a number beyond floats": (b'{"a": 1e400, "b": %d}' % 10**1000, "utf-8"),
+    "numbers that are none": (b'{"a": NaN, "b": [-Infinity]}', "utf-8"),
+    "a different encoding": ('{"a": [1, null, "\u00e9"]}'.encode(), "utf-16"),
+    "a byte order mark": ('{"a": [1, null, "\u00e9"]}'.encode(), "utf-8-sig"),
+    "a text of digits": (b'{"a": "%s"}' % (b"9" * 5000), "utf-8"),
+    "nothing": (b"null", "utf-8"),
+}
 
 
-# Documents.
+@rows(ONLY_PYTHON, "written, encoding")
+def test_json_that_only_python_decodes(written: bytes, encoding: str) -> None:
+    contents = documents_of(written)
+    if encoding != "utf-8":
+        contents["zarr.json"] = contents["zarr.json"].decode().encode(encoding)
+    dataset = opened(xr.open_dataset, memory_store(contents))
+    assert repr(dataset.attrs) == repr(json.loads(written) or {})
 
 
-@rows({"no text": b'"\xff"', "digits": b"9" * 5000}, "wrong")
-def test_attributes_that_are_not_valid_json_in_a_valid_object_are_left_out(wrong: bytes) -> None:
+#: Values that are not valid JSON, and whether the rest of a v3 document can be read.
+NO_JSON: dict[str, tuple[bytes, bool]] = {
+    "no text": (b'"\xff"', True),
+    "digits": (b"9" * 5000, True),
+    "depth": (b"[" * 10**5 + b"]" * 10**5, False),
+    "no end": (b"[", False),
+    "a comma more": (b"[1,]", False),
+    "quotes of Python": (b"'a'", False),
+}
+
+
+@rows(NO_JSON, "wrong, is_readable")
+def test_attributes_that_are_not_valid_json(wrong: bytes, is_readable: bool) -> None:
     attributes = b'{"a": %s, "units": "m"}' % wrong
-    content = b'{"zarr_format": 3, "attributes": %s, "consolidated_metadata": {}}' % attributes
-    found: Found = {".zgroup": b'{"zarr_format": 2}', ".zattrs": attributes}
-    cases: list[tuple[Any, ZarrFormat, str]] = [
-        *((content, 3, "/a"), (msgspec.Raw(content), 3, "/a"), (found, 2, "/a/.zattrs"))
-    ]
-    for text, zarr_format, place in cases:
-        document, problem = node_document(text, zarr_format, "/a")
-        expected: Any = {"zarr_format": zarr_format, "node_type": "group", "attributes": {}}
-        assert dict(document or {}) == expected
-        assert str(problem).startswith(f"{place} is not valid JSON: ")
-
-
-def test_what_only_looks_as_if_it_could_not_be_decoded() -> None:
-    attributes = {"number": 10**1000, "text": "9" * 5000, "letters": "\u00e9\ud800", "pi": 3.14}
-    content = json.dumps({"node_type": "group", "attributes": attributes}, ensure_ascii=False)
-    found = {"zarr.json": content.encode("utf-8", "surrogatepass")}
-    nothing: Found = {"zarr.json": b'{"attributes": null}'}
-    for here, expected in ((found, attributes), (nothing, {})):
-        document, problem = node_document(here, 3, "/a")
-        assert dict(document or {}) == {"node_type": "group", "attributes": expected}
-        assert problem is None
-
-
-@pytest.mark.parametrize(
-    ("zarr_format", "written", "consolidated"), [(2, None, True), (3, 7, True), (3, "2", False)]
-)
-def test_an_array_that_does_not_say_its_format(
-    zarr_format: ZarrFormat, written: object, consolidated: bool
-) -> None:
-    array = stored([1.0, 2.0], "x")
-    contents = build({"": {}, "v": array, "w": array}, zarr_format, consolidated=consolidated)
-    key = "v/zarr.json" if zarr_format == 3 else "v/.zarray"
-    store = edit(contents, key, update(zarr_format=written))
-    reason = f"'zarr_format' must be {zarr_format}, got {written!r}"
-    check(store, f"w (x)\n! Metadata: /v: left out: {reason}")
+    for zarr_format in (2, 3):
+        store = memory_store(documents_of(attributes, zarr_format))
+        if zarr_format == 3 and not is_readable:
+            with pytest.raises(XGroupMetadataError, match=r"/zarr.json is not valid JSON: "):
+                opened(xr.open_dataset, store)
+            continue
+        dataset, (warning,) = opened_with_warnings(xr.open_dataset, store)
+        assert (set(dataset.variables), dataset.attrs) == ({"v"}, {})
+        assert " is not valid JSON: " in str(warning)
+    group = below(documents_of(attributes), "g")
+    tree, (warning,) = opened_with_warnings(xr.open_datatree, memory_store(build({"": {}}) | group))
+    assert tree.groups == (("/", "/g") if is_readable else ("/",))
+    assert str(warning).startswith("/g")
 
 
 # Names.
-
-
-def test_how_stores_are_called(tmp_path: Path) -> None:
-    assert describe_store("s3://k:secret@bucket/a?secret") == "s3://bucket/a"
-    assert describe_store(tmp_path) == str(tmp_path)
-    assert describe_store("") == "."
-    local = LocalStore(tmp_path)
-    assert describe_store(local) == describe_store(StorePath(local, "a")) == f"file://{tmp_path}"
-    assert describe_store(5) == "int"
 
 
 @each_format
@@ -181,8 +159,8 @@ def test_what_is_no_node_is_overlooked() -> None:
 
 
 def test_a_backslash_is_a_slash_as_zarr_has_it() -> None:
-    for group in ("\\a\\b\\", "a\\/b"):
-        assert Library({}).open(memory_store(build(SMALL)), {"group": group}) == "a/b"
+    for group in ("\\a\\", "a\\/b"):
+        check(SMALL, "" if "b" in group else "w (y)", group=group)
 
 
 def test_the_format_is_that_of_the_group_asked_for() -> None:
@@ -198,10 +176,6 @@ def test_consolidated_metadata_of_a_group_serve_it_and_what_is_below(
     zarr_format: ZarrFormat,
 ) -> None:
     store = recording_store(build(SMALL, zarr_format, consolidated=["a"]))
-    library = Library({})
-    library.open(store, {"group": "a"})
-    assert library.tree.stores[0].consolidated_at == "a"
-    store.listed.clear()
     for consolidated in (None, True):
         expected, options = "/:\nw (y)\n/b:", {"group": "a", "consolidated": consolidated}
         check(store, expected, function=xr.open_datatree, **options)  # type: ignore[arg-type]
@@ -211,10 +185,10 @@ def test_consolidated_metadata_of_a_group_serve_it_and_what_is_below(
 
 @each_format
 def test_consolidated_at_the_root_goes_first(zarr_format: ZarrFormat) -> None:
-    store = memory_store(build(SMALL, zarr_format, consolidated=["a", ""]))
-    library = Library({})
-    library.open(store, {"group": "a"})
-    assert library.tree.stores[0].consolidated_at == ""
+    whole = build(SMALL, zarr_format, consolidated=["a", ""])
+    newer = build({**SMALL, "a/new": stored(1.0)}, zarr_format, consolidated=["a"])
+    store = whole | {key: it for key, it in newer.items() if key.startswith("a/")}
+    check(store, "w (y)", group="a")
 
 
 @each_format
@@ -351,18 +325,16 @@ def test_a_broken_node_within_consolidated_metadata(zarr_format: ZarrFormat) -> 
         xr.open_dataset(memory_store(store), engine="xgroup", group="a")  # type: ignore[arg-type]
 
 
-def at(path: str) -> Node:
-    return Node(0, path)
-
-
 def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() -> None:
-    document = {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}'}
-    tree = Tree()
-    tree.stores.append(KnownStore("store", 3))
-    deep = {f"{number}/" + "/".join("a" * 99): document for number in range(200)}
-    left_out = tree.learn_consolidated(at(""), deep)
-    assert 0 < len(left_out) < len(deep)
-    assert len([*tree.subtree(at(""))]) < 10 * len(deep)
+    contents = build({"": {}}, consolidated=True)
+    root = json.loads(contents["zarr.json"])
+    group = {"zarr_format": 3, "node_type": "group"}
+    deep = {f"{number}/" + "/".join("a" * 99): group for number in range(200)}
+    root["consolidated_metadata"]["metadata"] = deep
+    store: Any = memory_store({**contents, "zarr.json": to_json(root)})
+    groups, told = opened_with_warnings(xr.open_groups, store)
+    assert 100 < len(groups) < 10 * len(deep)
+    assert "were left out" in str(*told)
 
 
 # Listings.
@@ -440,28 +412,28 @@ def test_a_root_that_cannot_be_read_does_not_hide_a_group(zarr_format: ZarrForma
 @pytest.mark.parametrize(("zarr_format", "group"), [(2, "a"), (3, ""), (3, "a")])
 def test_a_group_that_cannot_be_read(zarr_format: ZarrFormat, group: str) -> None:
     store = recording_store(build(SMALL, zarr_format))
-    cause = PermissionError("https://user:secret@host/zarr.json?secret")
+    denied = PermissionError("https://user:secret@host/zarr.json?secret")
     for key in ("zarr.json", ".zgroup"):
-        store.failing[f"{group}/{key}".strip("/")] = cause
+        store.failing[f"{group}/{key}".strip("/")] = denied
     text = (
         r"recording store: .*/(zarr\.json|\.zgroup) cannot be read: no permission "
         r"\(PermissionError: https://host/zarr\.json\)"
     )
     with pytest.raises(XGroupStoreError, match=text) as error:
-        Library({}).open(store, {"group": group})
+        xr.open_dataset(store, engine="xgroup", group=group)  # type: ignore[arg-type]
     assert not isinstance(error.value, XGroupStoreNotFoundError)
-    chain: BaseException | None = error.value
-    while chain is not None and chain is not cause:
-        assert "secret" not in str(chain)
-        chain = chain.__cause__
-    assert chain is cause
+    chain: list[BaseException] = [error.value]
+    while (cause := chain[-1].__cause__) is not None:
+        chain.append(cause)
+    assert isinstance(chain[-1], PermissionError)
+    assert not any("secret" in str(it) for it in chain)
 
 
 def test_an_unreadable_key_does_not_turn_a_missing_group_into_something_else() -> None:
     store = recording_store(build(SMALL))
     store.failing[".zgroup"] = PermissionError("no")
     with pytest.raises(XGroupGroupError, match="There is no group '/nope' in recording store"):
-        Library({}).open(store, {"group": "nope"})
+        xr.open_dataset(store, engine="xgroup", group="nope")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("group", [None, "a"])
@@ -473,30 +445,3 @@ def test_attributes_of_a_v2_node_that_cannot_be_read(group: str | None) -> None:
     expected = WHOLE if group is None else "/:\nw (y)\n/b:"
     tree = check(store, f"{expected.strip()}\n{told}", function=xr.open_datatree, group=group)
     assert tree["a" if group is None else "/"].attrs == {}
-
-
-def test_nodes_may_be_newer_than_consolidated_metadata_but_for_those_below_arrays() -> None:
-    library = Library({})
-    library.open(memory_store(build(SMALL, consolidated=True)), {})
-    assert library.tree.may_be_newer(at("late/deep"))
-    assert not library.tree.may_be_newer(at("v/deep"))
-
-
-def test_a_question_that_fails_for_lack_of_a_document_is_asked_again() -> None:
-    library = Library({})
-    library.open(memory_store(build(SMALL)), {})
-
-    def question() -> bool:
-        if library.tree.document(at("v")) is None:
-            raise KeyError
-        return True
-
-    assert library.ask(question)
-
-
-def test_a_document_is_not_asked_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    library = Library({})
-    library.open(recording_store(build(SMALL)), {})
-    monkeypatch.setattr(Tree, "learn_node", lambda *_args: None)
-    with pytest.raises(XGroupStoreError, match=r"^what was read is still lacking: "):
-        library.ask(lambda: library.tree.document(at("v")))
