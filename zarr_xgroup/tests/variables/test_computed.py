@@ -1,5 +1,6 @@
 """Computed arrays answer as numpy does, whichever way xarray asks; only what is asked for is made."""
 
+import asyncio
 import pickle
 import tracemalloc
 from collections.abc import Callable, Mapping
@@ -133,6 +134,17 @@ def points(*positions: int) -> xr.Variable:
 
 
 BACKWARDS = slice(None, None, -1)
+
+
+@pytest.mark.skipif(not hasattr(xr.Variable, "load_async"), reason="this xarray loads nothing so")
+def test_values_are_loaded_asynchronously() -> None:
+    some: Any = {"x": [6, 0, 3], "y": BACKWARDS}
+    for ours, theirs in pairs_of(7, 2):
+        found = ours.isel(some)
+        asyncio.run(found.load_async())
+        assert_same(found, theirs.isel(some))
+
+
 BEYOND: Mapping[str, dict[str, Any]] = {
     "a row": {"x": 7},
     "a column": {"y": 2},

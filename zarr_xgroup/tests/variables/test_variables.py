@@ -1,6 +1,7 @@
 """Arrays as lazy variables: what their fill values mean, and the other way round."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,21 @@ from zarr_xgroup.tests.builders import (
     SHARDED,
     Array,
     Group,
+    Nodes,
     build,
     compare,
-    declaring,
+    edit,
     encoded_fill_value,
+    memory_store,
     opened,
+    opened_with_warnings,
     oracle,
     recording_store,
+    stored,
+    update,
+    write_local,
 )
+from zarr_xgroup.tests.strategies import cs_of
 from zarr_xgroup.tests.tables import check, rows, store_of
 from zarr_xgroup.variables.fillvalues import plain_fill_value
 
@@ -155,6 +163,48 @@ def test_what_is_no_value_of_the_type_masks_nothing(dtype: str) -> None:
         assert dataset["v"].dtype == np.dtype(dtype)
 
 
+# What is wrong with an array that others refer to.
+
+
+def along_x(**reference: str) -> Array:
+    """Return an array of which an array that it refers to is the coordinate along ``x``."""
+    values = {"values": {"external": reference}}
+    return stored([1.0, 2.0], "x", **cs_of({"axes": {"x": {"coordinates": [values]}}}))
+
+
+@pytest.mark.parametrize(
+    ("path", "attributes", "text"),
+    [
+        ("c/lon", 5, "/g/v: /c/lon was opened without attributes: 'attributes' "),
+        ("g/lon", 5, "/g/lon was opened without attributes: /g/lon#/attributes: 'attributes' "),
+        ("c/lon", {"_FillValue": "none"}, "/c/lon#/attributes/_FillValue: is 'none', which"),
+    ],
+    ids=["attributes", "attributes in the group", "fill value"],
+)
+def test_what_is_wrong_with_an_array_that_is_referred_to_is_told_once(
+    path: str, attributes: Any, text: str
+) -> None:
+    members: Nodes = {"": {}, "c": {}, "g": {}, path: stored([5, 6], "x")}
+    contents = build({**members, "g/v": along_x(node=f"/{path}")})
+    contents = edit(contents, f"{path}/zarr.json", update(attributes=attributes))
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, memory_store(contents), group="g")
+    assert dataset["v"].coords["x"].values.tolist() == [5, 6]
+    assert str(told).startswith(text)
+
+
+def test_of_an_array_in_another_store_it_is_told_what_attributes_are_missing(
+    tmp_path: Path,
+) -> None:
+    other = build({"": {}, "lon": stored([5, 6], "x")})
+    folder = write_local(edit(other, "lon/zarr.json", update(attributes=5)), tmp_path / "other")
+    array = along_x(uri=folder.as_uri(), node="/lon")
+    store = write_local(build({"": {}, "v": array}), tmp_path / "store")
+    dataset, (told,) = opened_with_warnings(xr.open_dataset, store)
+    assert dataset["x"].values.tolist() == [5, 6]
+    assert str(told).startswith("/v was opened without the attributes of /lon: ")
+    assert "'attributes' must be a JSON object, got int" in str(told)
+
+
 # Arrays the other way round.
 
 
@@ -165,7 +215,7 @@ def test_transposed_bounds_are_lazy_and_have_transposed_chunks(
     zarr_format: Any, chunks: tuple[int, int], v3: Any
 ) -> None:
     values = {"values": {"regular": [0, 1]}, "boundaries": {"external": {"node": "edges"}}}
-    cs = declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": [values]}}}]})
+    cs = cs_of({"axes": {"x": {"coordinates": [values]}}})
     edges = np.arange(8.0).reshape(2, 4)
     nodes = {
         "": {},
