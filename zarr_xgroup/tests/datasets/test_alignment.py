@@ -7,7 +7,6 @@ import pyproj
 import pytest
 import xarray as xr
 
-from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
@@ -51,14 +50,11 @@ RENAMED: dict[str, tuple[Any, dict[str, str]]] = {
          {"/g": f"'x' -> 'x_g' {SIZE}", "/g/h": f"'x' -> 'x_h' {SIZE}, 'x_g' -> 'x_g_h' (size 4, its parents' 3)"}),
     "a new name that an array has":
         ({"v": along("x", 2), "g/v": along("x", 3), "g/x_g": along("y", 3)}, {"/g": f"'x' -> 'x_g_2' {SIZE}"}),
-    "a new name that a dimension has":
-        ({"v": along("x", 2), "g/v": along("x", 3), "g/w": along("x_g", 3)}, {"/g": f"'x' -> 'x_g_2' {SIZE}"}),
     "a new name that a dimension of the parents has":
         ({"v": along("x", 2), "w": along("x_g", 3), "g/v": along("x", 3)}, {"/g": f"'x' -> 'x_g_2' {SIZE}"}),
     "new names that an array and a group have":
         ({"v": along("x", 2), "g/v": along("x", 3), "g/x_g": along("y", 3), "g/x_g_2": Group()}, {"/g": f"'x' -> 'x_g_3' {SIZE}"}),
     "other values than the parents": ({"x": X, "g/x": OTHER_X}, {"/g": f"'x' -> 'x_g' {VALUES}"}),
-    "other values than the grandparents": ({"x": X, "g/h/x": OTHER_X}, {"/g/h": f"'x' -> 'x_h' {VALUES}"}),
     "other values than the nearest that there are":
         ({"v": along("x", 2), "g/x": X, "g/h/x": OTHER_X}, {"/g/h": "'x' -> 'x_h' (other coordinate values than /g)"}),
     "other values of all dimensions but one":
@@ -386,39 +382,6 @@ def test_without_indexes_nothing_is_inherited_and_no_name_is_in_the_way() -> Non
     assert tree["g/v"].dims == ("y", "x")
     assert tree["g/v"].coords.keys() == {"spatial_ref"}
     assert tree.isel(obs=[1])["g/h/x"].values.tolist() == [1]
-
-
-# What is known of coordinates.
-
-
-def made(path: str, values: list[float], **encoding: str) -> tuple[str, xr.Dataset]:
-    return path, xr.Dataset(coords={"x": xr.Variable(("x",), values, {}, encoding)})
-
-
-KNOWN: dict[str, tuple[tuple[str, xr.Dataset], str | None, bool]] = {
-    "the same": (made("/g", [1.0, 3.0]), "one", False),
-    "another one": (made("/g", [1.0, 3.0]), "other", True),
-    "an unknown one": (made("/g", [1.0, 3.0]), None, True),
-    "the same of another type": (made("/g", [1, 3]), "one", True),
-    "the same in other units": (made("/g", [1.0, 3.0], units="days since 2000-01-01"), "one", True),
-    "the same of another calendar": (made("/g", [1.0, 3.0], calendar="noleap"), "one", True),
-    "one without an index": (("/g", made("/g", [1.0, 3.0])[1].drop_indexes("x")), None, False),
-    "a dimension": (("/g", xr.Dataset({"v": ("x", [1.0, 2.0])})), "one", False),
-}  # fmt: skip
-
-
-@rows(KNOWN, "below, identity, is_compared")
-def test_coordinates_are_compared_that_are_not_known_to_be_the_same(
-    below: tuple[str, xr.Dataset], identity: str | None, is_compared: bool
-) -> None:
-    identities = {"/": {"x": "one"}, "/g": {} if identity is None else {"x": identity}}
-    described = {path: GroupCoordinates(it) for path, it in identities.items()}
-    datasets = dict([made("/", [1.0, 2.0]), below])
-    aligned, findings = align_with_parents(datasets, described)
-    assert ("x_g" in aligned["/g"].dims) == is_compared
-    assert len(findings) == is_compared
-    datasets["/"] = datasets["/"].drop_indexes("x")
-    assert align_with_parents(datasets, {})[1] == []
 
 
 # Coordinates called as a group below.
