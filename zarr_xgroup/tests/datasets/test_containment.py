@@ -5,11 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 import xarray as xr
 
-from zarr_xgroup import XGroupMetadataError
-from zarr_xgroup.errors import containing
 from zarr_xgroup.tests.builders import (
     Array,
     Json,
@@ -205,25 +202,3 @@ WRONG: dict[str, tuple[Nodes, str]] = {
 @rows(WRONG)
 def test_what_is_wrong_costs_nothing_else(nodes: Nodes, expected: str) -> None:
     check_but_reasons({"": {}, **nodes}, expected)
-
-
-# Whatever is raised.
-
-
-class OddError(Exception):
-    """Of no class that anybody would think of."""
-
-
-@pytest.mark.parametrize("kind", [OddError, MemoryError])
-def test_whatever_is_raised_is_contained(kind: type[Exception]) -> None:
-    error = kind("why")
-    with pytest.raises(XGroupMetadataError, match=f"{kind.__name__}: why") as told, containing():
-        raise error
-    assert told.value.__cause__ is error
-
-
-@pytest.mark.parametrize("error", [XGroupMetadataError("ours"), UserWarning(), KeyboardInterrupt()])
-def test_what_passes(error: BaseException) -> None:
-    with pytest.raises(type(error)) as raised, containing():
-        raise error
-    assert raised.value is error
