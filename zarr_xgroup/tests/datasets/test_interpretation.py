@@ -221,69 +221,6 @@ def test_what_begins_with_the_name_of_a_convention_may_declare_it() -> None:
     assert found == {"/g/a": None, "/g/b": None, "/g/c": "/g/c"}
 
 
-def test_a_handler_that_detects_is_asked_once_for_each_array() -> None:
-    calls = []
-
-    class Detecting(Plugin):
-        @classmethod
-        def detect(cls, root: Any, group: Any, array: Any) -> bool:
-            calls.append(f"/{array.path}")
-            return bool(array.path == "h/b")
-
-    group = Group(dict.fromkeys("ab", stored([1], "x")))
-    paths = ["/g/a", "/g/b", "/h/a", "/h/b"]
-    found = asked(Group({"g": group, "h": group}), Detecting)
-    assert found == {**dict.fromkeys(paths), "/h/b": "/h/b"}
-    assert sorted(calls) == paths
-
-
-def leading(target: str, **nodes: Any) -> Group:
-    """Return a group with an array `a` that has a reference."""
-    a = stored([1], "x", **declaring({"name": "it"}), k={"node": target})
-    return Group({"a": a, **nodes})
-
-
-def pair(target: str, **nodes: Any) -> dict[str, Any]:
-    """Return two equal groups, and an array beside them."""
-    return {**dict.fromkeys("gh", leading(target, **nodes)), "b": A}
-
-
-LAYOUT = {"multiscales": {"layout": [{"asset": "g"}, {"asset": "h"}]}}
-#: The root, and in place of which arrays the handler was asked about others.
-SHARED: dict[str, tuple[Group, dict[str, str]]] = {
-    "siblings":
-        (Group(pair("../b")), {"/h/a": "/g/a"}),
-    "siblings with a group below":
-        (Group(pair("../b", sub=Group())), {}),
-    "siblings that each have the array":
-        (Group(pair("b", b=A)), {}),
-    "siblings beside the one that has the array":
-        (Group(pair("../g/a") | {"i": leading("../g/a")}), {"/i/a": "/h/a"}),
-    "siblings that a layout names":
-        (Group(pair("../b"), LAYOUT), {}),
-    "groups of two parents, relative":
-        (Group({"p": Group(pair("../b")), "q": Group(pair("../b"))}), {"/p/h/a": "/p/g/a", "/q/h/a": "/q/g/a"}),
-    "groups of two parents, absolute":
-        (Group({"p": Group(pair("/p/b")), "q": Group(pair("/p/b"))}), dict.fromkeys(["/p/h/a", "/q/g/a", "/q/h/a"], "/p/g/a")),
-    "siblings whose parent refers to an array":
-        (Group({"p": Group(pair("/b"), {"k": {"node": "b"}}), "b": A}), {"/p/h/a": "/p/g/a"}),
-}  # fmt: skip
-
-
-@rows(SHARED, "root, expected")
-def test_which_groups_share_what_a_handler_says(root: Group, expected: dict[str, str]) -> None:
-    class Following(Plugin):
-        reads = ()
-
-        def interpret(self, array: ArrayView) -> Interpretation:
-            led_to(array, array.attributes["k"]["node"])
-            return super().interpret(array)
-
-    found = asked(root, Following)
-    others = {path: other for path, other in found.items() if other and path != other}
-    assert others == expected
-
-
 def test_a_principal_convention_of_a_third_party_goes_before_cf_alone() -> None:
     class Principal(Plugin):
         tier = "principal"
