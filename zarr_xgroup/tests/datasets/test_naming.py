@@ -30,7 +30,6 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.builders import stored as own
 from zarr_xgroup.tests.tables import brief, rows, store_of
-from zarr_xgroup.variables.factory import VariableFactory
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Stored
 
@@ -353,15 +352,6 @@ def test_which_array_of_the_group_stands_in_place_of_what_is_declared(
     dataset = dataset_of({"a": ("yx", coordinate), **members})
     assert (dataset.variables.keys() == {"a", *members}) is bool(name)
     assert dataset.coords.keys() & members.keys() == ({name} if name else set())
-
-
-def test_an_array_that_must_not_be_read_gets_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    def is_far(_factory: Any, source: Any) -> bool:
-        return getattr(source, "node", None) == Node(0, "far/x")
-
-    monkeypatch.setattr(VariableFactory, "is_too_long", is_far)
-    found = brief(store_with({"a": ("x", X), "b": ("x", ONE)}), group="g")
-    assert found == "far_x (x) 10 11; x (x) 1 2; a (x) @ far_x x; b (x) @ far_x x; ! Name /g/a"
 
 
 def test_an_own_coordinate_is_explained_and_what_it_replaces_is_not_read() -> None:
