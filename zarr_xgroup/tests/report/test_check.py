@@ -22,12 +22,10 @@ from zarr_xgroup import ConventionHandler
 from zarr_xgroup.conventions import register
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.errors import (
-    Rule,
     XGroupPluginWarning,
-    XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.findings import Finding, Place, Topic, group_findings, report
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.report import explanation
 from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import RULES
@@ -609,12 +607,6 @@ FOUND: dict[str, tuple[Nodes, str]] = {
             or put
         """,
     ),
-    "spatial without dimensions": ({"/bare": sized("y x", 2, 3, **declaring("spatial"))}, '! conventions/used /bare#zarr_conventions/0 -> add "spatial:dimensions", or leave this item out'),
-    "two CRSs of an array, whatever its group has": ({BAND: {"proj:wkt2": WKT2, "proj:code": "EPSG:32631"}}, "! proj/one-crs /grid/band#proj:code -> leave one of proj:wkt2, proj:code out"),
-    "a misspelt attribute": ({f"{GRID}/spatial:registrations": "pixel", f"{GRID}/spatial:registration": GONE}, """
-        ! conventions/spelling-of-attributes /grid#spatial:registrations -> call the attribute
-            "spatial:registration"
-        """),
     # Of nodes and attributes that may be anything.
     "a group of the same name as an array has no shape": (
         {BAND: {"proj:shape": [3, 3]}, "/o": Group(), "/o/band": Group(), "/o/band#/shape": [None]}, """
@@ -641,16 +633,8 @@ FOUND: dict[str, tuple[Nodes, str]] = {
                 spatial_ref=sized("", crs_wkt=WKT2)),
         '! spatial/order-of-transform /#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
     ),
-    "such a transform explains degrees beyond a full circle": (
-        gridded({"proj:code": "EPSG:4326"}, {"transform": GDAL}),
-        '! spatial/order-of-transform /#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
-    ),
     "degrees up to a full circle": (
         gridded({"proj:code": "EPSG:4326"}, {"transform": [2.0, 0.0, 348.0, 0.0, -2.0, 90.0]}), ""
-    ),
-    "also beside coordinates of the group, for which an open does not need it": (
-        gridded(BY_CODE, {"transform": GDAL}, y=OWN_Y, x=OWN_X),
-        '! spatial/order-of-transform /#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
     ),
     "box and shape that an open can do without": (
         gridded(BY_CODE, {"transform": TRANSFORM, "bbox": [0.0, 0.0, 6.0, 4.0], "shape": [6, 4]}, y=OWN_Y, x=OWN_X),
@@ -698,15 +682,6 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! ref/form /v#geolocation/geodetic/x/atribute -> call it "attribute"
         open/one-meaning /v#geolocation/geodetic/x /v#geolocation/geodetic/y -> complete what is declared, or
             correct it, so tha
-        """,
-    ),
-    "each member of a reference is judged": (
-        {"": {}, "t": sized(""),
-         "a": sized("x", 2, **declaring("ref"), any=[{"ref": {"node": "..//t", "attribute": "a~", "uri": 5}}])},
-        """
-        ! ref/form /a#any/0/ref/node -> write, for example, "node": "time"
-        ! ref/form /a#any/0/ref/uri -> write, for example, "uri": "s3://bucket/store.za
-        ! ref/form /a#any/0/ref/attribute -> write, for example, "attribute": "/attributes/cr
         """,
     ),
     "a malformed member of a reference is reported once, and a misspelt one beside a node that does not exist": (
@@ -763,8 +738,6 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         cs/type /g/a#cs/crs/0/type -> write "type": "undefined"
         """,
     ),
-    "an attribute of proj counts without a declaration, too": (
-        {"": {}, "a": sized("y x", 2, 2, **declaring("uom"), uom={"ucum": {"unit": "m"}}, **{"proj:code": "EPSG:4326"})}, 'conventions/declared /a#proj:code -> add {"uuid": "f17cb550-5864-4468-aeb7-f3180cfb62'),
     "dimensions without names that an attribute cs needs, and no declaration alone": (
         {"": declaring("cs"), "a": Array(np.zeros((2, 3)), (None, "x"), {"cs": {"crs": [{"type": "planar", "axes": {"x": axis(values={"regular": [0, 1]})}}]}}),
          "b": Array(np.zeros(2), None)},
@@ -772,17 +745,6 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! arrays/dimension-names /a#/dimension_names -> write "dimension_names": ["dim_0", "x"]
         open/dimensions /b#/dimension_names -> give each dimension of a group one name and one
         """,
-    ),
-    "dimensions without names in a grid": (
-        {**gridded(BY_CODE, {"transform": PLAIN}), "a": Array(np.zeros((2, 4, 7)), ("t", None, None)), "b": Array(np.zeros(4), None)}, """
-        ! arrays/dimension-names /a#/dimension_names -> write "dimension_names": ["t", "y", "x"]
-        open/dimensions /b#/dimension_names /band#/dimension_names -> give each dimension of a group one name
-            and one
-        """),
-    "of many nodes of a name four are named": (
-        {"": {}, "v": sized("x", 2, **declaring("ref"), ref={"of": {"node": "zz/t"}}),
-         **{path: it for name in "abcdef" for path, it in ((name, {}), (f"{name}/t", sized("x", 2)))}},
-        '! ref/leads-somewhere /v#ref/of -> write "node": "a/t" (or /b/t, /c/t, /d/t)',
     ),
     "what a cs lacks is told whatever else is wrong with it": (
         {"": {}, "b": sized("x", 2, **declaring("cs", cs={"crs": []})),
@@ -792,15 +754,6 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! cs/form /b#cs/crs -> write, for example, "crs": [{"axes": {...}}]
         cs/type /a#cs/crs/0/type -> write "type": "undefined"
         cs/abbreviation /a#cs/crs/0/axes/y/abbreviation -> write one of X, Y, Z, T
-        """,
-    ),
-    "a principal convention that does not count is judged all the same": (
-        {"": {}, "a": sized("x", 3, **declaring("cs", "spatial"), **{
-            "cs": {"crs": [{"type": "planar", "axes": {"x": axis(values={"regular": [0, 1]})}}]},
-            "spatial:dimensions": ["y", "x"]})},
-        """
-        ! spatial/dimensions-of-the-array /a#spatial:dimensions -> take it off the array, which does not have two d
-        open/one-meaning /a -> complete what is declared, or correct it, so tha
         """,
     ),
 }  # fmt: skip
@@ -849,15 +802,12 @@ def test_consolidated_metadata_that_are_stale(tmp_path: Path, zarr_format: ZarrF
 #: Changes of an array's document, by format, before zarr consolidates it and afterwards (None takes a member away),
 #: and the members that then differ from the consolidated metadata.
 CHANGES: dict[str, tuple[ZarrFormat, Json, Json, list[str]]] = {
-    "v2, nothing": (2, {}, {}, []),
     "v2, a fill value without a point": (2, {"fill_value": 0}, {}, []),
     "v2, members that zarr adds": (
         2, {"dimension_separator": None, "compressor": {"id": "zlib"}}, {}, [],
     ),
     "v2, members that a later version of zarr adds": (2, {}, {"dimension_separator": None}, []),
     "v2, values": (2, {"fill_value": 0}, {"fill_value": "NaN", "order": "F"}, ["fill_value", "order"]),
-    "v3, nothing": (3, {}, {}, []),
-    "v3, a fill value without a point": (3, {"fill_value": 0}, {}, []),
     "v3, members that zarr adds": (
         3, {"storage_transformers": None, "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "gzip", "configuration": {}}]}, {}, [],
     ),
@@ -908,46 +858,6 @@ def test_the_same_in_many_arrays_is_one_mistake() -> None:
     assert [place.node for place in found.places] == [f"/{name}" for name in arrays]
     assert "       /a001#/attributes/uom/ucum/unit\n       /a002" in repr(verdict)
     assert "and 297 more" in repr(verdict)
-
-
-def test_the_same_in_like_groups_is_one_mistake() -> None:
-    cs = {"crs": [{"axes": {"x": axis(values={"external": {"node": "../x"}})}}]}
-    gone = declaring("cs", cs=cs)
-    nodes: Nodes = {"": {}}
-    for n in range(210):
-        nodes |= {f"tile{n:03}": {}, f"tile{n:03}/a": sized("x", 2, **gone)}
-    verdict = check_nodes(nodes)
-    (lost,) = [it for it in verdict.mistakes if it.rule.name == "ref/leads-somewhere"]
-    assert [it.node for it in lost.places] == [f"/{path}" for path in nodes if path.endswith("/a")]
-    text = repr(verdict)
-    assert text.count("leads nowhere") == 1
-    assert "       /tile001/a#/attributes/cs" in text
-    assert "and 207 more" in text
-    assert "errors: 1, warnings: 1" in " ".join(text.split())
-
-
-def test_all_findings_about_one_other_store_are_one_with_all_places() -> None:
-    error = XGroupStoreError("cannot be opened: not found", store="s3://gone/a.zarr")
-    places = [Place(f"/{name}", f"/attributes/{name}") for name in "ab"]
-    (found,) = group_findings(
-        report(Topic.PROBLEM, place, f"text of {place}", error=error) for place in places
-    )
-    assert found.places == tuple(places)
-    assert found.arrays == ("/a", "/b")
-    assert found.text == error.reason
-
-
-def test_of_one_rule_there_are_200_mistakes() -> None:
-    rule = Rule("a/b", "document", "section")
-    at = [Place(f"/{n}") for n in range(999)]
-    merged = group_findings(Finding(rule, it, f"text {it}", places=(it,)) for it in at)
-    assert len(merged) == 200
-    assert merged[-1].text == "text /199 (and 799 more of this kind)"
-    assert len(merged[-1].places) == 800
-    assert sum(it.count for it in merged) == 999
-    text = repr(Verdict("a.zarr", "/", tuple(merged)))
-    assert "... 979 more problems" in text
-    assert text.endswith("errors: 999, warnings: 0")
 
 
 # The verdict, and options.
