@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from zarr_xgroup.report.explanation import FoundGroup, FoundLevel, FoundProblem
+from zarr_xgroup.report.explanation import FoundProblem
 from zarr_xgroup.report.page import page
 from zarr_xgroup.report.results import Explanation
 from zarr_xgroup.tests.explanations import (
     HOSTILE_NAMES,
     hostile,
     of_arrays,
-    of_depth,
     of_groups,
     of_scenes,
     sample,
@@ -96,26 +94,6 @@ def test_the_page_tells_what_is_to_know_of_a_store() -> None:
     assert text_of(sample()) == expected.splitlines()
 
 
-def test_counts_are_of_all_problems_and_sizes_of_levels_may_be_unknown() -> None:
-    (problem,) = sample().problems
-    problems = (replace(problem, count=98), FoundProblem("choice", "two nodes are called 'x'"))
-    told = text_of(replace(sample(), problems=problems))
-    assert told[1].endswith("2 lead nowhere \xb7 99 problems")
-    assert "/ 12 arrays 99 problems" in told
-    assert "  sea 3 arrays cs radar NZ-1.0 98 problems" in told
-    levels = (
-        FoundLevel("/a/0", (20.0, 40.5), "m", (8, 12), (4, 4), (2.0, 4.0)),
-        FoundLevel("/a/</td>"),
-        FoundLevel("/a/3", shape=(3072,), refinement=4),
-    )
-    told = text_of(of_groups(FoundGroup("/", levels=levels)))
-    assert told[-3:] == [
-        "  /a/0 20 x 40.5 m 8 x 12 4 x 4 2 x 4",
-        "  /a/</td> ? ? ? ?",
-        "  /a/3 refinement level 4 3072 ? ?",
-    ]
-
-
 @each
 def test_nothing_of_a_store_is_markup(name: str) -> None:
     def markup(name: str) -> set[tuple[str, ...]]:
@@ -152,26 +130,11 @@ def test_the_page_loads_nothing_and_allows_its_own_style_and_script_only() -> No
     ) in parts.all("content")
 
 
-@pytest.mark.parametrize(
-    ("explanation", "most"),
-    [
-        (sample(), 60_000),
-        (of_scenes(600), 50_000),
-        (of_arrays(3000), 100_000),
-        (of_depth(500), 1_000_000),
-    ],
-    ids=["sample", "groups alike", "arrays alike", "deep"],
-)
-def test_what_is_alike_is_told_once(explanation: Explanation, most: int) -> None:
-    assert len(page(explanation)) < most
-
-
 #: What is saved with a notebook: the page in a frame, or only text if the page is too large.
 SAVED = {
     "groups alike": (of_scenes(1000), True),
     "arrays alike": (of_arrays(5000), True),
     "many arrays": (of_arrays(60_000), False),
-    "long names": (of_arrays(5000, "long" * 30 + "{}"), False),
     "long problems": (of_groups(problems=(FoundProblem("problem", "&" * 10_000),) * 200), False),
 }
 
@@ -369,22 +332,6 @@ def test_filtering(opened: Callable[..., "Page"]) -> None:
     assert empty.get_by_role("button").count() == 0
     assert empty.locator("#legend").inner_text() == ""
     assert names(empty) == ["/"]
-
-
-def test_the_legend_has_each_sign_that_there_is(opened: Callable[..., "Page"]) -> None:
-    legend = opened("sample").locator("#legend > :visible").all_inner_texts()
-    assert [it.split(",")[0].split(":")[0] for it in legend] == [
-        "refers to",
-        "by another rule than the first",
-        "leads nowhere",
-        "elsewhere",
-        "principal",
-        "service",
-        "recognised",
-        "unknown",
-        "something is lost",
-        "nothing is lost",
-    ]
 
 
 def test_keys(opened: Callable[..., "Page"]) -> None:
