@@ -15,7 +15,7 @@ from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.storage import MemoryStore, WrapperStore
 
-from zarr_xgroup.conventions import BoundResolver, ConventionHandler, register
+from zarr_xgroup.conventions import ConventionHandler, register
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.geolocation import GeolocationHandler
 from zarr_xgroup.conventions.proj import ProjHandler
@@ -25,7 +25,6 @@ from zarr_xgroup.errors import (
     XGroupError,
     XGroupMetadataError,
     XGroupPathError,
-    XGroupReferenceError,
 )
 from zarr_xgroup.tests.builders import (
     Json,
@@ -183,24 +182,6 @@ def test_an_array_in_a_group_without_a_document(zarr_format: ZarrFormat) -> None
         assert [it.detects(ProjHandler) for it in found] == expected
         assert not any(it.detects(GeolocationHandler) for it in found)
         assert [it.variables(ProjHandler) for it in found] == [{}, {}, {}]
-
-
-def test_what_cannot_be_asked_is_told() -> None:
-    store = store_of({"": {}, "a": stored([1.0], "x")})
-    alone = Alone(store, "a")
-    text = 'a reference must be a mapping such as {"node": "../time"}, got [1]'
-    with pytest.raises(XGroupReferenceError) as raised:
-        BoundResolver.of(alone.array, alone.root).variable([1])  # type: ignore[arg-type]
-    assert (str(raised.value), raised.value.reason) == (f"/a: {text}", text)
-    with pytest.raises(NotImplementedError):
-        alone.variables(type("Nothing", (ConventionHandler,), {"name": "nothing"}))
-    with pytest.raises(
-        TypeError, match=r"^'interpret' must return an Interpretation .*, got list$"
-    ):
-        alone.variables(handler(interpret=lambda *_arguments: []))
-    del store._store_dict["a/zarr.json"]
-    with pytest.raises(XGroupMetadataError, match=r"^there is no array /a$"):
-        alone.detects(SpatialHandler)
 
 
 # Within an open.
