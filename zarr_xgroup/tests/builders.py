@@ -12,7 +12,16 @@ import struct
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -317,11 +326,7 @@ def write_store(
     folder: Path, root: Group | Nodes, zarr_format: ZarrFormat = 3, **options: Any
 ) -> Path:
     """Write a store to a folder, which is returned; for parameters see `build`."""
-    for key, content in build(root, zarr_format, **options).items():
-        target = folder / key
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return folder
+    return write_local(build(root, zarr_format, **options), folder)
 
 
 _ZSTD: Json = {"name": "zstd", "configuration": {"level": 1, "checksum": False}}
@@ -592,44 +597,57 @@ class RecordingStore(WrapperStore[Store]):
     def _supports_sync_io(self) -> bool:
         return False  # zarr then reads by the methods below only
 
-    async def _request(self, key: str) -> None:
-        self.gets.append(key)
-        if error := self.failing.get(key, self.failing.get("*")):
-            raise error.with_traceback(None)  # not what was added when it was raised before
+    @asynccontextmanager
+    async def _request(self, operation: str, *keys: str) -> AsyncIterator[None]:
+        """Record requests that are made at once, and fail those that are to fail."""
+        failing = self.unlistable if operation == "list_dir" else self.failing
+        record = self.listed if operation == "list_dir" else self.gets
+        for key in keys:
+            record.append(key)
+            error = failing.get(
+                key.strip("/") if operation == "list_dir" else key, failing.get("*")
+            )
+            if error and operation != "exists":
+                raise error.with_traceback(None)  # not what was added when it was raised before
         await asyncio.sleep(0)  # others go on meanwhile, as they do while a store waits
+        yield
 
     async def get(
         self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        await self._request(key)
-        return await self._store.get(key, prototype, byte_range)
+        async with self._request("get", key):
+            return await self._store.get(key, prototype, byte_range)
 
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
         key_ranges = list(key_ranges)
-        for key, _range in key_ranges:
-            await self._request(key)
-        return await self._store.get_partial_values(prototype, key_ranges)
+        async with self._request("get_partial_values", *(key for key, _range in key_ranges)):
+            return await self._store.get_partial_values(prototype, key_ranges)
 
     async def get_ranges(
         self, key: str, byte_ranges: Sequence[ByteRequest | None], **options: Any
     ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
-        await self._request(key)
         whole: Any = super()  # zarr has had this since 3.2
-        async for part in whole.get_ranges(key, byte_ranges, **options):
-            yield part
+        async with self._request("get_ranges", key):
+            async for part in whole.get_ranges(key, byte_ranges, **options):
+                yield part
+
+    async def _get_many(
+        self, requests: Iterable[tuple[str, BufferPrototype, ByteRequest | None]]
+    ) -> AsyncGenerator[tuple[str, Buffer | None], None]:
+        # By what each store can do, which is `get`, and not past it to the wrapped store.
+        async for item in Store._get_many(self, requests):
+            yield item
 
     async def exists(self, key: str) -> bool:
-        self.gets.append(key)
-        return await self._store.exists(key)
+        async with self._request("exists", key):
+            return await self._store.exists(key)
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        self.listed.append(prefix)
-        if error := self.unlistable.get(prefix.strip("/"), self.unlistable.get("*")):
-            raise error.with_traceback(None)  # not what was added when it was raised before
-        async for name in self._store.list_dir(prefix):
-            yield name
+        async with self._request("list_dir", prefix):
+            async for name in self._store.list_dir(prefix):
+                yield name
 
     def close(self) -> None:
         self.closed += 1

@@ -17,13 +17,11 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import (
-    AsyncGenerator,
     AsyncIterator,
     Callable,
     Iterable,
     Iterator,
     Mapping,
-    Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -35,12 +33,10 @@ from socketserver import BaseServer
 from typing import Any, Self, TypeAlias
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from zarr.abc.store import ByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import WrapperStore
+from zarr.abc.store import Store
 
 from zarr_xgroup.metadata.documents import METADATA_KEYS
-from zarr_xgroup.tests.builders import Contents, to_json
+from zarr_xgroup.tests.builders import Contents, RecordingStore, to_json
 
 LOOPBACK = "127.0.0.1"
 
@@ -559,8 +555,8 @@ def _kind(operation: str, key: str) -> str:
     return "document" if key.rpartition("/")[2] in METADATA_KEYS else "chunk"
 
 
-class DelayingStore(WrapperStore[Store]):
-    """A store each request to which takes some seconds, as over a network.
+class DelayingStore(RecordingStore):
+    """A recording store each request to which takes some seconds, as over a network.
 
     It takes them as often as others begin in that time: those made at once wait together, however slow the
     machine is. Its copies, as zarr makes read-only ones, share its log.
@@ -580,19 +576,9 @@ class DelayingStore(WrapperStore[Store]):
         return self.log.rounds
 
     @property
-    def chunks(self) -> Counter[str]:
-        """How often each chunk was asked for."""
-        return Counter(key for operation, key in self.requests if _kind(operation, key) == "chunk")
-
-    @property
     def counts(self) -> dict[str, int]:
         """How many documents and chunks were asked for, and how many other requests there were."""
         return dict(Counter(_kind(*request) for request in self.requests))
-
-    def _with_store(self, store: Store) -> Self:
-        copy = type(self)(store, self.delay)
-        copy.log = self.log
-        return copy
 
     # Not all versions of zarr make copies by _with_store, or compare what is wrapped.
 
@@ -607,56 +593,9 @@ class DelayingStore(WrapperStore[Store]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __str__(self) -> str:
-        return f"delaying-{self._store}"
-
-    @property
-    def supports_consolidated_metadata(self) -> bool:
-        return getattr(self._store, "supports_consolidated_metadata", True)
-
-    @property
-    def _supports_sync_io(self) -> bool:
-        return False  # zarr then reads by the methods below only
-
     @asynccontextmanager
     async def _request(self, operation: str, *keys: str) -> AsyncIterator[None]:
         with self.log.request(operation, *keys):
             await self.log.wait(self.delay)
-            yield
-
-    async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:
-        async with self._request("get", key):
-            return await self._store.get(key, prototype, byte_range)
-
-    async def get_partial_values(
-        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
-    ) -> list[Buffer | None]:
-        key_ranges = list(key_ranges)
-        async with self._request("get_partial_values", *(key for key, _range in key_ranges)):
-            return await self._store.get_partial_values(prototype, key_ranges)
-
-    async def get_ranges(
-        self, key: str, byte_ranges: Sequence[ByteRequest | None], **options: Any
-    ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
-        whole: Any = super()  # zarr has had this since 3.2
-        async with self._request("get_ranges", key):
-            async for part in whole.get_ranges(key, byte_ranges, **options):
-                yield part
-
-    async def _get_many(
-        self, requests: Iterable[tuple[str, BufferPrototype, ByteRequest | None]]
-    ) -> AsyncGenerator[tuple[str, Buffer | None], None]:
-        # By what each store can do, which is `get`, and not past it to the wrapped store.
-        async for item in Store._get_many(self, requests):
-            yield item
-
-    async def exists(self, key: str) -> bool:
-        async with self._request("exists", key):
-            return await self._store.exists(key)
-
-    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        async with self._request("list_dir", prefix):
-            async for name in self._store.list_dir(prefix):
-                yield name
+            async with super()._request(operation, *keys):
+                yield
