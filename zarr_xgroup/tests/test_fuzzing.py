@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 import zarr
@@ -24,8 +25,7 @@ from zarr_xgroup import XGroupStoreError, explain
 from zarr_xgroup.backend import XGroupBackendEntrypoint
 from zarr_xgroup.report import terminal
 from zarr_xgroup.report.explanation import FoundProblem
-from zarr_xgroup.tests.builders import declaring
-from zarr_xgroup.tests.documents import array, group
+from zarr_xgroup.tests.builders import Array, Group, Json, declaring, documents_of
 from zarr_xgroup.tests.fuzzing import attempt, violations
 from zarr_xgroup.tests.fuzzing_reports import report_violations
 from zarr_xgroup.tests.random_stores import Documents, random_store
@@ -114,11 +114,20 @@ def test_random_stores_without_conventions_are_as_in_engine_zarr(
 
 # The laws, each broken.
 
+
+def group(attributes: Json | None = None) -> Json:
+    return documents_of(Group(attrs=attributes or {}), 3)["zarr.json"]
+
+
+def array(size: int, dim: str, attributes: Json | None = None) -> Json:
+    return documents_of(Array(np.zeros(size), (dim,), attributes or {}), 3)["zarr.json"]
+
+
 STORE: Documents = {
     "zarr.json": group({"title": "a"}),
-    "a/zarr.json": array([2], ["x"]),
+    "a/zarr.json": array(2, "x"),
     "g/zarr.json": group(),
-    "g/b/zarr.json": array([3], ["y"]),
+    "g/b/zarr.json": array(3, "y"),
 }
 
 
@@ -162,14 +171,14 @@ def test_a_law_that_is_broken_is_found(monkeypatch: pytest.MonkeyPatch, kind: st
 #: A store of which something is told, and one of which an error is told.
 TOLD: Documents = {
     "zarr.json": group(),
-    "a/zarr.json": array([2], ["x"], declaring("CF", coordinates="/nowhere")),
+    "a/zarr.json": array(2, "x", declaring("CF", coordinates="/nowhere")),
 }
 WRONG = declaring("spatial", **{"spatial:dimensions": ["y", "x"], "spatial:transform": [1]})
 
 
 @pytest.mark.parametrize(
     "store",
-    [STORE, TOLD, {**TOLD, "a/zarr.json": array([2], ["x"], WRONG)}, {}, {"zarr.json": "{"}],
+    [STORE, TOLD, {**TOLD, "a/zarr.json": array(2, "x", WRONG)}, {}, {"zarr.json": "{"}],
 )
 def test_what_is_told_of_a_store_breaks_no_law(store: Documents) -> None:
     assert list(report_violations(store)) == []
