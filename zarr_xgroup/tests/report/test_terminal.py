@@ -7,25 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyproj
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from zarr_xgroup import explain
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
-    FoundCoordinate,
     FoundGroup,
     FoundProblem,
-    FoundReference,
 )
 from zarr_xgroup.report.results import Explanation, Verdict
 from zarr_xgroup.report.terminal import StreamConsole, explanation_parts, verdict_parts
-from zarr_xgroup.tests.builders import Nodes, declaring, some_pairs, stored
+from zarr_xgroup.tests.builders import some_pairs
 from zarr_xgroup.tests.explanations import (
     Stream,
     array,
@@ -35,7 +31,7 @@ from zarr_xgroup.tests.explanations import (
     of_scenes,
     sample,
 )
-from zarr_xgroup.tests.tables import rows, store_of
+from zarr_xgroup.tests.tables import rows
 
 AXIS = Place("/sea/sst", "/attributes/cs/crs/0/axes/time/coordinates/0/values/external")
 RULE = Rule("cs/axis-for-every-dimension", "cs 0.1", "Axes")
@@ -71,8 +67,6 @@ def test_what_is_to_know_of_a_store() -> None:
     assert max(map(len, shown.splitlines())) > 100
 
 
-MANY = tuple(f"c{n}" for n in range(200))
-
 #: What is folded unless all is asked for: what is drawn, parts of its text, and parts of its text in full.
 FOLDED: dict[str, tuple[Explanation, list[str], list[str]]] = {
     "references to where a coordinate is stored, and the levels of a pyramid": (
@@ -102,17 +96,6 @@ FOLDED: dict[str, tuple[Explanation, list[str], list[str]]] = {
         ["a10 (time: 10)", "── a400 (time: 400) float32", "... 488 more arrays (--all)"],
         ["── a200 (time: 200)"],
     ),
-    "arrays that refer to the same node": (
-        of_groups(
-            FoundGroup("/", tuple(array(f"/{name}", 3) for name in "abc")),
-            references=tuple(
-                FoundReference(Place(f"/{name}", "/attributes/m"), end, Place(end))
-                for name, end in {"a": "/m", "b": "/m", "c": "/other"}.items()
-            ),
-        ),
-        ["a, b (time: 3) float32 │ refers to /m └── c (time: 3) float32 refers to /other"],
-        ["a (time: 3) float32 │ refers to /m"],
-    ),
     "more than a few problems and arrays of one": (
         of_groups(
             problems=(
@@ -131,25 +114,6 @@ FOLDED: dict[str, tuple[Explanation, list[str], list[str]]] = {
         ],
         ["[31] Choice: choice 28"],
     ),
-    "the middle of many coordinates": (
-        of_groups(
-            FoundGroup(
-                "/",
-                (array("/a", 3, coordinates=MANY, missing=MANY),),
-                tuple(
-                    FoundCoordinate(name, ("x",), "computed" if n % 2 else "own", text=f"at {n}")
-                    for n, name in enumerate(MANY)
-                ),
-            )
-        ),
-        ["c1 (x) at 1 ", "... 82 more lines (--all)", "no coordinate along c0, ", "and 170 more"],
-        ["c131 (x) at 131", "c198, c199"],
-    ),
-    "groups far below the root": (
-        of_depth(500),
-        ["... and more (--all)"],
-        ["└── level497 "],
-    ),
 }  # fmt: skip
 
 
@@ -165,30 +129,6 @@ def test_what_is_folded(found: Explanation, shown: list[str], unfolded: list[str
     assert "--all" not in repr(found) + whole
 
 
-AXES = {"lat": {"coordinates": [{"values": {"regular": [44.5, -1]}}]}}
-#: A group with coordinates and a CRS of its own, and an array that declares different ones.
-REPLACING: Nodes = {
-    "": {},
-    "sst": stored(
-        [1.0, 2.0],
-        "lat",
-        **declaring("cs", "proj", **{"cs": {"crs": [{"axes": AXES}]}, "proj:code": "EPSG:32633"}),
-    ),
-    "lat": stored([10.0, 20.0], "lat"),
-    "spatial_ref": stored(0, crs_wkt=pyproj.CRS(4326).to_wkt()),
-}
-
-
-def test_an_own_coordinate_names_the_declarations_that_it_replaces() -> None:
-    lines = [line.strip("│├└─ ") for line in repr(explain(store_of(REPLACING))).splitlines()]
-    assert lines[5:9] == [
-        "conventions cs, proj; CRS EPSG:4326 WGS 84",
-        "lat (lat) from /lat, stands against what /sst declares: regular: 44.5 - 1 * i",
-        "spatial_ref from /spatial_ref, stands for the CRS WGS 84; stands against the declared CRS",
-        "WGS 84 / UTM zone 33N",
-    ]
-
-
 @pytest.mark.parametrize("width", [40, 80])
 def test_groups_far_below_the_root_begin_anew_at_the_left(
     monkeypatch: pytest.MonkeyPatch, width: int
@@ -199,12 +139,6 @@ def test_groups_far_below_the_root_begin_anew_at_the_left(
     assert deep.count("── t (") == 20
     columns = {at for line in deep.splitlines() for at, letter in enumerate(line) if letter in "├└"}
     assert columns == set(range(0, 28, 4))
-
-
-def test_arrays_that_a_text_names_shortened_are_not_named_again() -> None:
-    path = f"/{'long' * 20}/sst"
-    problem = FoundProblem("no principal convention", "2 arrays declare no ...", None, (path,) * 2)
-    assert path not in drawn(of_groups(problems=(problem,))).replace("\n    ", "")
 
 
 # Where it is drawn.
