@@ -16,7 +16,6 @@ import zarr
 import zarr_xgroup
 from zarr_xgroup import (
     XGroupEmptyGroupWarning,
-    XGroupError,
     XGroupGroupError,
     XGroupStoreError,
     XGroupStoreNotFoundError,
@@ -353,24 +352,7 @@ def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
 
 
 # fmt: off
-NO_STORE = {
-    "an array": (build({"": Array(1)}), {}, XGroupGroupError, "is an array, not a group of arrays"),
-    "another format": (product(2), {"zarr_format": 3}, XGroupStoreNotFoundError, "what is there is Zarr v2: open it with zarr_format=2"),
-    "groups without a root": (below(product(), "a"), {}, XGroupStoreNotFoundError, "there are groups in it, to be asked for by group=...: 'a'"),
-    "nothing at all": ({}, {"group": "a"}, XGroupStoreNotFoundError, "neither there nor at the root of the store is a zarr.json or a .zgroup"),
-    "no consolidated metadata": (product(), {"consolidated": True}, XGroupStoreError, "open it with consolidated=False, or leave that out"),
-}
 # fmt: on
-
-
-@rows(NO_STORE, "contents, options, kind, text")
-def test_what_is_no_store_as_asked_for_is_told_with_what_there_is(
-    contents: Contents, options: Any, kind: type[XGroupError], text: str
-) -> None:
-    with pytest.raises(kind) as caught:
-        opened(xr.open_dataset, recording_store(contents), **options)
-    assert type(caught.value) is kind
-    assert text in str(caught.value)
 
 
 def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
@@ -439,17 +421,3 @@ def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
     store = recording_store(build(wide))
     assert recorded(xr.open_dataset, store, engine="xgroup")[1] == []
     assert len(store.listed) <= 301
-
-
-@server
-def test_a_file_is_not_a_zarr_store(tmp_path: Path, http_server: FileServer) -> None:
-    (tmp_path / "a.nc").write_bytes(b"\x89HDF\r\n\x1a\n\0")
-    http_server.contents = {"a.nc": b"\x89HDF\r\n\x1a\n\0", "page": b"<!doctype html>"}
-    for path in (tmp_path / "a.nc", f"{http_server.url}/a.nc", f"{http_server.url}/page"):
-        with pytest.raises(XGroupStoreNotFoundError) as caught:
-            opened(xr.open_dataset, path)
-        expected = f"{path} is not a Zarr store: it has neither a zarr.json nor a .zgroup"
-        assert str(caught.value) == expected
-    http_server.faults["*"] = Fault(status=403)
-    with pytest.raises(XGroupStoreError, match="no permission"):
-        opened(xr.open_dataset, f"{http_server.url}/page")
