@@ -68,15 +68,6 @@ REFERENCES = {
         ),
         "lat (y x) [[0.0 0.0] [0.0 0.0]] | cell_measures=area: area\nv (y x) @ lat | cell_measures=area: areacella",
     ),
-    "two of one name": (
-        in_group({"s": {}, "s/lon": stored(1), "t": {}, "t/lon": stored(2)}, v=field(coordinates="/s/lon /t/lon")),
-        """
-        lon () 1
-        t_lon () 2
-        v (y x) @ lon t_lon
-        ! Name: /a/g/v: its coordinate 'lon' is called 't_lon', because 'lon' is something else here or cannot be a name
-        """,
-    ),
     "references are followed three times": (
         in_group({"s": {}, **{f"s/{name}": stored(0, coordinates=f"{to} b") for name, to in ("bc", "cd", "de", "ef")}}, v=field(coordinates="/s/b")),
         "b () 0\nc () 0\nd () 0\nv (y x) @ b c d",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 import xarray as xr
 
 import zarr_xgroup
@@ -111,26 +110,6 @@ def test_the_nearest_of_many_arrays_is_meant() -> None:
         nodes |= {f"g{n}": {}, f"g{n}/grid": {}, f"g{n}/grid/lat": sized("y x", 4, 3)}
     found = mistakes({**nodes, "g29/t": sized("y x", 4, 3, **declaring("CF"), coordinates="lat")})
     assert found["/g29/t"].remedy == 'write "coordinates": "grid/lat"'
-
-
-PLACE = "/data/t#/attributes/coordinates: "
-
-
-@pytest.mark.parametrize(
-    ("coordinates", "lost", "reason"),
-    [
-        ("lat, lon", "'lat' of 'coordinates', 'lon' of 'coordinates'",
-         'must be names with blanks between them, got string "lat, lon"'),
-        ("/grid", "'/grid' of 'coordinates'", "'/grid' leads to no array, tried /grid (a group)"),
-        ("../../lon", "'../../lon' of 'coordinates'", "'../../lon' leads above the root of the store"),
-    ],
-)  # fmt: skip
-def test_an_open_says_what_is_there_in_one_warning(
-    coordinates: str, lost: str, reason: str
-) -> None:
-    store = memory_store(files(documents(beside(t={"coordinates": coordinates}))))
-    _dataset, (told,) = opened_with_warnings(xr.open_dataset, store, group="data")
-    assert str(told) == f"/data/t was opened without {lost}: {PLACE}{reason}"
 
 
 # Mutants of the attributes of CF that an open uses: what it finds wrong is told by a check, too.
