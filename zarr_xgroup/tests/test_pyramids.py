@@ -309,8 +309,6 @@ LISTED: Mapping[str, tuple[Group, str]] = {
     # Broken layouts.
     "numbers beyond all bounds": (of_three(level("0", **cells(1e200))), "/0 ?"),
     "a scale of zero": (of_three(ITEMS[0], level("1", "0", 0), ITEMS[2]), "/0 10 m, /1 ?, /2 ?"),
-    "a misspelt source": (of_three(ITEMS[0], {**level("1", None, 2), "derived_form": "0"}), "/0 10 m, /1 ?"),
-    "a source that is no text": (of_three(ITEMS[0], level("1", 0, 2)), "/0 10 m, /1 ?"),
     "a scale that turns": (of_three(ITEMS[0], level("1", "0", -2)), "/0 10 m, /1 20 m"),
     "paths that lead nowhere": (of_three(ITEMS[0], level("../0"), level("a/../1"), level("\0")), "/0 10 m"),
 }

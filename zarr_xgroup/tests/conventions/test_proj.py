@@ -61,8 +61,6 @@ ROTATED = [8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0]
 GDAL = {"_CRS": {"wkt": wkt(32631)}}
 OWN_AXES = {"x": stored([5.0, 15.0], "x"), "y": stored([15.0, 5.0], "y")}
 FEET = re.sub(r'UNIT\["metre",1[^]]*\]\]', 'UNIT["foot",0.3048]', wkt(32631, "WKT1_GDAL"))
-GEODETIC = {"geodetic": {"x": {"node": "lon"}, "y": {"node": "lat"}, "crs": code(4326)}}
-LON_LAT = {"lon": stored(np.zeros((2, 2)), "y x"), "lat": stored(np.zeros((2, 2)), "y x")}
 ITEMS: Any = [
     {"asset": "0"},
     {"asset": "1", "derived_from": "0", "transform": {"scale": [2.0, 2.0]}},
@@ -107,10 +105,6 @@ CRS_OF_ARRAYS = {
         {"a": grid("proj", **code(32631)), "b": grid("proj", grid_mapping="spatial_ref: x"), "spatial_ref": mapping(32633)},
         "a=spatial_ref EPSG:32633, b=spatial_ref EPSG:32633",
     ),
-    "not that of an array with a dimension": (
-        {"a": grid("proj", **code(32631)), "spatial_ref": stored([0, 1], "n", crs_wkt=wkt(32633))},
-        "a=EPSG_32631 EPSG:32631",
-    ),
     "unknown if the grid mapping has words of CF alone": (
         {"a": grid("proj", grid_mapping="m", **code(32631)), "m": stored(0, grid_mapping_name="latitude_longitude")},
         "a=m {'grid_mapping_name': 'latitude_longitude'}",
@@ -118,14 +112,6 @@ CRS_OF_ARRAYS = {
     "the first of those that name a grid mapping without one": (
         {"a": grid("proj", grid_mapping="m", **code(32631)), "b": grid("proj", grid_mapping="m", **code(32632)), "m": stored(0)},
         "a=m EPSG:32631, b=m EPSG:32631, ! /b: the CRS (proj:code) is another one than 'm' has for other arrays (proj:code)",
-    ),
-    "another one than that of its longitudes and latitudes": (
-        {"a": grid("cs", **cs({"geolocation": GEODETIC, "id": code(32631)})), **LON_LAT},
-        "a=spatial_ref EPSG:32631, lat=EPSG_4326 EPSG:4326, lon=EPSG_4326 EPSG:4326",
-    ),
-    "that of longitudes, whose name another one has": (
-        {"a": grid("geolocation", geolocation=GEODETIC), **LON_LAT, "EPSG_4326": mapping(4258)},
-        "lat=EPSG_4326_1 EPSG:4326, lon=EPSG_4326_1 EPSG:4326",
     ),
     "that of the layout, for its levels": (
         {**LEVELS, "": {**LEVELS[""], **code(32631)}, "2": {}, "2/a": grid("proj")},
