@@ -148,17 +148,13 @@ ASSUMED: dict[str, Any] = {
     "a CRS and a transform of nine numbers, beside own coordinates": ("proj", located(b02=band()), METRES),
     "a transform of six numbers": ("proj", located(b02=band(transform=TRANSFORM)), METRES),
     "without own coordinates": ("proj", alone(), METRES),
-    "times first": ("proj", alone("t y x"), METRES),
-    "columns first": ("proj", alone("x y"), METRES),
     "bands last, though named first of three": ("proj", alone("y x t", **{"spatial:dimensions": ["t", "y", "x"]}), METRES),
     "columns first, in capitals": ("proj", alone("X Y", shape=None), """
         X (X) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         Y (Y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
         spatial_ref () EPSG:32632
         """),
-    "a CRS by its code": ("proj", alone(epsg=None, wkt2=None, code="EPSG:32632"), METRES),
     "a CRS by the older number": ("proj", alone(wkt2=None), METRES),
-    "a CRS by WKT": ("proj", alone(epsg=None), METRES),
     "a CRS by PROJJSON": ("proj", alone(epsg=None, wkt2=None, projjson=pyproj.CRS(32632).to_json_dict()), METRES),
     "a box of zeros says nothing": ("proj", alone(bbox=[0.0] * 4), METRES),
     "one row, whose coordinates cannot say the transform": ("proj", Group({"b02": Array(np.zeros((1, 4)), ("y", "x"), {**STAC, "proj:shape": [1, 4], "proj:bbox": None})}), """
@@ -196,22 +192,9 @@ ASSUMED: dict[str, Any] = {
         spatial_ref () EPSG:32632
         ! Resolution: /b02#/attributes/proj:shape: is [30, 40], so proj:transform is not that of [3, 4] cells
         """),
-    "another shape, beside an own coordinate": ("proj", Group({"b02": band(shape=[30, 40]), "x": coordinate("x", X)}), """
-        spatial_ref () EPSG:32632
-        x (x) 300005.0 300015.0 300025.0 300035.0
-        ! Resolution: /b02#/attributes/proj:shape: is [30, 40], so proj:transform is not that of [3, 4] cells
-        """),
-    "a shape that is a text": ("proj", alone(shape="x"), """
-        spatial_ref () EPSG:32632
-        ! Resolution: /b02#/attributes/proj:shape: is x, so proj:transform is not that of [3, 4] cells
-        """),
     "too few numbers": ("proj", alone(transform=[1.0, 2.0]), """
         spatial_ref () EPSG:32632
         ! Resolution: /b02 was opened without coordinates along y, x: /b02#/attributes/proj:transform: must be 6 finite numbers, got [1.0, 2.0]
-        """),
-    "a transform that is a text": ("proj", alone(transform="x"), """
-        spatial_ref () EPSG:32632
-        ! Resolution: /b02 was opened without coordinates along y, x: /b02#/attributes/proj:transform: must be a list, got string
         """),
     "cells without area": ("proj", alone(transform=[0.0] * 6), """
         spatial_ref () EPSG:32632
@@ -226,12 +209,6 @@ ASSUMED: dict[str, Any] = {
         x (x) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         y (y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
         ! Resolution: /b02, /b03: /b02#/attributes/proj:bbox and 1 more: is [0.0, 0.0, 40.0, 30.0], but by proj:transform it is [300000.0, 5000010.0, 300040.0, 5000040.0]; the latter counts
-        """),
-    "a box of one number": ("proj", alone(bbox=[0.0]), """
-        spatial_ref () EPSG:32632
-        x (x) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
-        y (y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
-        ! Resolution: /b02 was opened without what 'proj:bbox' declares: /b02#/attributes/proj:bbox: must be 4 finite numbers, got [0.0]
         """),
 }  # fmt: skip
 
@@ -517,14 +494,6 @@ def test_explain_and_check_take_auto_as_an_open_does() -> None:
         assert "'auto'" in str(inspect.signature(function).parameters["assume_conventions"])
 
 
-@pytest.mark.parametrize("how", ["drop", "keep"])
-def test_attributes_of_conventions_that_auto_assumes_are_dropped(how: Any) -> None:
-    options: Any = {"assume_conventions": "auto", "convention_attrs": how}
-    dataset = opened(xr.open_dataset, store_of(alone()), **options)
-    assert ("proj:bbox" in dataset["b02"].attrs) is (how != "drop")
-    assert "proj:bbox" not in zarr_xgroup.drop_conventions(dataset)["b02"].attrs
-
-
 def test_auto_is_taken_before_a_level_is_chosen() -> None:
     half = {"proj:shape": [2, 2], "proj:transform": [20.0, 0.0, 300000.0, 0.0, -20.0, 5000040.0]}
     coarse = Array(np.ones((2, 2)), ("y", "x"), {**STAC, **half})
@@ -622,26 +591,3 @@ def test_the_option_helps_just_the_arrays_that_it_is_named_for(
         assert [path for path in warning.paths if found[path] - plain[path]] == helped
         assert all(name in found[path] for path in helped)
     assert option_in(warned(store, assume_conventions={"Auto"})) is None
-
-
-def test_a_product_is_georeferenced_for_rioxarray(tmp_path: Path) -> None:
-    pytest.importorskip("rioxarray")
-    resolution = "measurements/reflectance/r60m"
-    path = products.write("sentinel2_l1c_eopf_v2", tmp_path / "s2.zarr")
-    group = zarr.open_group(path / resolution, mode="r+")
-    for name, values in (
-        ("x", 300030 + 60 * np.arange(1830)),
-        ("y", 5000010 - 60 * np.arange(1830)),
-    ):
-        array: Any = group[name]
-        array[:] = values
-    dataset = opened(xr.open_dataset, path, group=resolution, assume_conventions="proj")
-    found = dataset["b01"]
-    assert found.rio.crs.to_epsg() == dataset.rio.crs.to_epsg() == 32632
-    # Of the versions of affine, some warn of what rioxarray does.
-    assert tuple(quietly(found.rio.transform))[:6] == (60.0, 0.0, 300000.0, 0.0, -60.0, 5000040.0)
-    assert quietly(found.rio.bounds) == (300000.0, 4890240.0, 409800.0, 5000040.0)
-    small = quietly(found.isel(x=slice(0, 40), y=slice(0, 30)).rio.reproject, "EPSG:4326")
-    left, _bottom, right, _top = quietly(small.rio.bounds)
-    assert small.rio.crs.to_epsg() == 4326
-    assert 6.4 < left < right < 6.6
