@@ -133,7 +133,6 @@ def system(**axis: Json) -> Nodes:
 
 
 HERE, ELSEWHERE = stored(np.ones((2, 3)), "y x"), stored(np.zeros((2, 3)), "r c")
-LARGER = stored(np.zeros((5, 3)), "r c")
 DATA = stored(np.ones((2, 3)), "y x", **declaring("cs"))
 SIGMA: Json = {
     "formula": "atmosphere_sigma_coordinate",
@@ -142,15 +141,10 @@ SIGMA: Json = {
 SETS: dict[str, Json] = {"values": {"regular": [0, 1]}}
 GROUPS: dict[str, tuple[Nodes, str]] = {
     "an array of the group is the coordinate of its name": (located("/c/lon", "/c/lon", c_lon=ELSEWHERE, g_lon=HERE), "lon (y x) [[1.0 1.0 1.0] [1.0 1.0 1.0]] | standard_name=longitude"),
-    "so it is if the other one does not fit": (located("/c/lon", "/c/lon", c_lon=LARGER, g_lon=HERE), "lon (y x) [[1.0 1.0 1.0] [1.0 1.0 1.0]] | standard_name=longitude"),
     "what declares a convention is data": (located("/c/lon", "/c/lon", c_lon=ELSEWHERE, g_lon=DATA), """
         c_lon (y x) [[0.0 0.0 0.0] [0.0 0.0 0.0]] | standard_name=longitude
         ! Name: /g/a: its coordinate 'lon' is called 'c_lon', because 'lon' is something else here or cannot be a name
         ! Resolution: /g/lon was opened without the coordinates of its dimensions: /g/lon#/attributes/cs: is declared, but missing
-        """),
-    "what is left of a geolocation is attached": (located("absent", "lat", g_lat=HERE), """
-        lat (y x) [[1.0 1.0 1.0] [1.0 1.0 1.0]] | standard_name=latitude
-        ! Resolution: /g/a was opened without x of its geodetic geolocation: /g/a#/attributes/geolocation/geodetic/x: 'absent' leads nowhere, tried /g/absent (not found in store), /g/a/absent (not found in store)
         """),
     "up is for vertical axes": (system(coordinates=[SETS], abbreviation="X", direction="up"), "x (x) 0 1 2 | axis=X"),
     "degrees along a vertical axis are no longitude": (system(coordinates=[{**SETS, "unit": "degrees"}], abbreviation="Z"), "x (x) 0 1 2 | axis=Z units=degrees"),
