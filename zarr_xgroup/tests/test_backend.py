@@ -371,12 +371,6 @@ def test_what_is_asked_for_in_vain_is_an_error_and_the_store_is_closed(
         assert len(closed_stores) == (number + 1) * is_opened
 
 
-def test_only_ten_groups_are_named_where_there_is_no_such_group() -> None:
-    root = Group({f"g{n:02}": Group() for n in range(30)})
-    with pytest.raises(XGroupGroupError, match=r"are: /, /g00, .*, /g08(?!.*g09)"):
-        opened(xr.open_dataset, memory_store(build(root, consolidated=True)), group="nope")
-
-
 @each_format
 def test_an_array_at_the_root_is_no_group(tmp_path: Path, zarr_format: ZarrFormat) -> None:
     contents = build({"": Array([1.0], ("x",))}, zarr_format)
