@@ -157,36 +157,11 @@ def parametric(terms: Any, **members: Array | Group) -> Nodes:
 #: The greatest integer of 64 bits.
 MOST = 2**63 - 1
 UP = {"regular": [0, 1]}
-#: An axis in the words of older documents.
-SPELLED = {
-    "name": "z",
-    "abbreviation": "z",
-    "direction": "DOWN",
-    "coordinates": [
-        {"unit": {"uom": {"ucum": {"unit": "m"}}}, "values": {"ref": {"external": {"node": "g/u"}}}}
-    ],
-}
 LOST = "'lost' leads nowhere, tried /lost (not found in store), /data/lost (not found in store)"
 ONE_OF = "must have exactly one of regular, explicit, external"
 BEYOND = "! the boundaries of 'x': boundaries/regular: gives boundaries beyond 64 bits"
-TERM_A = {"parametric": {"formula": "f", "terms": {"a": {"explicit": [1, 2]}}}}
 #: A store, its coordinates, and what is told, but for the start of it and of the place in the coordinate set.
 CS: dict[str, tuple[Nodes, str]] = {
-    "axes as a list, in other spellings, with values of an array without names of dimensions": (
-        field(
-            "z", {"proj:code": "EPSG:4326", "axes": [SPELLED]}, g=Group({"u": Array([1, 2], None)})
-        ),
-        """spatial_ref () EPSG:4326
-        z (z) 1 2 | axis=Z positive=down units=m""",
-    ),
-    "values as seen from the group of a shared CRS": (
-        field(
-            "x",
-            {"node": "/g", "attribute": "/attributes/crs/x~1"},
-            g=Group({"u": OWN}, {"crs": {"x/": axes(x=of(at("u")))}}),
-        ),
-        "x (x) 5 6",
-    ),
     "the group's own coordinate stands for values of another length": (
         along("x", of({"explicit": [1, 2, 3]}), x=OWN),
         "x (x) 5 6",
@@ -241,10 +216,6 @@ CS: dict[str, tuple[Nodes, str]] = {
         along("x", of({"regular": [MOST - 1, 1]}, boundaries=UP)),
         f"x (x) {MOST - 1} {MOST}\n{BEYOND}",
     ),
-    "boundaries of listed integers": (
-        along("x", of({"explicit": [0, MOST]}, boundaries=UP)),
-        f"x (x) 0 {MOST}\n{BEYOND}",
-    ),
     "bounds of the group's own coordinate stay": (
         along("x", of(UP, boundaries=UP), x=Array([5, 6], ("x",), {"bounds": "e"})),
         "x (x) 5 6 | bounds=e",
@@ -266,29 +237,6 @@ CS: dict[str, tuple[Nodes, str]] = {
         f"""p (x) 5 6
         x (x) 5 6 | formula_terms=a: p b: gone standard_name=f
         ! the term 'b' of 'x': parametric/terms/b/external: {LOST}""",
-    ),
-    "terms along other dimensions": (
-        parametric(
-            {"a": at("g/p"), "b": at("g/one")},
-            g=Group({"p": Array([1, 2], ("q",)), "one": Array([9], ("o",))}),
-        ),
-        """one () 9
-        p (x) 1 2
-        x (x) 0 1 | formula_terms=a: p b: one standard_name=f""",
-    ),
-    "terms with positions instead of values": (
-        along("x", {"coordinates": [TERM_A]}),
-        """x (x) 0 1 | formula_terms=a: x_a standard_name=f
-        x_a (x) 1 2""",
-    ),
-    "the group may declare cs": (
-        {
-            "": declaring("cs"),
-            "data": Array([0, 0], ("x",), {"cs": {"crs": [axes(x={})]}}),
-            "other": Array(1),
-        },
-        """x (x) 0 1
-        other ()""",
     ),
 }
 
