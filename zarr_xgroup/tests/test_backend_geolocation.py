@@ -91,14 +91,6 @@ GEOLOCATIONS = {
         ! Resolution: /data was opened without y of its geodetic geolocation: /#/attributes/geolocation/geodetic/y: 'none' leads nowhere, tried /none (not found in store), /data/none (not found in store)
         """,
     ),
-    "of a group, half of which leads nowhere": (
-        {"": declaring("geolocation", geolocation=refer("no", "lat")), "data": grid(), "lat": stored([[1.0, 2.0]], "y x")},
-        """
-        lat (y x) [[1.0 2.0]] | standard_name=latitude
-        data (y x) @ lat
-        ! Resolution: /data was opened without x of its geodetic geolocation: /#/attributes/geolocation/geodetic/x: 'no' leads nowhere, tried /no (not found in store), /data/no (not found in store)
-        """,
-    ),
     "of an array before that of its group": (
         {
             "": declaring("geolocation", geolocation=refer()),
@@ -117,21 +109,9 @@ GEOLOCATIONS = {
         """,
     ),
     "not declared": ({"data": stored([[0.0, 0.0]], "y x", geolocation=refer()), **lonlat()}, "data (y x)\nlat (y x)\nlon (y x)"),
-    "declared by the name of the document": (
-        {"": {"zarr_conventions": [{"name": "Geolocation"}]}, "data": stored([[0.0, 0.0]], "y x", geolocation=refer()), **lonlat()},
-        LOCATED,
-    ),
     "in a store whose root declares cf": (
         {"": {"Conventions": "CF-1.12 NZ-1.0"}, "data": grid(**refer()), **lonlat()},
         LOCATED,
-    ),
-    "of a square grid, whose axes are told apart by their order": (
-        {"data": grid(2, 2, **refer("g/lon", "g/lat")), "g": {}, **lonlat([1, 2], [3, 4], dims="nj ni", at="g/")},
-        """
-        lat (y x) [[-1 -2] [-3 -4]] | standard_name=latitude
-        lon (y x) [[1 2] [3 4]] | standard_name=longitude
-        data (y x) @ lat lon
-        """,
     ),
     "that is stored turned": (
         {"data": grid(1, 2, **refer("g/lon", "g/lat")), "g": {}, **lonlat([1], [2], dims="x y", at="g/")},

@@ -104,7 +104,6 @@ GRIDS: Mapping[str, tuple[Nodes, str]] = {
         y (y) 200.0 | {LATITUDE}
         a (y x) @ spatial_ref x y | grid_mapping=spatial_ref
     """),
-    "coordinates of a rotated grid are 2-D, and no axes": (grid(spatial(ROTATED)), AT_ROTATED),
     "they are one pair for arrays with axes in any order": (grid(spatial(ROTATED), b=field((3, 2), "x y")), AT_ROTATED + "b (x y) @ xc yc"),
     "names that differ in case only are told apart": (
         grid(spatial(TENS, ("Y", "X")), (2, 1, 2, 1), "y Y x X"), """
@@ -141,12 +140,6 @@ its dimensions are called ['y', 'x']
 its dimensions are called ['y_b', 'x_b']
     """),
     # Coordinate variables of the group.
-    "a coordinate variable leaves the other one to the transform": (
-        grid(spatial(TENS), y=stored([7.0, 6.0], "y")), """
-        x (x) 105.0 115.0 125.0 | axis=X
-        y (y) 7.0 6.0 | axis=Y
-        a (y x) @ x y
-    """),
     "a coordinate variable stays beside 2-D coordinates": (
         grid(spatial([1, 0, 0, 1, 1, 0], code="EPSG:4326"), (1, 2), y=stored([7.0], "y")), f"""
         spatial_ref () EPSG:4326
@@ -174,7 +167,6 @@ first; the names suggest the opposite order
 first; the names suggest the opposite order
     """),
     "three names are those of another axis, Y and X": (grid(spatial(TENS, ("z", "y", "x")), (4, 2, 3), "z y x"), AT_TENS.replace("(y x)", "(z y x)")),
-    "three names for an array of two dimensions": (grid(spatial(TENS, ("z", "y", "x"))), AT_TENS),
     "a GeoTransform of a grid mapping variable goes before the transform": (
         {
             "": spatial(TWENTIES), "a": field((2, 3), grid_mapping="crs"),
@@ -182,7 +174,6 @@ first; the names suggest the opposite order
         }, f"{AT_TENS.rstrip()} | grid_mapping=crs\ncrs () | GeoTransform=100 10 0 200 0 -10"
     ),
     # Bounding boxes.
-    "nodes reach to the edges of their box": (grid(spatial(bbox=[105.0, 185.0, 125.0, 195.0], registration="node")), AT_TENS),
     "the box of a rotated grid is that of its corners": (grid(spatial(ROTATED, bbox=[100.0, 184.0, 136.0, 218.0])), AT_ROTATED),
     "zeros beside a transform are no contradiction": (grid(spatial(TENS, bbox=[0.0, 0.0, 0.0, 0.0])), AT_TENS),
     # What cannot be used, or contradicts something.
