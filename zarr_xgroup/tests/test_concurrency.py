@@ -257,17 +257,3 @@ def test_hundreds_of_opens_and_reports_leave_nothing_behind(
     gc.freeze()  # what there is already is neither walked nor counted
     use(place, 8)  # what is made once
     assert_nothing_is_left(http_server, lambda: use(place, 25), 60)
-
-
-@unraisable
-@pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
-def test_a_report_that_was_interrupted_at_any_call_leaves_nothing_open(
-    place: Any, http_server: FileServer
-) -> None:
-    expected = explain(place)
-
-    def work() -> None:
-        for _time in interrupted_at_any_call(lambda: explain(place), 8):
-            assert explain(place) == expected
-
-    assert_nothing_is_left(http_server, work, float("inf"))
