@@ -132,8 +132,6 @@ def test_published_conventions_without_coordinates(
     store: Any = store_of({"": {}, "a": stored([[0.0]], "y x", **declaring(declaration))})
     rules = {it.rule.name for it in check(store).mistakes}
     assert ("conventions/known" in rules) == (not is_known)
-    why = registry.why_not_declared({"zarr_conventions": [declaration]})
-    assert bool(why) == (not is_known and "name" in declaration)
 
 
 @pytest.mark.parametrize(
@@ -177,24 +175,6 @@ def test_a_convention_is_known_by_all_of_its_names_in_any_case() -> None:
         ValueError, match=r"there is no convention 'nope', 'other'; there are Station, cf, "
     ):
         registry.named_conventions(["nope", "cs", "other"])
-
-
-LONG = "long" * 50
-URL_IN_FULL = f"https://example.org/{LONG}"
-REASONS: dict[str, tuple[Any, str]] = {
-    "another uuid": ({"name": " station: ", "uuid": OTHER_UUID}, f"'station' is declared with uuid '{OTHER_UUID}', not with {MINE}"),
-    "another repository": ({"name": " CS: ", "spec_url": URL_IN_FULL}, f"'CS' is declared with spec_url {URL_IN_FULL[:40]!r}, not with R-CF/zarr_convention_cs, R-CF/zarr_conventions_cs"),
-    "a text": (LONG, f'zarr_conventions/0: must be an object, got string "{LONG[:99]}...'),
-    "no handler": ({"name": "tide:"}, "'tide' is declared, for which no handler is installed"),
-    "no coordinates": ({"name": "license"}, ""),
-}  # fmt: skip
-
-
-@rows(REASONS, "declaration, reason")
-def test_why_a_declaration_does_not_count(declaration: Any, reason: str) -> None:
-    register(Station)
-    assert registry.why_not_declared({"zarr_conventions": [declaration]}).startswith(reason)
-    assert bool(registry.why_not_declared({"zarr_conventions": [declaration]})) == bool(reason)
 
 
 TOLD: dict[str, tuple[dict[str, Any], str, str]] = {

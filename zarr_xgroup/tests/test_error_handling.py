@@ -36,7 +36,6 @@ from zarr_xgroup import (
     errors,
 )
 from zarr_xgroup.conventions import ConventionHandler, register
-from zarr_xgroup.findings import Place, Topic, as_warnings, report
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.tests.builders import (
     UUIDS,
@@ -173,49 +172,12 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         ! Resolution: /a/v, /b/v were opened without coordinate 'x': /a/v#/attributes/cs/crs/0/axes/x/coordinates/0/value and 1 more: is not known there; was 'values' meant?
         """,
     ),
-    "names that arrays of several groups write": (
-        {
-            "": {"conventions": "NZ-1.0 CF-1.9"},
-            **groups("a", "b", h=v("n", coordinates="lat, lon")),
-        },
-        """
-        /:
-        /a:
-        h (n)
-        /b:
-        h (n)
-        ! Resolution: /a/h, /b/h were opened without 'lat' of 'coordinates', 'lon' of 'coordinates': /a/h#/attributes/coordinates and 1 more: must be names with blanks between them, got string "lat, lon"
-        """,
-    ),
 }
 
 
 @rows(MISTAKES)
 def test_a_mistake_costs_what_it_is_about_and_one_warning(nodes: Any, expected: str) -> None:
     check(nodes, expected, function=xr.open_datatree)
-
-
-def lacking(*lost: tuple[str, str]) -> str:
-    """Return what is told of arrays each of which lacks something for the same reason."""
-    error = XGroupStoreError("why")
-    findings = [report(Topic.PROBLEM, Place(path), error, cost=cost) for path, cost in lost]
-    (warning,) = as_warnings(findings)
-    return str(warning).removesuffix(": why")
-
-
-def test_what_arrays_were_opened_without_is_named_briefly() -> None:
-    assert lacking(("/a", "x")) == "/a was opened without x"
-    assert lacking(("/a", "x"), ("/a", "y")) == "/a was opened without x, y"
-    assert lacking(("/a", "x"), ("/b", "x")) == "/a, /b were opened without x"
-    different = lacking(("/a", "x"), ("/b", "y"), ("/b", "x"))
-    assert different == "/a, /b were opened without x (/a), x (/b), y (/b)"
-    many = [(f"/{number}", f"x{number}") for number in range(1000)]
-    assert lacking(*many).endswith(
-        "without x0 (/0), x1 (/1), x2 (/2), x3 (/3), x4 (/4) and 995 more"
-    )
-    assert lacking(*many).startswith("/0, /1, /2, ")
-    assert "/29 and 970 more were opened" in lacking(*many)
-    assert len(lacking(("/a", "x" * 10_000))) < 120
 
 
 # Arrays without a principal convention.
@@ -230,17 +192,6 @@ def no_principal(function: Open, nodes: Nodes, **options: Any) -> XGroupNoPrinci
         assert len(str(warning)) <= 400
         assert warning.error is None
     return given[0] if given else None
-
-
-@pytest.mark.parametrize("number", [1, 4])
-def test_arrays_without_a_principal_convention_are_told_of_briefly(number: int) -> None:
-    long = "/".join(["a_rather_long_name_of_a_group"] * 60)
-    nodes = {f"{long}/{name}": v() for name in "abcd"[:number]}
-    warning = no_principal(xr.open_dataset, {"": {}, long: {}, **nodes}, group=long)
-    assert warning is not None
-    assert warning.paths == tuple(f"/{path}" for path in nodes)
-    assert {1: "1 array has", 4: "4 arrays have"}[number] in str(warning)
-    assert "a_rather" not in str(warning)  # paths are whole or not shown
 
 
 #: What `zarr_conventions` has -> why it does not count.
@@ -284,6 +235,7 @@ PATHS: Nodes = {
 }  # fmt: skip
 
 X, Y = stored([1.0, 2.0], "x"), stored([1.0, 2.0], "y")
+IN_CRS = v("y", "x", **declaring("proj"), **{"proj:code": "EPSG:4326"})
 
 #: Nodes, options -> the arrays that are counted, in a Dataset of the group and in a tree.
 COUNTED: dict[str, tuple[Nodes, Json, str, str]] = {
@@ -317,6 +269,9 @@ COUNTED: dict[str, tuple[Nodes, Json, str, str]] = {
     "those along coordinates of groups above that do not fit": (
         {"": {}, "x": stored([1.0, 2.0, 3.0], "x"), "g": {}, "g/a": v()}, {}, "", "/g/a"
     ),
+    "those with a CRS and without coordinates": ({"": {}, "a": IN_CRS, "g": {}, "g/a": IN_CRS, "g/x": X, "g/y": Y}, {}, "/a", "/a"),
+    "an array with the name of a dimension that is no coordinate": ({"": {}, "x": v("x", "y")}, {}, "/x", "/x"),
+    "those of a layout of levels": ({"": {}, "p": {"multiscales": {"tile_matrix_set": "WebMercatorQuad"}}, "p/0": {}, "p/0/c": v("y", "x")}, {}, "", "/p/0/c"),
     "not what paths name": (PATHS, {}, "", "/grid/d /ocean/v"),
     "not what a name finds upwards, the nearest": (
         {

@@ -19,6 +19,7 @@ from zarr_xgroup.tests.builders import (
     declaring,
     memory_store,
     quietly,
+    recording_store,
     stored,
 )
 
@@ -128,6 +129,22 @@ def test_what_cannot_be_meant_is_told_in_words_of_the_options(
         opening: Any = function
         with pytest.raises(kind, match=text):
             opening(given, engine="xgroup", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"assume_conventions": "nope"}, "there is no convention 'nope'"),
+        ({"convention_attrs": "nope"}, "nope"),
+        ({"nope": 1}, "has no option nope"),
+        ({"mode": "w"}, "only reads"),
+    ],
+)
+def test_nothing_is_read_with_options_that_are_wrong(options: Any, message: str) -> None:
+    store = recording_store(build(NODES))
+    with pytest.raises((TypeError, ValueError), match=message):
+        xr.open_dataset(store, engine="xgroup", **options)
+    assert (store.gets, store.listed) == ([], [])
 
 
 @pytest.mark.parametrize("kind", ["MemoryStore", "Group", "StorePath", "dict"])
