@@ -2,10 +2,8 @@
 
 import re
 import socket
-import sys
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -170,13 +168,6 @@ def check_lost(
     return warning
 
 
-def check_whole(uri: str, **options: Any) -> None:
-    """Assert that nothing is missing of the store that refers to another one."""
-    tree, given = opened_in_time(referring(uri), **options)
-    assert given == []
-    assert text_of(tree, NAMES) == whole()
-
-
 # Requests that fail.
 
 ROOT_ARRAY = build({"": stored([1.0, 2.0], "r")})["zarr.json"]
@@ -189,7 +180,6 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "a root that is redirected for ever": ("zarr.json", redirect("/a/zarr.json"), "TooManyRedirects"),
     "a root that never answers": ("zarr.json", stall(), "timeout"),
     "a root that is no JSON": ("zarr.json", Fault(body=b"{"), NO_STORE),
-    "a root that is a list": ("zarr.json", Fault(body=b"[1, 2]"), "it is not a Zarr store: "),
     "a root of a format to come": ("zarr.json", Fault(body=b'{"zarr_format": 4, "node_type": "group"}'), "'zarr_format' is 4, neither 2 nor 3"),
     "a root that is an array": ("zarr.json", Fault(body=ROOT_ARRAY), "it is an array: the URI must be that of a group"),
     "a node that is not found": ("level/zarr.json", Fault(404), "not found in store"),
@@ -218,17 +208,6 @@ def test_a_request_that_fails_costs_what_it_asks_for(
         assert http_server.paths().count(f"/a/{key}") == 1  # not again for each array
 
 
-@patiently
-def test_a_store_that_has_failed_can_be_opened_again(
-    http_server: FileServer, timeout: float
-) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
-    http_server.faults["*"] = stall()
-    check_lost(f"{http_server.url}/a", "timeout", timeout=timeout)
-    http_server.reset()
-    check_whole(f"{http_server.url}/a")
-
-
 @pytest.mark.server
 def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as listener:
@@ -245,23 +224,6 @@ def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     }
     s3 = {"s3://bucket": options}
     check_lost("s3://bucket/a", "connection refused", cross_store_storage_options=s3)
-
-
-def test_a_host_that_has_no_address() -> None:
-    warning = check_lost(f"http://user:{SECRET}@store.invalid/a", "unreachable")
-    assert "http://store.invalid/a" in str(warning)
-
-
-@pytest.mark.parametrize("uri", ["s3://bucket/a", "gs://bucket/a"])
-def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, uri: str) -> None:
-    package, extra = ("s3fs", "s3") if uri.startswith("s3") else ("gcsfs", "gcs")
-    monkeypatch.setitem(sys.modules, package, None)
-    registry: Any = pytest.importorskip("fsspec.registry")
-    for scheme in ("s3", "s3a", "gs", "gcs"):
-        with suppress(KeyError):
-            monkeypatch.delitem(registry._registry, scheme)
-    warning = check_lost(uri, f"package {package} is missing")
-    assert f"install the extra `{extra}`" in str(warning)
 
 
 def test_whatever_a_store_raises_is_an_error_of_it() -> None:
@@ -314,38 +276,6 @@ def test_a_listing_that_fails_is_reported_with_its_cause(fault: Fault, reason: s
             with pytest.raises(XGroupStoreError) as caught:
                 xr.open_dataset(f"{server.url}/p.zarr", engine="xgroup", group="sub", **options)  # type: ignore[arg-type]
             assert str(caught.value).startswith(text)
-
-
-# Several stores.
-
-
-def test_what_another_store_says_that_a_third_one_fails(http_server: FileServer) -> None:
-    http_server.contents.update(below(build(FOREIGN), "a"))
-
-    def axis(name: str, uri: str) -> Any:
-        values = {"external": {"uri": uri, "node": f"/{name}"}}
-        return {"axes": {name: {"coordinates": [{"values": values}]}}}
-
-    system = axis("level", f"{http_server.url}/a")
-    with serve_http(build({"": {"system": system}, "x": stored([1.0, 2.0], "x")})) as middle:
-        shared = {"uri": middle.url, "node": "/", "attribute": "/attributes/system"}
-        near = axis("x", middle.url)
-        profile = stored(np.ones((2, 2)), "level x", **declaring("cs", cs={"crs": [shared, near]}))
-        store = store_of({"": {}, "profile": profile, "g": {}, "g/profile": profile})
-        tree, told = opened_in_time(store)
-        assert told == []
-        assert set(tree["g/profile"].coords) == {"level", "x"}
-        for server, key, lost in (
-            (http_server, "/a/zarr.json", {"level"}),
-            (middle, "/zarr.json", {"level", "x"}),
-        ):
-            server.faults[key] = Fault(500)
-            tree, (warning,) = opened_in_time(store)
-            server.reset()
-            assert type(warning.error) is XGroupStoreError
-            assert server.url in str(warning)
-            assert warning.paths == ("/profile", "/g/profile")
-            assert set(tree["g/profile"].coords) == {"level", "x"} - lost
 
 
 # Documents of the opened store that cannot be used.
