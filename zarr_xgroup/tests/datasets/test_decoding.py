@@ -200,37 +200,6 @@ def test_coordinates_that_are_packed_by_a_text_stay_packed_wherever_they_are() -
 # Groups that are alike.
 
 
-def alike_groups() -> Any:
-    """Return a store whose groups differ in an attribute and the values of their array."""
-    steps = {"values": {"regular": [0, 10]}, "attributes": {"notes": ["of the axis"]}}
-    axes = {"x": {"coordinates": [steps]}, "z": external("/axes/z")}
-    cs = {"crs": [{"axes": axes, "id": {"proj:code": "EPSG:32632"}}]}
-    groups = {
-        f"g{n}": Group(
-            {"v": Array([1.0 * n, 2.0], ("x",), declaring("cs", cs=cs, notes=[n]))}, {"title": [n]}
-        )
-        for n in range(3)
-    }
-    axes_group = Group({"z": Array(5.0, (), {"notes": ["of a scalar"]})})
-    return store_of(Group({"axes": axes_group, **groups}))
-
-
-@pytest.mark.parametrize("changed", range(3))
-def test_nothing_of_groups_that_are_alike_can_be_changed_in_another(changed: int) -> None:
-    store = alike_groups()
-    groups = opened(xr.open_groups, store)
-    assert set(groups["/g0"].coords) == {"x", "z", "spatial_ref"}
-    dataset = groups.pop(f"/g{changed}")
-    dataset.attrs["title"].append("changed")
-    for variable in dataset.variables.values():
-        variable.attrs.get("notes", []).append("changed")
-        variable.attrs["changed"] = variable.encoding["changed"] = True
-        if variable.values.flags.writeable:
-            variable.values[...] = -1
-    for path, other in groups.items():
-        assert_same(other, opened(xr.open_dataset, store, group=path))
-
-
 @pytest.mark.parametrize("dtype", ["i2", "f4", "f8"])
 def test_numpy_warns_of_coordinates_beyond_their_type(
     dtype: str,
