@@ -221,6 +221,21 @@ def test_what_begins_with_the_name_of_a_convention_may_declare_it() -> None:
     assert found == {"/g/a": None, "/g/b": None, "/g/c": "/g/c"}
 
 
+def test_siblings_share_what_a_handler_says_by_relative_references() -> None:
+    class Following(Plugin):
+        reads = ()
+
+        def interpret(self, array: ArrayView) -> Interpretation:
+            led_to(array, array.attributes["k"]["node"])
+            return super().interpret(array)
+
+    a = stored([1], "x", **IT, k={"node": "../b"})
+    parent = Group({**dict.fromkeys("gh", Group({"a": a})), "b": A})
+    found = asked(Group({"p": parent, "q": parent}), Following)
+    for path in ("p", "q"):
+        assert found[f"/{path}/g/a"] == found[f"/{path}/h/a"] == f"/{path}/g/a"
+
+
 def test_a_principal_convention_of_a_third_party_goes_before_cf_alone() -> None:
     class Principal(Plugin):
         tier = "principal"
