@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xarray.core import indexing
 
 from zarr_xgroup.tests.tables import rows
 from zarr_xgroup.variables import lazy
@@ -229,11 +230,13 @@ def test_one_value_without_a_dimension_and_missing_ones_have_bounds() -> None:
 # Only what is asked for is computed, and given away.
 
 HUGE = 10**12
+#: Older versions of xarray make positions of whole axes before they ask for elements.
+BASIC, OUTER, POINTS = indexing.BasicIndexer, indexing.OuterIndexer, indexing.VectorizedIndexer
 
 
 def test_huge_arrays_cost_nothing() -> None:
     values = computed(Regular(1, 3), (HUGE,))
-    square = computed(digits, (HUGE, HUGE))
+    square = ComputedArray(digits, (HUGE, HUGE), INT)
     bounds = [
         computed(RegularBounds(Regular(1, 3), -1, 2), (HUGE, 2)),
         offset_bounds(values, -1, 2),
@@ -247,9 +250,13 @@ def test_huge_arrays_cost_nothing() -> None:
             assert pairs[-1].values.tolist() == [3 * HUGE - 3, 3 * HUGE]
             assert pairs[5:7, 1].values.tolist() == [18, 21]
             assert len(pickle.dumps(pairs[::-1])) < 3000
-        assert square[[0, -1], [7, -HUGE]].values.tolist() == [[77, 7], [HUGE + 76, HUGE + 6]]
-        assert square[[1], :: HUGE // 2].values.tolist() == [[8, 5 * HUGE + 8]]
-        assert square[3, :0].shape == (0,)
+        rows_and_columns = OUTER((np.array([0, HUGE - 1]), np.array([7, -HUGE])))
+        assert square[rows_and_columns].tolist() == [[77, 7], [HUGE + 76, HUGE + 6]]
+        assert square[POINTS((np.array([0, 2]), np.array([-1, 5])))].tolist() == [10 * HUGE - 3, 59]
+        assert square[OUTER((np.array([1]), slice(0, HUGE, HUGE // 2)))].tolist() == [
+            [8, 5 * HUGE + 8]
+        ]
+        assert square[BASIC((slice(None, -3, -1), slice(0, 0)))].shape == (2, 0)
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

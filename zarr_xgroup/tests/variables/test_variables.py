@@ -217,7 +217,7 @@ def test_transposed_bounds_are_lazy_and_have_transposed_chunks(
     values = {"values": {"regular": [0, 1]}, "boundaries": {"external": {"node": "edges"}}}
     cs = cs_of({"axes": {"x": {"coordinates": [values]}}})
     edges = np.arange(8.0).reshape(2, 4)
-    nodes = {
+    nodes: Nodes = {
         "": {},
         "a": Array(np.zeros(4), ("x",), cs),
         "edges": Array(edges, ("side", "x"), {"units": "m"}, chunks=chunks, v3=v3),
@@ -233,6 +233,7 @@ def test_transposed_bounds_are_lazy_and_have_transposed_chunks(
     side, x = oracle(xr.open_dataset, written)["edges"].encoding["chunks"]
     assert bounds.encoding["preferred_chunks"] == {"x": x, "side": side}
     np.testing.assert_array_equal(bounds.values, edges.T)
-    for rows_, columns in [(2, 1), (slice(1, None), 0), ([2, 0], slice(None)), ([2, 0], 1)]:
-        np.testing.assert_array_equal(bounds[rows_, columns].values, edges.T[rows_, columns])
+    keys: list[Any] = [(2, 1), (slice(1, None), 0), ([2, 0], slice(None)), ([2, 0], 1)]
+    for key in keys:
+        np.testing.assert_array_equal(bounds[key].values, edges.T[key])
     np.testing.assert_array_equal(bounds[[2, 0], [1, 0]].values, edges.T[[2, 0]][:, [1, 0]])
