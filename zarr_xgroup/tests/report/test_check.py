@@ -756,6 +756,15 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         cs/abbreviation /a#cs/crs/0/axes/y/abbreviation -> write one of X, Y, Z, T
         """,
     ),
+    "a principal convention that does not count is judged all the same": (
+        {"": {}, "a": sized("x", 3, **declaring("cs", "spatial"), **{
+            "cs": {"crs": [{"type": "planar", "axes": {"x": axis(values={"regular": [0, 1]})}}]},
+            "spatial:dimensions": ["y", "x"]})},
+        """
+        ! spatial/dimensions-of-the-array /a#spatial:dimensions -> take it off the array, which does not have two d
+        open/one-meaning /a -> complete what is declared, or correct it, so tha
+        """,
+    ),
 }  # fmt: skip
 
 
