@@ -141,7 +141,7 @@ def test_what_cannot_be_meant_is_told_in_words_of_the_options(
     ],
 )
 def test_nothing_is_read_with_options_that_are_wrong(options: Any, message: str) -> None:
-    store = recording_store(build(NODES))
+    store: Any = recording_store(build(NODES))
     with pytest.raises((TypeError, ValueError), match=message):
         xr.open_dataset(store, engine="xgroup", **options)
     assert (store.gets, store.listed) == ([], [])
