@@ -19,13 +19,13 @@ from typing import Any
 import matplotlib.pyplot as plt
 import rioxarray  # noqa: F401 - gives arrays their `rio`
 import xarray as xr
-from make_sample_product import write
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from zarr_xgroup import explain
 from zarr_xgroup.report.page import page
 from zarr_xgroup.tests.pages import DOCS, Block, page_paths, run_page
+from zarr_xgroup.tutorial import sample
 
 IMAGES = DOCS / "images"
 
@@ -87,7 +87,7 @@ def draw_explanation(target: Path, folder: Path) -> None:
 
 def draw_comparison(target: Path, store: Path) -> None:
     """Draw three arrays of a product: by row and column, and at their coordinates."""
-    write(store)
+    sample(store)
     figure: Any = plt.figure(figsize=(8.6, 4.4), layout="constrained")
     before, after = figure.subfigures(1, 2, width_ratios=(1, 1.15))
     before.suptitle('engine="zarr": dimensions without coordinates')

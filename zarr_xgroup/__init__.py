@@ -106,7 +106,7 @@ _LATER = {
 
 
 #: The modules that are public besides this one.
-_MODULES = ("conventions", "report")
+_MODULES = ("conventions", "report", "tutorial")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,15 +16,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xarray as xr
 import zarr
 
 import zarr_xgroup
 from zarr_xgroup.options import OpenOptions, OpenTreeOptions, ReportOptions, TreeReportOptions
-from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store
+from zarr_xgroup.tests.builders import Array, Group, build, declaring, memory_store, opened
 from zarr_xgroup.tests.pages import DOCS
 
 #: The modules that others may import; their `__all__` is the public API.
-PUBLIC = ("zarr_xgroup", "zarr_xgroup.conventions", "zarr_xgroup.report")
+PUBLIC = (
+    "zarr_xgroup",
+    "zarr_xgroup.conventions",
+    "zarr_xgroup.report",
+    "zarr_xgroup.tutorial",
+)
 
 HERE = Path(__file__).parent
 SNAPSHOT = HERE / "public_api.txt"
@@ -180,3 +186,12 @@ def test_a_typed_handler_checks_against_the_published_types() -> None:
 
 if __name__ == "__main__":
     SNAPSHOT.write_text(public_api(), encoding="utf-8")
+
+
+def test_sample_product(tmp_path: Path) -> None:
+    path = zarr_xgroup.tutorial.sample()
+    assert zarr_xgroup.tutorial.sample(tmp_path / "product.zarr") == str(tmp_path / "product.zarr")
+    for store in (path, tmp_path / "product.zarr"):
+        scene = opened(xr.open_dataset, store, group="images/r240m")
+        assert dict(scene.sizes) == {"y": 150, "x": 120}
+        assert scene["spatial_ref"].attrs["crs_wkt"].startswith('PROJCRS["WGS 84 / UTM zone 28N"')

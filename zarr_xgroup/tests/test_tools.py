@@ -19,8 +19,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from zarr_xgroup.tests.builders import opened
-from zarr_xgroup.tests.documents import script
 from zarr_xgroup.tests.pages import DOCS, REPOSITORY
+from zarr_xgroup.tutorial import sample
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning", "ignore::PendingDeprecationWarning"
@@ -41,7 +41,7 @@ def tool(name: str) -> Any:
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tools") / "product.zarr"
-    script("make_sample_product").write(folder)
+    sample(folder)
     return folder
 
 
