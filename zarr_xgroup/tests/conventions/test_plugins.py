@@ -147,6 +147,23 @@ def test_installed_plugins_are_found_and_broken_ones_cost_a_warning_each(tmp_pat
     ]
 
 
+@pytest.mark.skipif(not DOCS.is_dir(), reason="installed without the documentation")
+def test_the_example_package_passes_its_test(tmp_path: Path) -> None:
+    example = DOCS / "examples" / "xgroup-stations"
+    project = tomllib.loads((example / "pyproject.toml").read_text())["project"]
+    ((name, value),) = project["entry-points"][ENTRY_POINT_GROUP].items()
+    code = (example / "xgroup_stations.py").read_text()
+    install(tmp_path / "site", name, value, code)
+    path = os.pathsep.join([str(tmp_path / "site"), str(DOCS.parent)])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(example)]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
+
+
 # The list of handlers.
 
 
