@@ -59,7 +59,7 @@ def test_an_old_python_is_told_and_hardly_anything_is_imported_before_the_first_
     packages = {name.partition(".")[0] for name in modules} - {"zarr_xgroup", "packaging"}
     assert packages <= sys.stdlib_module_names
     public = {name for name in zarr_xgroup.__all__ if name[:2] != "__"}
-    assert names == sorted(public | {"conventions", "report"})
+    assert names == sorted(public | {"conventions", "report", "tutorial"})
     assert (before, after) == (False, True)
 
 
