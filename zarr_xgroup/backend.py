@@ -25,7 +25,9 @@ __all__ = ["OpenOptions", "ResolvedZarrStore", "XGroupBackendEntrypoint"]
 
 
 class ResolvedZarrStore(AbstractDataStore):
-    """A group's variables, those resolved from elsewhere included, as xarray reads them.
+    """The variables of a group in the form in which xarray reads a store, including those from other groups.
+
+    It can be made from plain dicts. Opening a Zarr store does not use it: there, the variables of a group are decoded without it.
 
     Parameters
     ----------

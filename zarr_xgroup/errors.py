@@ -198,12 +198,11 @@ class XGroupMetadataError(XGroupError, ValueError):
 
 @contextmanager
 def containing() -> Iterator[None]:
-    """Raise whatever others' code raises about one variable as an XGroupMetadataError.
+    """Convert any exception of other packages to XGroupMetadataError.
 
-    What xarray, zarr, numpy, pandas or pyproj raise while a variable is made, decoded or indexed
-    concerns that variable, of whatever class it is: who asked for the variable catches
-    XGroupError, says what became of it and goes on with the others. A warning passes: it is
-    raised where the user has made errors of warnings.
+    xarray, zarr, numpy, pandas or pyproj may raise exceptions of any class while one variable is made, decoded or
+    indexed. The caller catches XGroupError, reports it for that variable and continues with the others. Warnings are
+    not converted: they are raised only if the user has turned warnings into errors.
     """
     try:
         yield

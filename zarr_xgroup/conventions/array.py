@@ -560,15 +560,15 @@ def _attributes_around(array: ArrayView) -> list[Mapping[str, Any]]:
     return [document.attributes for document in documents if document and document.attributes]
 
 
-def own_array_wins(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
-    """Tell whether a stored array is used instead of the coordinate that attributes declare under its name.
-
-    Stored values count, whatever attributes declare: nothing is compared, and nothing reported. Whoever opens,
-    subsets, reprojects and writes data leaves the attributes of conventions as they were, and reopening must not
-    bring back the coordinates that they declare. This holds for coordinates, and for computed bounds and formula
-    terms; `zarr_xgroup.datasets.naming` decides, which knows their names and dimensions.
+def may_replace_declared(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
+    """Return whether a stored array may be used instead of the coordinate that attributes declare under its name.
 
     An array that declares conventions itself may be data, and is not used, unless it is a dimension coordinate.
+    `zarr_xgroup.datasets.naming` replaces the coordinate, if the array has its dimensions and sizes. Until then a handler
+    only accepts declared values that do not fit.
+
+    Values are not compared, and nothing is reported. When data were subset, reprojected and written, they still have
+    the attributes of conventions, and opening them must not bring back the coordinates that these declare.
     """
     return dims == (name,) or CONVENTIONS_KEY not in attributes
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from zarr_xgroup.conventions.array import (
     ArrayView,
     fall_back_to_own_array,
-    own_array_wins,
+    may_replace_declared,
     own_dims_of,
     parse_once,
     shape_of,
@@ -79,7 +79,7 @@ def own_coordinate_of_group(array: ArrayView, name: str) -> Node | None:
     document = array.sibling(name)
     if document is None:
         return None
-    is_one = own_array_wins(name, tuple(array.siblings[name]), document.attributes)
+    is_one = may_replace_declared(name, tuple(array.siblings[name]), document.attributes)
     return array.node.group.child(name) if is_one else None
 
 

@@ -21,7 +21,7 @@ from zarr_xgroup.conventions.array import (
     ArrayView,
     NodeView,
     fall_back_to_own_array,
-    own_array_wins,
+    may_replace_declared,
     own_dims_of,
     shape_of,
 )
@@ -609,7 +609,7 @@ class AxisOfArray:
         document, dims = self.array.sibling(name), (self.name,) if self.is_dimension else ()
         if document is None or tuple(self.array.siblings[name]) != dims:
             return None
-        return document if own_array_wins(name, dims, document.attributes) else None
+        return document if may_replace_declared(name, dims, document.attributes) else None
 
     def regular_source(self, first: float, step: float) -> Computed:
         """Return the source of the values ``first + position * step`` along the axis."""
@@ -717,7 +717,8 @@ def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> C
 def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
     """Return the source of the values of a coordinate or a formula term, or raise XGroupError.
 
-    If the group itself has a coordinate named `name`, it is used instead of the values, which need not fit then.
+    If the group itself has a coordinate named `name`, values that do not fit raise no error: planning replaces them by
+    that coordinate.
     """
     array, length = axis.array, axis.length
     if values.external is not None:

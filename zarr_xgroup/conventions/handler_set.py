@@ -76,21 +76,21 @@ class HandlerSet:
         def crs(handler: Handler, view: ArrayView) -> Crs | None:
             return handler.crs(view) if handler.applies(view) else None
 
-        found = (_ask(view, handler, partial(crs, handler)) for handler in self._with_crs)
+        found = (_guarded(view, handler, partial(crs, handler)) for handler in self._with_crs)
         return next(filter(None, found), None)
 
     def axis_names(self, view: ArrayView) -> tuple[str, ...]:
         """Return dimension names for the last axes of an array that leaves some unnamed, () if no handler gives any."""
         # The caller discards this view: handlers that need dimension names report to it that they are missing.
         self._assume_marked(view, self._naming)
-        found = (_ask(view, handler, partial(_axis_names, handler)) for handler in self._naming)
+        found = (_guarded(view, handler, partial(_axis_names, handler)) for handler in self._naming)
         return next(filter(None, found), ())
 
-    def ask(self, view: ArrayView) -> Answer:
-        """Return what the handlers that apply to an array say of it together.
+    def interpret(self, view: ArrayView) -> Answer:
+        """Return the common interpretation of an array by all handlers that apply to it.
 
-        One principal convention is asked, with the services and the conventions that these imply. Its rivals are
-        reported, and asked only for findings about their own rules.
+        These are one principal convention, the services, and the conventions that they imply. The rivals of the
+        principal convention are reported, and interpret the array only for findings about their own rules.
         """
         self._assume_marked(view, self._handlers)
         active = [handler for handler in self._handlers if self._applies(handler, view)]
@@ -134,7 +134,7 @@ class HandlerSet:
         """Return whether a handler applies to an array, by its own `detect` with zarr objects if it has one."""
         has_detect = handler in self._with_detect
         return bool(
-            _ask(view, handler, partial(_detects, handler) if has_detect else handler.applies)
+            _guarded(view, handler, partial(_detects, handler) if has_detect else handler.applies)
         )
 
     def marks_of(self, view: ArrayView, handlers: Sequence[Handler] = ()) -> dict[str, Marks]:
@@ -144,7 +144,7 @@ class HandlerSet:
         """
         declared = view.declared_around
         asked = [it for it in handlers or self._handlers if it not in declared]
-        marks = {handler.name: _ask(view, handler, handler.marks) for handler in asked}
+        marks = {handler.name: _guarded(view, handler, handler.marks) for handler in asked}
         return {name: found for name, found in marks.items() if found is not None}
 
     def _assume_marked(self, view: ArrayView, handlers: Sequence[Handler]) -> None:
@@ -179,7 +179,7 @@ class HandlerSet:
         principal = next(iter(claiming or declared or principals), None)
         if principal is None:
             return None, [], frozenset()
-        shared = _ask(view, principal, partial(_shared_names, principal)) or frozenset()
+        shared = _guarded(view, principal, partial(_shared_names, principal)) or frozenset()
         claiming = [handler for handler in claiming if handler.name not in shared]
         if len(claiming) > 1:
             text = _("it declares the principal conventions {names}; {first} was used").format(
@@ -200,7 +200,7 @@ def _has_own(method: str, handler: Handler) -> bool:
     return owner is not ConventionHandler
 
 
-def _ask(view: ArrayView, handler: Handler, question: Callable[[ArrayView], T]) -> T | None:
+def _guarded(view: ArrayView, handler: Handler, question: Callable[[ArrayView], T]) -> T | None:
     """Return the answer of a handler to a question about an array, or report whatever it raises and return None.
 
     A plug-in may raise anything: the array is then opened without the coordinates of that convention.
@@ -253,7 +253,7 @@ def _interpretations(
     """
     found: list[Interpretation] = []
     for handler in asked:
-        interpretation = _ask(view, handler, partial(_interpretation, handler))
+        interpretation = _guarded(view, handler, partial(_interpretation, handler))
         if interpretation is None:
             continue
         if handler.gives_way or handler.name in giving_way:
@@ -271,7 +271,7 @@ def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interp
         if handler.rules:
             # Only findings are wanted: references of a convention that is not used mark no arrays.
             before, referred = set(view.findings), set(view.referred)
-            found = view.try_silently(_ask, view, handler, partial(_interpretation, handler))
+            found = view.try_silently(_guarded, view, handler, partial(_interpretation, handler))
             view.referred = referred
             broken = [
                 replace(finding, topic=None)

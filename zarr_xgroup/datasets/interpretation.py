@@ -245,7 +245,11 @@ NOTHING_AROUND = TextsAround()
 
 
 def _reading_of(interpreter: Interpreter, node: Node) -> GroupReading:
-    """Return the reading of a group: a copy of the reading of an equal group if that holds here, else its own."""
+    """Return the reading of a group: a copy of the reading of an equal group if that holds here, else its own.
+
+    The keys of the memo do not name the group. So the memo may return the reading of an equal group, the first one
+    that was interpreted.
+    """
     group = _Group(interpreter, node)
     # Equal for groups with equal documents, their own and those above. The attributes of the group itself mean more
     # than those of the groups above: both are in the key.
@@ -378,7 +382,7 @@ class _Group:
             if shared is not None and node not in shared.led_to:
                 return shared
         view = interpreter.view(node, dims, **known)
-        answer, is_whole = interpreter.memo.whole(interpreter.handlers.ask, view)
+        answer, is_whole = interpreter.memo.whole(interpreter.handlers.interpret, view)
         # Findings are of this array alone. While the tree lacks documents, no reading is kept, nor are its answers:
         # until then an answer with findings may be shared.
         has_findings = bool(answer.interpretation.findings) and is_whole

@@ -1,6 +1,6 @@
 """The stores of one open call: each metadata document is read at most once, and only if it is needed.
 
-The library and its stores are the only mutable state of an open call.
+The library, its stores and its tree hold all that is read during an open call.
 """
 
 from __future__ import annotations

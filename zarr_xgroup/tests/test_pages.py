@@ -21,6 +21,7 @@ LOOKS_ALIKE = (2025, 9)
 NEEDED = {
     "clouds.md": (2025, 6),
     "dggs.md": (2025, 1),
+    "eopf.md": (2025, 1),
     "how-do-i.md": (2025, 6),
     "large-trees.md": (2025, 6),
     "writing.md": (2025, 1),

@@ -1,7 +1,8 @@
 """The sources of coordinates: what their values are read or computed from. A source is a coordinate's identity.
 
-Equal sources are one variable, unequal ones never are. Sources are values: they know neither
-zarr nor xarray, hold no data that could be read, and can be made from metadata alone.
+Coordinates with unequal sources never are one variable. Coordinates with equal sources are one variable if their attributes
+do not differ in how the values are decoded. Sources are made from metadata alone: they know neither zarr nor xarray, and hold
+no data that could be read.
 """
 
 from __future__ import annotations
