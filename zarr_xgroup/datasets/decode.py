@@ -300,8 +300,8 @@ def _trials(
         are_numbers = all(isinstance(value, int | float) for value in packing)
         is_number = variable.dtype.kind in _NUMBERS
         is_sound = is_number and _APPLIED_LAZILY.isdisjoint(plan.attributes)
-        may_fail = (plan.stored and not are_numbers) or (plan.declared_decoding and not is_sound)
-        if not may_fail:
+        is_declared = plan.declared_decoding or plan.bounds_declared_times
+        if not (plan.stored and not are_numbers) and not (is_declared and not is_sound):
             continue
         few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
         if few.dtype.kind == "O":
