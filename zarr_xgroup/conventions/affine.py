@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-
-from affine import Affine
+from typing import TYPE_CHECKING
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
@@ -24,6 +23,9 @@ from zarr_xgroup.metadata.cf import axis_by_attributes, axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Source, Stored
+
+if TYPE_CHECKING:
+    from affine import Affine
 
 #: How far the centre of a cell is from its index, in cells, by registration (``spatial:registration``).
 CENTRES = {"pixel": 0.5, "node": 0.0}
@@ -101,6 +103,13 @@ class Transform:
         return max(abs(side - own) / cell for side, own, cell in sides) <= tolerance
 
 
+def affine_of(*numbers: float) -> Affine:
+    """Return the affine transform of six numbers. The package is imported here, as most stores open without it."""
+    from affine import Affine
+
+    return Affine(*numbers)
+
+
 def area_of(affine: Affine) -> float:
     """Return the signed area of a cell, the determinant: negative where Y decreases from row to row."""
     return float(affine.a * affine.e - affine.b * affine.d)
@@ -125,7 +134,7 @@ def transform_of_gdal(written: Fragment) -> Transform:
         with contextlib.suppress(ValueError):
             value = list(map(float, value))  # otherwise `finite_numbers` reports the text
     c, a, b, f, d, e = finite_numbers(Fragment(written.node, written.keys, value), 6)
-    return Transform(require_cell_area(Affine(a, b, c, d, e, f), written))
+    return Transform(require_cell_area(affine_of(a, b, c, d, e, f), written))
 
 
 # What follows from a transform for an array.

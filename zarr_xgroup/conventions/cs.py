@@ -82,7 +82,7 @@ from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, pair_o
 from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import words_of
+from zarr_xgroup.metadata.cf import LATITUDES, LONGITUDES, words_of
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
@@ -129,6 +129,7 @@ _UNITS_OF_DEGREES = {"degree", "degrees", "deg", "°"} | {
     for end in ("_east", "_north", "_e", "_n", "east", "north", "e", "n")
 }
 _STANDARD_NAMES = {"X": "longitude", "Y": "latitude"}
+_UNITS_ALONG = {"X": LONGITUDES, "Y": LATITUDES}
 #: The dimension of the two sides of a cell, and the end of the names of boundaries.
 _BOUNDS_NAME = "bounds"
 
@@ -515,13 +516,13 @@ class CsHandler(ConventionHandler):
             systems.append(system)
             array.report_wrong(node, system)
             identity = cs.id or system.id  # that of cs takes precedence
-            geographic = is_geographic(identity and identity.value, system.name)
+            written_crs = identity and identity.value, system.name
             for written, part in system.axes:
                 name = array.dim_names.get(written, written)
                 lost = partial(coordinate_named, name)
                 axis = array.try_reporting(dereferenced, array, node, part, Axis, cost=lost)
                 if axis is not None:
-                    coordinates += _coordinates(AxisOfArray(array, name, *axis, geographic))
+                    coordinates += _coordinates(AxisOfArray(array, name, *axis, written_crs))
             if system.geolocation is not None:
                 crs = identity and identity.at(node if cs.id is None else array.node)
                 coordinates += geolocation_coordinates(array, node, system.geolocation, crs)
@@ -587,7 +588,7 @@ class AxisOfArray:
     name: str  # the dimension of the array along the axis, or the name of a scalar coordinate
     node: Node  # the node in which the axis is written
     axis: Axis
-    is_geographic: bool  # whether its CRS is geographic
+    crs: tuple[Any, str]  # the proj object of its CRS, or None, and the name of the CRS
 
     @property
     def is_dimension(self) -> bool:
@@ -667,21 +668,27 @@ def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
     along = abbreviation or ALONG.get(direction, "")
     # Longitudes are positive to the east, and latitudes to the north.
     is_reversed = direction in ("west", "south")
-    name = _STANDARD_NAMES.get(along) if axis.is_geographic and not is_reversed else None
     if item.time is not None:
         units = item.time.units
     else:
-        found = cf_units_of_measure(item.unit, name)
+        found = cf_units_of_measure(item.unit)
         units = {key: cf_length(unit) for key, unit in found.items()}
-        if is_reversed and str(units.get("units")).lower() in _UNITS_OF_DEGREES:
+    described = {**axis.axis.attributes, **item.attributes}
+    unit, name = str({**units, **described}.get("units", "")), None
+    if unit.lower() in _UNITS_OF_DEGREES:
+        # Units such as degrees_east need no standard name here: planning adds it, without a look at the CRS.
+        if is_reversed:
             units = {"units": "degree"}
-    written = {**units, **axis.axis.attributes, **item.attributes}
+        elif unit not in _UNITS_ALONG.get(along, {unit}) and is_geographic(*axis.crs):
+            name = _STANDARD_NAMES[along]
+            units = {**units, **cf_units_of_measure(item.unit, name)}
+    written = {**units, **described}
     derived = {}
     if abbreviation in ABBREVIATIONS:
         derived["axis"] = abbreviation
     if abbreviation == "Z" and direction in ("up", "down"):
         derived["positive"] = direction
-    if name is not None and str(written.get("units", "")).lower() in _UNITS_OF_DEGREES:
+    if name is not None:
         derived["standard_name"] = name
     return derived | written
 

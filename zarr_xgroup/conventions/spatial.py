@@ -15,11 +15,10 @@ from dataclasses import replace
 from functools import partial
 from typing import ClassVar, TypeAlias
 
-from affine import Affine
-
 from zarr_xgroup.conventions.affine import (
     CENTRES,
     Transform,
+    affine_of,
     area_of,
     coordinates_along,
     has_coordinate,
@@ -123,7 +122,7 @@ DIMENSIONS = Attribute(
 )
 TRANSFORM = _optional(
     "spatial:transform",
-    Parsed(lambda written: require_cell_area(Affine(*finite_numbers(written, 6)), written)),
+    Parsed(lambda written: require_cell_area(affine_of(*finite_numbers(written, 6)), written)),
     NUMBERS,
     '"spatial:transform": [a, b, c, d, e, f], by which x = a*column + b*row + c and '
     "y = d*column + e*row + f",
@@ -390,7 +389,7 @@ def _transform_of_box(array: ArrayView, box: Fragment, sizes: Sizes, centre: flo
         if span < 0 or (span == 0 and cells > 0):
             raise _no_area_error(box, sizes)
         steps.append(span / cells if cells else math.nan if span else 0.0)
-    affine = Affine(steps[0], 0.0, left, 0.0, -steps[1], top)
+    affine = affine_of(steps[0], 0.0, left, 0.0, -steps[1], top)
     return Transform(require_cell_area(affine, box) if rows and columns else affine, centre)
 
 
@@ -542,7 +541,7 @@ def _derived_transform(
     (rows, columns), (down, right) = along
     # Not `affine * other`: that operator changed between versions of affine, with warnings.
     a, b, c, d, e, f = list(transform.affine)[:6]
-    affine = Affine(
+    affine = affine_of(
         *(a * columns, b * rows, a * right + b * down + c),
         *(d * columns, e * rows, d * right + e * down + f),
     )
@@ -612,7 +611,7 @@ def in_order_of_gdal(
     that of the CRS, "" if it is not known.
     """
     c, a, b, f, d, e = list(transform.affine)[:6]  # read in the order of GDAL
-    other = Transform(Affine(a, b, c, d, e, f), transform.centre)
+    other = Transform(affine_of(a, b, c, d, e, f), transform.centre)
     if area_of(other.affine) == 0:
         return None
     widest = _WIDEST.get(horizontal_unit(unit), math.inf)

@@ -14,10 +14,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from affine import Affine
-
 from zarr_xgroup.conventions.affine import (
     Transform,
+    affine_of,
     coordinates_along,
     has_coordinate,
     interpret_grid,
@@ -180,4 +179,4 @@ def _parsed_transform(written: Fragment) -> Transform:
     numbers = finite_numbers(written, count)
     if numbers[6:] not in ([], _LAST_ROW):
         raise written.error(_("is no affine transform: its last row is not 0, 0, 1"))
-    return Transform(require_cell_area(Affine(*numbers[:6]), written))
+    return Transform(require_cell_area(affine_of(*numbers[:6]), written))

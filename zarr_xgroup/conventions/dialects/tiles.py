@@ -16,9 +16,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from affine import Affine
-
-from zarr_xgroup.conventions.affine import Transform, require_cell_area
+from zarr_xgroup.conventions.affine import Transform, affine_of, require_cell_area
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as MULTISCALES
@@ -175,7 +173,7 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
     if first in _NORTH_FIRST or (first not in _EAST_FIRST and crs and crs.is_north_first):
         x, y = y, x
     row, column = _first_cell(level, array.sizes[dims[0]], array.sizes[dims[1]])
-    affine = Affine(size, 0.0, x + column * size, 0.0, -size, y - row * size)
+    affine = affine_of(size, 0.0, x + column * size, 0.0, -size, y - row * size)
     # A tile begins at the outer corner of its first cell.
     return Transform(require_cell_area(affine, cell))
 
