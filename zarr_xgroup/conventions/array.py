@@ -123,6 +123,28 @@ class NodeView:
         """The conventions that the node, any group that contains it, or the root for the whole store declares."""
         return self.declared | self.declared_above(self.node) | self.declared_for_store()
 
+    @cached_property
+    def marking_names(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The names that may mark a convention: in attributes of the node or its group, and of all groups around it.
+
+        These are the prefixes of attributes, and the names of attributes that are JSON objects.
+        """
+
+        def names_in(node: Node) -> frozenset[str]:
+            document = self.document_of(node)
+            attributes = {} if document is None else document.attributes
+            objects = {key for key, value in attributes.items() if isinstance(value, dict)}
+            return prefixes_in(attributes) | objects
+
+        def names_around(
+            group: Node, above: tuple[frozenset[str], frozenset[str]] | None
+        ) -> tuple[frozenset[str], frozenset[str]]:
+            of_group = names_in(group)
+            return of_group, of_group if above is None else of_group | above[1]
+
+        of_group, around = self.memo.upwards(names_around, self.node.group, by="marking names")
+        return names_in(self.node) | of_group, around
+
     def follows(self, convention: type[Convention]) -> bool:
         """Return whether a convention is declared for the node (`declared_for_it`), or the user assumes it."""
         return convention.name in self.assumed or convention in self.declared_for_it
@@ -548,16 +570,6 @@ def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
 
     found = array.memo.upwards(written, array.node.group, by=("attributes above", key))
     return iter(found)
-
-
-def attributes_around(array: ArrayView) -> list[Mapping[str, Any]]:
-    """Return the attributes of each group that contains an array and has attributes, the nearest group first."""
-    return array.memo(_attributes_around, array, by=array.node.group)
-
-
-def _attributes_around(array: ArrayView) -> list[Mapping[str, Any]]:
-    documents = map(array.document_of, array.node.ancestors())
-    return [document.attributes for document in documents if document and document.attributes]
 
 
 def may_replace_declared(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from zarr_xgroup.conventions import plugin_adapter
-from zarr_xgroup.conventions.array import ArrayView, NodeView, attributes_around
+from zarr_xgroup.conventions.array import ArrayView, NodeView
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.declaring import Convention, prefixes_in
+from zarr_xgroup.conventions.declaring import Convention
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.errors import Rule, XGroupError
 from zarr_xgroup.findings import Finding
@@ -144,15 +144,10 @@ class ConventionHandler(Convention):
         Marks or None
             None if the array does not have the marks.
         """
-
-        def is_marked(attributes: Mapping[str, Any]) -> bool:
-            is_prefixed = not prefixes_in(attributes).isdisjoint((cls.name, *cls.aliases))
-            return is_prefixed or isinstance(attributes.get(cls.name), Mapping)
-
-        group = array.attributes_of(array.node.group)
-        if is_marked(array.attributes) or (group is not None and is_marked(group.value)):
+        near, around = array.marking_names
+        if not near.isdisjoint((cls.name, *cls.aliases)):
             return Marks(array.dims)
-        return Marks() if any(map(is_marked, attributes_around(array))) else None
+        return None if around.isdisjoint((cls.name, *cls.aliases)) else Marks()
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> Collection[str]:
