@@ -141,7 +141,7 @@ class Reader:
 
     def of(self, member: Member) -> Reader:
         """Return the reader of a different member of the same object."""
-        return replace(self, member=member)
+        return Reader(self.form, self.spelling, member, self.misspelt, self.wrong)
 
     def report(
         self,
@@ -433,13 +433,12 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         for name, (_kind, member) in fields.items():
             if name in found or members.get(member.key) is not None:
                 continue
-            place = fragment.place(member.key)
             if not member.required or any(map(fragment.get, member.unless)):
                 if member.key in members:
-                    reader.of(member).report_null(place)
+                    reader.of(member).report_null(fragment.place(member.key))
             elif member.key not in reader.misspelt.values():
-                rule, severity = cls.required or cls.form, member.severity
-                reader.report(rule, place, _("is missing"), member.remedy, severity=severity)
+                place, rule = fragment.place(member.key), cls.required or cls.form
+                reader.report(rule, place, _("is missing"), member.remedy, severity=member.severity)
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
 
     @classmethod
@@ -457,6 +456,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
     def wrong_with(self, key: str) -> Finding | None:
         """Return the finding that a member cannot be used, is missing, or misspelt, or None if there is none."""
+        if not self.wrong:
+            return None
         member = Place("", pointer_to((*self.keys, key)))
         for finding in self.wrong:
             is_about_it = member.holds(finding.place) or member in finding.related
