@@ -208,7 +208,7 @@ def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, s
 def _by_zarr_store(array: zarr.Array[Any], *, masks: bool) -> xr.Variable:
     metadata = GroupMetadata(zarr_format=array.metadata.zarr_format)
     group = _GroupOfTemplate(zarr.AsyncGroup(metadata, StorePath(_NOWHERE.store, "")))
-    object.__setattr__(group, "array", array)  # the base class is frozen
+    object.__setattr__(group, "known", array)  # the base class is frozen
     store = ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=masks)
     variable: xr.Variable = store.open_store_variable("template")  # type: ignore[no-untyped-call]
     return variable
@@ -217,12 +217,12 @@ def _by_zarr_store(array: zarr.Array[Any], *, masks: bool) -> xr.Variable:
 class _GroupOfTemplate(zarr.Group):
     """A group with one array, whatever its name: nothing is listed or read."""
 
-    array: zarr.Array[Any]
+    known: zarr.Array[Any]
 
     def members(self, *_arguments: Any, **_options: Any) -> tuple[tuple[str, Any], ...]:
         """Return the array with its name, for xarray from 2024.11 on."""
-        return (("template", self.array),)
+        return (("template", self.known),)
 
     def __getitem__(self, _name: str) -> zarr.Array[Any]:
         """Return the array, for earlier versions."""
-        return self.array
+        return self.known
