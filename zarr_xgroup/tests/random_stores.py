@@ -140,7 +140,7 @@ def _change(store: Documents, random: Random) -> None:
     if isinstance(document, str):
         store[key] = document[: random.randint(0, len(document))]
     elif what < 0.05:
-        store[key] = random.choice(["", "{", "\0", "[1,]", *_ODD_VALUES])
+        store[key] = copy.deepcopy(random.choice(["", "{", "\0", "[1,]", *_ODD_VALUES]))
     elif what < 0.1:
         old, new = posixpath.dirname(key), random.choice(_ODD_NAMES)
         for other in [it for it in store if it.startswith(f"{old}/") and old]:
