@@ -1,4 +1,4 @@
-"""Write the made-up product of `zarr_xgroup.tutorial` to a folder."""
+"""Write the synthetic product of `zarr_xgroup.tutorial` to a folder."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""A made-up satellite product, to try the package without a download.
+"""A synthetic satellite product, to try the package without a download.
 
 The product shows an island and the sea around it: images in three resolutions, sea surface temperatures of a
-swath, and the weather on a grid of latitudes and longitudes. Each is in a group of its own, described by the conventions
+swath, and the weather on a grid of latitudes and longitudes. Each is in its own group, described by the conventions
 `spatial`, `multiscales`, `proj` and `cs`.
 """
 
@@ -38,7 +38,7 @@ _CELL = 60.0
 
 
 def sample(path: str | os.PathLike[str] | None = None) -> str:
-    """Write a made-up product as a Zarr v3 store, and return its path.
+    """Write a synthetic product as a Zarr v3 store, and return its path.
 
     Parameters
     ----------

@@ -215,7 +215,7 @@ def first_opens_of_processes(runs: int) -> Iterator[Row]:
 
 
 def reading(runs: int) -> Iterator[Row]:
-    """Yield the row for reading an open variable, chunk by chunk and as a whole."""
+    """Yield the row for reading a variable, chunk by chunk and as a whole."""
 
     def call(engine: Engine) -> Call:
         store: Any = stores.memory_store(stores.large_contents())

@@ -65,7 +65,7 @@ class NodeView:
     findings : list of Finding
         What was reported about the node.
     tree : Tree
-        The metadata documents of the open.
+        The metadata documents of the open call.
     memo : Memo
         The cache of the open.
     assumed : collection of str

@@ -679,7 +679,11 @@ def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
         # Units such as degrees_east need no standard name here: planning adds it, without a look at the CRS.
         if is_reversed:
             units = {"units": "degree"}
-        elif unit not in _UNITS_ALONG.get(along, {unit}) and is_geographic(*axis.crs):
+        elif (
+            along in _STANDARD_NAMES
+            and unit not in _UNITS_ALONG[along]
+            and is_geographic(*axis.crs)
+        ):
             name = _STANDARD_NAMES[along]
             units = {**units, **cf_units_of_measure(item.unit, name)}
     written = {**units, **described}

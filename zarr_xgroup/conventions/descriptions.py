@@ -129,14 +129,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Reader:
-    """Has the description of the member that is read, and collects the findings about its JSON object, without the node."""
+    """The description of the member that is being read, and the findings about its JSON object, without the node."""
 
     form: Rule  # a value of a different kind breaks it, unless the member has its own rule
     spelling: Rule  # a misspelt key breaks it
     member: Member = Member()
-    misspelt: Mapping[str, str] = field(
-        default_factory=dict
-    )  # each with the key that was probably meant
+    #: Misspelt keys, each with the key that was probably meant.
+    misspelt: Mapping[str, str] = field(default_factory=dict)
     wrong: list[Finding] = field(default_factory=list)
 
     def of(self, member: Member) -> Reader:

@@ -84,7 +84,7 @@ _UDUNITS_BY_CODE = {
 # fmt: on
 #: A unit, or an annotation in braces, in a UCUM code of several units.
 _UNIT_OR_ANNOTATION = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
-#: What CF calls degrees, of which UCUM has one, by the standard name of a coordinate.
+#: The CF units of longitudes and latitudes, by standard name. UCUM has one code, ``deg``, for both.
 _DEGREES_ALONG = {"longitude": "degrees_east", "latitude": "degrees_north"}
 #: Signs of a power, which UCUM does not have; ``10^`` is a unit of UCUM.
 _EXPONENT = re.compile(r"\*\*|(?<!10)\^")

@@ -331,7 +331,7 @@ class _Group:
             name: factory.template(self.node.child(name), assigned.dims[name]) for name in documents
         }
 
-        # 3. Ask the conventions about each array.
+        # 3. Interpret each array by its conventions.
         siblings = {
             name: dict(zip(assigned.dims[name], template.shape, strict=True))
             for name, template in templates.items()
@@ -365,7 +365,7 @@ class _Group:
         )
 
     def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> Answer:
-        """Return what the conventions say of an array: the answer for an equal array of the group, or a new one."""
+        """Return the interpretation of an array by its conventions: that of an equal array of the group, or a new one."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
         texts, encoded = _texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
         # Its name is part of the key only where something may be defined by it.

@@ -1,8 +1,8 @@
 """The tree of documents: everything known about the stores of an open call.
 
-Interpretation reads only the tree. The tree takes a document that is not known yet for absent, and records in
-`Tree.lacking` that it is needed. `zarr_xgroup.storage.library.Library.ask` discards an interpretation that was made
-while something was lacking, reads everything that was recorded at once, and interprets again.
+Interpretation uses only the tree. If a document has not been read yet, the tree answers that there is none, and records it in
+`Tree.lacking`. `zarr_xgroup.storage.library.Library.ask` discards an interpretation that was made while a document was
+missing, reads all recorded documents at once, and interprets again.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Lack(NamedTuple):
 class Memo:
     """A cache of an open call: a function is called once for the same values, and its result kept.
 
-    No other code compares what is lacking before and after a call.
+    No other code compares the missing documents before and after a call.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Memo:
         self._known: dict[Hashable, Any] = {}
 
     def __call__(self, function: Callable[..., T], *values: Any, by: Hashable = None) -> T:
-        """Return what a function gives for values, from the cache if it was called with them before.
+        """Return the result of a function for values, from the cache if it was called with them before.
 
         Parameters
         ----------
@@ -128,15 +128,15 @@ class Memo:
         return known
 
     def whole(self, function: Callable[..., T], *values: Any) -> tuple[T, bool]:
-        """Return what a function gives for values, and whether no document was lacking for it."""
+        """Return the result of a function for values, and whether it needed no missing document."""
         before = len(self._lacking)
         found = function(*values)
         return found, len(self._lacking) == before
 
     def first(self, function: Callable[[Node], T | None], nodes: Iterable[Node]) -> T | None:
-        """Return what a function gives for the first of the nodes for which it is not None.
+        """Return the result of a function for the first of the nodes for which it is not None.
 
-        The search ends where a document is lacking, with None: later nodes may not be needed once it is read.
+        The search ends with None if a document is missing: later nodes may not be needed once it is read.
         """
         for node in nodes:
             found, is_whole = self.whole(function, node)
@@ -145,7 +145,7 @@ class Memo:
         return None
 
     def upwards(self, function: Callable[[Node, T | None], T], group: Node, by: Hashable) -> T:
-        """Return what a function makes of a group and of its own result for the group above (None above the root).
+        """Return the result of a function for a group and for its own result for the group above (None above the root).
 
         The results are kept for all groups on the way, so that deep groups share them.
 
