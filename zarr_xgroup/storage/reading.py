@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from _thread import start_new_thread
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeVar, cast
@@ -261,33 +260,41 @@ def request_limit(store: Store) -> asyncio.Semaphore:
 
 # Waiting for coroutines: the one place where an open call blocks.
 
+#: zarr's event loop by process: a forked process has a loop of its own.
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
+
 
 def wait(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in zarr's event loop and return its result.
 
-    Ctrl-C interrupts the main thread alone. Were that to wait as zarr does, it could be interrupted while it
-    holds a lock that zarr's event loop needs, and all later opens would hang. So another thread waits as zarr
-    does, and the main thread waits for its answer in a `SimpleQueue`, which can be interrupted at any time.
+    Ctrl-C interrupts the main thread. zarr's `sync` waits with locks that its event loop needs; if it is
+    interrupted while it holds one, all later calls hang. Waiting for a `SimpleQueue` can be interrupted at any time.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return sync(coroutine)
     answers: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = SimpleQueue()
-    context = copy_context()
-    start_new_thread(_run_and_put, (context.run, coroutine, answers.put))
-    answer, error = answers.get()
+
+    async def answer() -> None:
+        try:
+            answers.put((await coroutine, None))
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            answers.put((None, error))
+
+    asyncio.run_coroutine_threadsafe(answer(), _event_loop())
+    result, error = answers.get()
     try:
         if error is not None:
             raise error
-        return cast("T", answer)
+        return cast("T", result)
     finally:
         del error  # its traceback refers to this frame: a reference cycle
 
 
-def _run_and_put(
-    run: Callable[..., Any], coroutine: Coroutine[Any, Any, Any], put: Callable[[Any], None]
-) -> None:
-    """Run a coroutine; put its result, or its exception, into the queue of the thread that waits."""
-    try:
-        put((run(sync, coroutine), None))
-    except BaseException as error:  # noqa: BLE001 - raised again by `wait`
-        put((None, error))
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Return zarr's event loop, which runs in a thread of its own. Raise zarr's SyncError within that thread."""
+    loop = _LOOPS.get(os.getpid())
+    if loop is None or loop.is_closed() or loop is asyncio._get_running_loop():
+        loop = _LOOPS[os.getpid()] = sync(_running_loop())
+    return loop
+
+
+async def _running_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
