@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zarr_xgroup.conventions.array import ArrayView
@@ -171,7 +172,9 @@ class Interpreter:
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
         """Return the readings of groups. They are incomplete while the tree lacks documents; `Library.ask` calls again."""
-        return [self.memo(_reading_of, self, group, by=group) for group in groups]
+        nodes = list(groups)
+        function = _shared_reading if len(nodes) > 1 else _own_reading
+        return [self.memo(function, self, node, by=node) for node in nodes]
 
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
         """Return the view of an array for handlers, with the dimension names `dims`."""
@@ -215,36 +218,49 @@ def _mentions(text: bytes, name: bytes) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TextsAround:
-    """What the attributes of a group and of the groups above it may refer to."""
+    """The attributes of a group and of the groups above it, and what they may refer to: searched when first needed."""
 
-    #: All words of the texts that may be names of arrays.
-    words: frozenset[bytes] = frozenset()
-    #: Whether the texts have a layout, which names each group.
-    has_layout: bool = False
-    #: Whether a layout may refer to each array of a level by its name.
-    names_each_array: bool = False
-    #: Whether a relative reference may be in the texts. From a group with another parent it may lead elsewhere.
-    is_relative: bool = False
+    texts: _Texts = ()
+    above: TextsAround | None = None
 
     def with_group(self, texts: _Texts) -> TextsAround:
         """Return these texts with the attributes of a group below."""
-        layout = dict(texts).get(LAYOUT.key, b"")
-        return TextsAround(
-            self.words.union(*(_WORD.findall(text) for _key, text in texts)),
-            self.has_layout or bool(layout),
-            self.names_each_array or _FOLLOWING in layout or b"\\" in layout,
-            self.is_relative or any(_RELATIVE.search(text) for _key, text in texts),
-        )
+        return TextsAround(texts, self)
+
+    @cached_property
+    def words(self) -> frozenset[bytes]:
+        """All words of the texts that may be names of arrays."""
+        above = frozenset[bytes]() if self.above is None else self.above.words
+        return above.union(*(_WORD.findall(text) for _key, text in self.texts))
+
+    @cached_property
+    def layouts(self) -> bytes:
+        """The layouts in the texts. A layout names each group."""
+        above = b"" if self.above is None else self.above.layouts
+        return above + dict(self.texts).get(LAYOUT.key, b"")
+
+    @cached_property
+    def is_relative(self) -> bool:
+        """Whether a relative reference may be in the texts. From a group with another parent it may lead elsewhere."""
+        if any(_RELATIVE.search(text) for _key, text in self.texts):
+            return True
+        return self.above is not None and self.above.is_relative
 
     def mentions(self, name: bytes) -> bool:
         """Return whether the texts may define something about an array by its name."""
-        return self.names_each_array or name in self.words or _WORD.fullmatch(name) is None
+        if _FOLLOWING in self.layouts or b"\\" in self.layouts:
+            return True  # a level that follows another may refer to each array by its name
+        return name in self.words or _WORD.fullmatch(name) is None
 
 
 NOTHING_AROUND = TextsAround()
 
 
-def _reading_of(interpreter: Interpreter, node: Node) -> GroupReading:
+def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
+    return _Group(interpreter, node).reading(may_be_shared=False)
+
+
+def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
     """Return the reading of a group: a copy of the reading of an equal group if that holds here, else its own.
 
     The keys of the memo do not name the group. So the memo may return the reading of an equal group, the first one
@@ -288,11 +304,12 @@ class _Group:
         self.findings = list(_document_findings(interpreter, group))
         #: Answers that arrays can share, by the key of `_answer` and the texts of the describing attributes that the
         #: handlers read; and by that key, which attributes these are.
-        self._answers: dict[Hashable, Answer] = {}
+        self._answers: dict[Hashable, tuple[str, Answer]] = {}
         self._reads: dict[Hashable, tuple[str, ...]] = {}
+        self._named: dict[str, bool] = {}
 
-    def reading(self) -> GroupReading:
-        """Return the reading of the group: its arrays, with dimensions named and conventions asked."""
+    def reading(self, *, may_be_shared: bool = True) -> GroupReading:
+        """Return the reading of the group: its arrays, with dimensions named, interpreted by their conventions."""
         interpreter, tree, factory = self._interpreter, self._tree, self._interpreter.factory
         # 1. Leave out dropped arrays and those that cannot be opened, so that they do not affect names of dimensions.
         bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
@@ -361,25 +378,19 @@ class _Group:
         return GroupReading(
             *(self.node, tuple(arrays), frozenset(self.groups), tuple(self.findings)),
             bounds_of_dropped,
-            sharing=self._sharing(arrays, answers),
+            sharing=self._sharing(arrays, answers) if may_be_shared else None,
         )
 
     def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> Answer:
         """Return the interpretation of an array by its conventions: that of an equal array of the group, or a new one."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
-        texts, encoded = _texts_of(document.attributes), name.encode("utf-8", "surrogatepass")
-        # Its name is part of the key only where something may be defined by it.
-        is_named = (
-            name in dims
-            or self.around.mentions(encoded)
-            or any(_mentions(text, encoded) for _key, text in texts)
-        )
-        description, names = document.text_without_attributes(), tuple(known["dim_names"])
-        key = name if is_named else "", description, dims, names, texts
-        if key in self._reads:
+        texts, names = _texts_of(document.attributes), tuple(known["dim_names"])
+        key = document.text_without_attributes(), dims, names, texts
+        if key in self._reads and not self._is_named(name, dims, texts):
             read = tuple(map(document.attributes.text, self._reads[key]))
-            shared = self._answers.get((key, read))
-            if shared is not None and node not in shared.led_to:
+            first, shared = self._answers.get((key, read), (name, None))
+            is_named = self._is_named(first, dims, texts)
+            if shared is not None and node not in shared.led_to and not is_named:
                 return shared
         view = interpreter.view(node, dims, **known)
         answer, is_whole = interpreter.memo.whole(interpreter.handlers.interpret, view)
@@ -388,8 +399,20 @@ class _Group:
         has_findings = bool(answer.interpretation.findings) and is_whole
         if answer.reads is not None and not has_findings and node not in answer.led_to:
             self._reads[key] = answer.reads
-            self._answers[key, tuple(map(document.attributes.text, answer.reads))] = answer
+            read = tuple(map(document.attributes.text, answer.reads))
+            self._answers[key, read] = name, answer
         return answer
+
+    def _is_named(self, name: str, dims: tuple[str, ...], texts: _Texts) -> bool:
+        """Return whether something may be defined by the name of an array, in its texts or those around."""
+        if name not in self._named:
+            encoded = name.encode("utf-8", "surrogatepass")
+            self._named[name] = (
+                name in dims
+                or self.around.mentions(encoded)
+                or any(_mentions(text, encoded) for _key, text in texts)
+            )
+        return self._named[name]
 
     def _sharing(self, arrays: Sequence[ArrayReading], answers: Sequence[Answer]) -> Sharing | None:
         """Return which groups with equal documents share the reading of the group; None if no other group does."""
@@ -405,7 +428,7 @@ class _Group:
         """Return whether an array has the same reading in groups with equal documents."""
         if answer.reads is None or answer.interpretation.findings or not array.inherited.is_own:
             return False
-        if array.conventions and self.around.has_layout:
+        if array.conventions and self.around.layouts:
             return False
         return not any(handler.follows_names for handler in array.conventions)
 
