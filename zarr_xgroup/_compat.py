@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Hashable, Mapping
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
 _OPEN_FUNCTIONS = (xr.open_dataset, xr.open_datatree, xr.open_groups)
 
 
+@cache
 def has_index_option() -> bool:
     """Tell whether xarray's open functions have the option `create_default_indexes`."""
     return "create_default_indexes" in inspect.signature(xr.open_dataset).parameters

@@ -190,7 +190,7 @@ class Interpreter:
 
         def texts_around(node: Node, above: TextsAround | None) -> TextsAround:
             document = self.tree.document(node)
-            texts = () if document is None else _texts_of(document.attributes)
+            texts = () if document is None else texts_of(document.attributes)
             # Groups without attributes make no difference.
             around = above or NOTHING_AROUND
             return self.memo(TextsAround.with_group, around, texts) if texts else around
@@ -202,7 +202,7 @@ class Interpreter:
 _Texts: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
-def _texts_of(attributes: JsonObject) -> _Texts:
+def texts_of(attributes: JsonObject) -> _Texts:
     """Return the attributes of a node with their JSON texts, without those of `DESCRIBING` that hold no reference."""
     return tuple(
         (key, text)
@@ -384,7 +384,7 @@ class _Group:
     def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> Answer:
         """Return the interpretation of an array by its conventions: that of an equal array of the group, or a new one."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
-        texts, names = _texts_of(document.attributes), tuple(known["dim_names"])
+        texts, names = texts_of(document.attributes), tuple(known["dim_names"])
         key = document.text_without_attributes(), dims, names, texts
         if key in self._reads and not self._is_named(name, dims, texts):
             read = tuple(map(document.attributes.text, self._reads[key]))
@@ -438,7 +438,7 @@ class _Group:
             self.around.is_relative
             or any(
                 key in REFERRING or _RELATIVE.search(text)
-                for key, text in _texts_of(array.document.attributes)
+                for key, text in texts_of(array.document.attributes)
             )
         )
 

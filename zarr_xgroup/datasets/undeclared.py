@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any
 
@@ -16,7 +16,7 @@ from zarr_xgroup.conventions.registry import (
     in_handler_order,
     why_not_declared,
 )
-from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter
+from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter, texts_of
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Topic, report
@@ -73,13 +73,21 @@ def undeclared_data_arrays(
         bare_dims = without_coordinate(plan, tree, parents)
         arrays = plan.reading.arrays
         siblings = {it.node.name: dict(zip(it.dims, it.shape, strict=True)) for it in arrays}
+        shared: dict[Hashable, Undeclared | None] = {}
         for array in _data_without_principal(plan, referred):
             node, ndim, bare = array.node, len(array.dims), bare_dims.get(array.node, ())
             if principal is not None:
                 if ndim > 1 and not set(bare).isdisjoint(array.dims[-2:]):
                     yield Undeclared(node, ndim, bare, principal=principal)
-            elif (found := _undeclared(array, bare, siblings, interpreter)) is not None:
-                yield found
+                continue
+            document = array.document
+            texts = document.text_without_attributes(), texts_of(document.attributes)
+            key = texts, array.dims, bare, array.interpretation.crs is None
+            if key not in shared:
+                shared[key] = _undeclared(array, bare, siblings, interpreter)
+            undeclared = shared[key]
+            if undeclared is not None:
+                yield replace(undeclared, node=node)
 
 
 def _undeclared(

@@ -43,7 +43,7 @@ def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
 def names_by_key(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the names and paths of other variables in a variable's attributes, each after the attribute's key."""
     for key in REFERRING:
-        for name in names_in(attributes, key):
+        for name in names_in(attributes, key) if key in attributes else ():
             yield key, name.rstrip(":")
 
 

@@ -81,12 +81,11 @@ class StoreReader:
 
         async def content(key: str) -> bytes | None:
             async with self._limit:
-                with reading_at_most(self._most):
-                    buffer = await self._store.get(key, self._prototype, self._range)
-                    if buffer is None:
-                        return None
-                    check_size(len(buffer))
-                    return buffer.to_bytes()
+                buffer = await self._store.get(key, self._prototype, self._range)
+            if buffer is None:
+                return None
+            check_size(len(buffer))
+            return buffer.to_bytes()
 
         def document(name: str) -> Awaitable[bytes | XGroupStoreError | None]:
             key = join_path(path, name)
@@ -159,8 +158,7 @@ class StoreReader:
 
         async def part(selection: Any) -> Any:
             async with self._limit:  # zarr itself limits how many chunks of an array it reads
-                with reading_at_most(self._most):
-                    return await array._async_array.getitem(selection)
+                return await array._async_array.getitem(selection)
 
         async def values() -> Any:
             if whole:
@@ -182,8 +180,11 @@ class StoreReader:
         is kept as the cause of the one returned, which is raised or warned of later.
         """
         try:
-            async with asyncio.timeout_at(self._deadline):
+            if self._deadline is None and self._most is None:
                 return await request()
+            async with asyncio.timeout_at(self._deadline):
+                with reading_at_most(self._most):
+                    return await request()
         except Exception as error:  # noqa: BLE001
             reason = reason_of(error)
             now, deadline = asyncio.get_running_loop().time(), self._deadline
