@@ -60,6 +60,12 @@ class HandlerSet:
         self._names = {handler.name for handler in handlers}
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
+        # The others apply to the arrays that declare them.
+        self._with_condition = {
+            handler
+            for handler in handlers
+            if _has_own("applies", handler) or _has_own("detect", handler)
+        }
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
         # A base class cannot promise for a derived class, which may read more.
         self._reads = {handler: handler.__dict__.get("reads") for handler in handlers}
@@ -93,7 +99,15 @@ class HandlerSet:
         principal convention are reported, and interpret the array only for findings about their own rules.
         """
         self._assume_marked(view, self._handlers)
-        active = [handler for handler in self._handlers if self._applies(handler, view)]
+        active = [
+            handler
+            for handler in self._handlers
+            if (
+                self._applies(handler, view)
+                if handler in self._with_condition
+                else view.follows(handler)
+            )
+        ]
         principal, rivals, shared = self._principal(view, active)
 
         # Services add to the principal convention, and so do the conventions that are implied or shared with.

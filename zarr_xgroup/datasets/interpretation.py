@@ -205,9 +205,11 @@ _Texts: TypeAlias = tuple[tuple[str, bytes], ...]
 def texts_of(attributes: JsonObject) -> _Texts:
     """Return the attributes of a node with their JSON texts, without those of `DESCRIBING` that hold no reference."""
     return tuple(
-        (key, text)
-        for key in attributes
-        if (text := attributes.text(key) or b"") and (key not in DESCRIBING or may_refer(text))
+        [
+            (key, text)
+            for key, text in attributes.texts.items()
+            if key not in DESCRIBING or may_refer(text)
+        ]
     )
 
 

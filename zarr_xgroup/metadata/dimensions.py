@@ -7,7 +7,6 @@ encoding), ``dimrefs`` (NCZarr).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from zarr_xgroup.errors import XGroupMetadataError
@@ -24,6 +23,8 @@ DIMENSION_KEY = "_ARRAY_DIMENSIONS"
 NCZARR_KEYS = ("_NCZARR_ARRAY", "_nczarr_array")
 NCZARR_REFERENCES = ("dimrefs", "dimension_references")
 
+_INTEGERS = {int, bool}
+
 
 def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
     """Return the names that an array's document gives its axes, None for one without a name.
@@ -36,14 +37,14 @@ def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
         If the document has no valid shape.
     """
     ndim = len(shape_of(document))
-    nczarr = (
-        [path.rpartition("/")[2] if isinstance(path, str) else None for path in paths]
-        for paths in _nczarr_references(document)
-    )
-    spellings = (document.get("dimension_names"), document["attributes"].get(DIMENSION_KEY))
-    for names in chain(spellings, nczarr):
-        if isinstance(names, Sequence) and not isinstance(names, str) and len(names) == ndim:
-            return tuple(name if isinstance(name, str) else None for name in names)
+    for names in (document.get("dimension_names"), document["attributes"].get(DIMENSION_KEY)):
+        if isinstance(names, list | tuple) and len(names) == ndim:
+            return tuple([name if isinstance(name, str) else None for name in names])
+    for paths in _nczarr_references(document):
+        if len(paths) == ndim:
+            return tuple(
+                path.rpartition("/")[2] if isinstance(path, str) else None for path in paths
+            )
     return (None,) * ndim
 
 
@@ -65,8 +66,12 @@ def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
     """
     shape = document.get("shape")
     sizes: Any = [shape] if isinstance(shape, int) else shape
-    if isinstance(sizes, list) and all(isinstance(size, int) and size >= 0 for size in sizes):
-        return [int(size) for size in sizes]
+    if (
+        isinstance(sizes, list)
+        and set(map(type, sizes)) <= _INTEGERS
+        and min(sizes, default=0) >= 0
+    ):
+        return list(map(int, sizes))
     message = _("'shape' must be a list of lengths, got {shape!r}").format(shape=shape)
     raise XGroupMetadataError(message)
 
@@ -94,8 +99,7 @@ def _nczarr_references(document: Mapping[str, Any]) -> Iterator[list[Any]]:
     """Yield the lists of paths of dimensions that NCZarr writes in a document."""
     for place in (document, document["attributes"]):
         for key in NCZARR_KEYS:
-            nczarr = place.get(key)
-            if isinstance(nczarr, Mapping):
+            if key in place and isinstance(nczarr := place[key], Mapping):
                 for reference in NCZARR_REFERENCES:
                     if isinstance(paths := nczarr.get(reference), list):
                         yield paths

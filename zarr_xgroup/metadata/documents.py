@@ -85,12 +85,17 @@ class JsonObject(dict[str, Any]):
         self.written = written
         self._texts: dict[str, bytes] | None = None
 
-    def text(self, key: str) -> bytes | None:
-        """Return the JSON text of an attribute, None if there is no such attribute."""
+    @property
+    def texts(self) -> dict[str, bytes]:
+        """The JSON texts of the attributes."""
         if self._texts is None:
             members = _members_of(self.written, "")
             self._texts = {name: bytes(text) for name, text in members.items()}
-        return self._texts.get(key)
+        return self._texts
+
+    def text(self, key: str) -> bytes | None:
+        """Return the JSON text of an attribute, None if there is no such attribute."""
+        return self.texts.get(key)
 
 
 class Document(dict[str, Any]):
@@ -164,7 +169,10 @@ def copy_of(value: Any) -> Any:
     pending: list[Any] = [result]
     while pending:
         holder = pending.pop()
-        for key, item in enumerate(holder) if type(holder) is list else holder.items():
+        is_list = type(holder) is list
+        if _SCALARS.issuperset(map(type, holder if is_list else holder.values())):
+            continue
+        for key, item in enumerate(holder) if is_list else holder.items():
             kind = type(item)
             if kind in _SCALARS:
                 continue
