@@ -221,12 +221,13 @@ class Text(Kind):
     def read(self, value: Fragment, reader: Reader) -> Any:
         """Return the string, also if it is not one of those that are allowed."""
         text = value.value
+        if isinstance(text, str) and (not self.one_of or text in self.one_of):
+            return text
         names = ", ".join(self.one_of[:_NAMED]) + (", ..." if len(self.one_of) > _NAMED else "")
         remedy = _("write one of {names}").format(names=names) if names else ""
         if not isinstance(text, str):
             return reader.refuse(value, must_be(_("a string"), text), remedy)
-        is_other = bool(self.one_of) and text not in self.one_of
-        if is_other and not (self.any_case and text.lower() in map(str.lower, self.one_of)):
+        if not (self.any_case and text.lower() in map(str.lower, self.one_of)):
             reason = must_be(_("one of {names}").format(names=names), text)
             rule = self.rule or reader.form
             reader.report(rule, value, reason, remedy, severity=self.severity, value_kept=True)
