@@ -1,7 +1,7 @@
-"""Write into the page of the rules of `check` what follows from the code.
+"""Write the generated parts of the page of the rules of `check`.
 
-People write what a rule is about. A heading for each rule there is, and below it the document that
-demands it and what `check` says of a store that breaks this rule only, come from here.
+People write the description of a rule. This script writes a heading for each rule, its document, and the output of
+`check` for a store that breaks only this rule.
 """
 
 import re
@@ -21,34 +21,34 @@ from zarr_xgroup.tests.report.test_check import CASES, broken, checked, places, 
 PAGE = DOCS / "reference" / "rules.md"
 
 _RULE = re.compile(r"### (?P<name>\S+)")
-#: What zarr says of a document, each version in its own words.
+#: The error of zarr for a document, which differs between versions.
 _OF_ZARR = re.compile(r"(?<=ValueError: ).*quaternion.*")
-#: How what follows from the code begins.
+#: The start of the generated part of a section.
 _MADE = "From: "
 
 
 def rendered(text: str, examples: Mapping[str, str]) -> str:
-    """Return the page with all that follows from the code made anew.
+    """Return the page with new generated parts.
 
     Parameters
     ----------
     text : str
         The page.
     examples : mapping
-        What `check` says of a store that breaks a rule, by the rule's name.
+        The output of `check` for a store that breaks a rule, by the rule's name.
     """
     heading, *sections = re.split(r"^(?=##)", text, flags=re.MULTILINE)
     known = {rule.name: rule for rule in RULES}
     for name in known:
-        if not any(it.startswith(f"### {name} ") for it in sections):
+        if not any(section.startswith(f"### {name} ") for section in sections):
             _put(f"### {name} \n", sections)
     return "".join([heading, *(_section(section, known, examples) for section in sections)])
 
 
 def _put(section: str, sections: list[str]) -> None:
-    """Put the section of a rule after the others of its convention, or after all."""
+    """Insert the section of a rule after the others of its convention, or at the end."""
     of_convention = section.partition("/")[0] + "/"
-    places = [index for index, it in enumerate(sections) if it.startswith(of_convention)]
+    places = [index for index, text in enumerate(sections) if text.startswith(of_convention)]
     if not places:
         convention = of_convention.removeprefix("### ").removesuffix("/")
         places = [len(sections)]
@@ -70,34 +70,35 @@ def _section(text: str, known: dict[str, Rule], examples: Mapping[str, str]) -> 
 
 
 def examples_of_rules(folder: Path) -> dict[str, str]:
-    """Return what `check` says of the first store that breaks a rule, by the rule's name.
+    """Return the output of `check` for the first store that breaks a rule, by the rule's name.
 
     The stores are written into a folder.
     """
-    found: dict[str, str] = {}
+    examples: dict[str, str] = {}
     for number, (name, place, edits, _remedy) in enumerate(CASES):
-        if name not in found:
+        if name not in examples:
             verdict = checked(folder / str(number), broken(edits))
-            told = next(
-                it
-                for it in verdict.mistakes
-                if it.rule.name == name and (name, place) in places(Verdict("", "/", (it,)))
+            finding = next(
+                mistake
+                for mistake in verdict.mistakes
+                if mistake.rule.name == name
+                and (name, place) in places(Verdict("", "/", (mistake,)))
             )
-            text = told.text.replace((folder / str(number)).as_uri(), "file:///data")
+            text = finding.text.replace((folder / str(number)).as_uri(), "file:///data")
             text = _OF_ZARR.sub("...", text)
-            found[name] = _as_text(replace(told, text=text))
-    for told in zarr_xgroup.check(stale(folder / "stale.zarr", 3)).mistakes:
-        found.setdefault(told.rule.name, _as_text(told))
-    return found
+            examples[name] = _as_text(replace(finding, text=text))
+    for finding in zarr_xgroup.check(stale(folder / "stale.zarr", 3)).mistakes:
+        examples.setdefault(finding.rule.name, _as_text(finding))
+    return examples
 
 
-def _as_text(told: Finding) -> str:
-    """Return what `check` prints of one mistake, but for the rule and its document."""
-    return repr(Verdict("", "/", (told,))).rpartition(f"\n  {told.rule.name} (")[0]
+def _as_text(finding: Finding) -> str:
+    """Return the output of `check` for one mistake, without the rule and its document."""
+    return repr(Verdict("", "/", (finding,))).rpartition(f"\n  {finding.rule.name} (")[0]
 
 
 def main() -> None:
-    """Write the page anew; what a rule is about stays as it is written there."""
+    """Update the page; the descriptions of rules stay unchanged."""
     with tempfile.TemporaryDirectory() as folder:
         examples = examples_of_rules(Path(folder))
     PAGE.write_text(rendered(PAGE.read_text(encoding="utf-8"), examples), encoding="utf-8")
