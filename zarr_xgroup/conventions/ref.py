@@ -67,12 +67,12 @@ class WrittenReference(Model, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class _References(ReferenceTo):
-    """The attribute ``ref``, with one reference or several; a value without any was meant as one."""
+    """The attribute ``ref``: a reference, or a list or object that contains references."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the whole value as a `Part`, after reporting items that are no references.
+        """Return the whole value as a `Part`, and report items without a reference.
 
-        `RefHandler.interpret` follows those that are.
+        `RefHandler.interpret` follows the references.
         """
         for item in _items_without_reference(value):
             reason = self.why_none(item, _("a reference"))
@@ -80,12 +80,12 @@ class _References(ReferenceTo):
         return value.part
 
 
-#: The attribute that is made for references; others may hold them, too.
+#: The attribute for references; other attributes may contain references, too.
 ATTRIBUTE = Attribute(WRAPPED, _References(), REFERENCE, '"ref": {"node": "time"}', is_needed=False)
 
 
 class RefHandler(ConventionHandler):
-    """Attaches every array that an attribute of the array refers to, as a coordinate of the array's own name."""
+    """Attaches the arrays that attributes refer to, as coordinates with the names of these arrays."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -98,24 +98,24 @@ class RefHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether the array itself declares the convention, or the user assumes it.
+        """Return whether the array itself declares the convention, or the user assumes it.
 
-        A group that declares it is not enough.
+        A declaration of the group is not enough.
         """
         return cls in array.declared or array.only_assumes(cls)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the names of attributes that hold references and belong to no other convention."""
+        """Yield the names of attributes with references that do not belong to a different convention."""
         for key, value in attributes.items():
             if not _belongs_to_other_convention(key):
-                # Any node serves: references are only found, not followed.
+                # The node is arbitrary, because the references are not followed.
                 references = references_in(Fragment(Node(0, ""), ("attributes", key), value))
                 if next(references, None) is not None:
                     yield key
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return a coordinate for each array that attributes refer to, other conventions' attributes left out."""
+        """Return a coordinate for each array that attributes refer to, except attributes of other conventions."""
         coordinates: list[Coordinate] = []
         for key in array.attributes:
             is_own = key == ATTRIBUTE.key
@@ -126,32 +126,32 @@ class RefHandler(ConventionHandler):
             attribute = array.attribute(key)
             references = [] if attribute is None else [*references_in(attribute)]
             if is_own and attribute is not None:
-                # Following what is no reference in ``ref`` reports it.
+                # Following an item that is not a reference reports it.
                 references += _items_without_reference(attribute)
             for reference in references:
-                lost = partial(referred_to_by, key)
+                cost = partial(referred_to_by, key)
                 coordinate = array.try_reporting(
-                    _coordinate_referred_to, array, reference, cost=lost
+                    _coordinate_referred_to, array, reference, cost=cost
                 )
                 coordinates += filter(None, [coordinate])
         return array.interpretation(*coordinates)
 
 
 def _belongs_to_other_convention(key: str) -> bool:
-    """Tell whether the references of an attribute belong to other conventions."""
+    """Return whether the references of an attribute belong to other conventions."""
     return key in _OTHER_CONVENTIONS or key.startswith(_OTHER_PREFIXES)
 
 
 def _items_without_reference(written: Fragment) -> list[Fragment]:
-    """Return the items of a list that hold no reference; of another value, the value itself if it holds none."""
-    meant = written.items() if isinstance(written.value, list) else [written]
-    return [item for item in meant if next(references_in(item), None) is None]
+    """Return the items of a list that contain no reference, or any other value that contains no reference."""
+    items = written.items() if isinstance(written.value, list) else [written]
+    return [item for item in items if next(references_in(item), None) is None]
 
 
 def _coordinate_referred_to(array: ArrayView, reference: Fragment) -> Coordinate | None:
-    """Return the array that a reference leads to as a coordinate, or raise XGroupError if it leads nowhere.
+    """Return the array that a reference points to as a coordinate, or raise XGroupError if it cannot be resolved.
 
-    None if it leads to a group, to a value in metadata, or to the array itself: that attaches nothing.
+    None if the reference points to a group, to a value in metadata, or to the array itself.
     """
     node = None
     with suppress(XGroupReferenceError):

@@ -1,1 +1,1 @@
-"""What real stores write without declaring it: handlers as those of conventions, one module each."""
+"""Handlers of attributes that real stores write without declaring a convention."""

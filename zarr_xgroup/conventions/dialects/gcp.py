@@ -1,7 +1,7 @@
-"""The ground control points of EOPF's Sentinel-1 products, where `gcp` is assumed.
+"""The ground control points of EOPF's Sentinel-1 products, if `gcp` is assumed.
 
-The group ``conditions/gcp`` beside ``measurements`` has latitudes and longitudes at lines and pixels of the
-measurements, as a list or as a grid. No attribute says that points and measurements belong together.
+The group ``conditions/gcp`` next to ``measurements`` has latitudes and longitudes at lines and pixels of the
+measurements, as a list or as a grid. No attribute connects points and measurements.
 
 Source: the products (Sentinel-1 GRD of EOPF, version 2).
 """
@@ -22,9 +22,9 @@ from zarr_xgroup.variables.sources import Computed, Stored
 
 #: The name of the group whose arrays have control points.
 MEASUREMENTS = "measurements"
-#: The coordinates that are interpolated: their units, and the period after which values repeat, None without one.
+#: The interpolated coordinates: their units, and the period after which values repeat, or None.
 _INTERPOLATED = {"latitude": ("degrees_north", None), "longitude": ("degrees_east", 360.0)}
-#: The arrays that have the positions of points, in rows and columns of the measurements.
+#: The arrays with the positions of points, in rows and columns of the measurements.
 _POSITIONS = ("line", "pixel")
 
 
@@ -39,27 +39,27 @@ class GcpHandler(ConventionHandler):
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return both dimensions of a 2-D array of measurements, with control points beside its group."""
+        """Return both dimensions of a 2-D array of measurements whose product may have control points, else None."""
         is_marked = _is_measured_grid(array) and all(map(array.may_exist, _arrays_of_points(array)))
         return Marks(array.dims) if is_marked else None
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Return whether `gcp` is assumed, and the array is 2-D measurements with all arrays of control points."""
+        """Return whether `gcp` is assumed, the array is a 2-D array of measurements, and all control points exist."""
         if cls.name not in array.assumed or not _is_measured_grid(array):
             return False
         documents = map(array.document_of, _arrays_of_points(array))
         return all(document is not None and document.is_array for document in documents)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the latitudes and longitudes of all cells, as coordinates that are computed when they are read."""
-        found = [
+        """Return the latitudes and longitudes of all cells; they are computed when they are read."""
+        coordinates = [
             array.try_reporting(
                 _interpolated_coordinate, array, name, cost=partial(coordinate_named, name)
             )
             for name in _INTERPOLATED
         ]
-        return array.interpretation(*filter(None, found))
+        return array.interpretation(*filter(None, coordinates))
 
 
 def _is_measured_grid(array: ArrayView) -> bool:
@@ -73,31 +73,31 @@ def _arrays_of_points(array: ArrayView) -> Iterator[Node]:
 
 
 def _group_of_points(array: ArrayView) -> Node:
-    """Return the group of the control points, ``../conditions/gcp``, whether or not it is there."""
+    """Return the group of the control points, ``../conditions/gcp``, whether or not it exists."""
     return array.node.group.group.child("conditions").child("gcp")
 
 
 def _interpolated_coordinate(array: ArrayView, name: str) -> Coordinate:
     """Return a coordinate that is interpolated between control points, or raise XGroupMetadataError.
 
-    The points are a list, all their arrays 1-D of one length, or a grid: lines and pixels are then its axes.
+    The points are either a list, with 1-D arrays of one length, or a grid whose axes are the lines and pixels.
     """
     group = _group_of_points(array)
     nodes = [group.child(member) for member in (*_POSITIONS, name)]
     *shapes, shape = (shape_of(array, node) for node in nodes)
     if shapes != ([shape, shape] if len(shape) == 1 else [shape[:1], shape[1:]]):
         place = Fragment(nodes[-1], ("shape",), None)
-        text = _("is {shape}, but lines and pixels of the points are {positions}")
+        text = _("is {shape}, but the arrays of lines and pixels have the shapes {positions}")
         raise place.error(text.format(shape=list(shape), positions=list(map(list, shapes))))
     place = Fragment(group, (), None)
     arrays = []
     for node in nodes:
         dims = tuple(f"axis_{axis}" for axis in range(len(shape_of(array, node))))
         is_packed = any(array.attribute(key, node) for key in ("scale_factor", "add_offset"))
-        # The first line and pixel are 0, which is not missing where 0 is the fill value.
+        # Positions are not decoded: the first line and pixel are 0, which may also be the fill value.
         stored = array.stored(Stored(node, dims, decoded=is_packed or node.name == name), place)
         if 0 in shape or array.factory.decoded_dtype(stored).kind not in "iuf":
-            text, remedy = _("names {node}, which has no numbers"), _("name an array of numbers")
+            text, remedy = _("needs numbers in {node}"), _("use an array of numbers")
             raise place.error(text.format(node=node), remedy=remedy)
         arrays.append(stored)
     array.referred.update(nodes)

@@ -199,19 +199,19 @@ OTHERS: dict[str, tuple[Group, str]] = {
     "one of them is a group": (product(points(pixel=Group())), "grd (azimuth_time ground_range)"),
     "no points": (product(points_at([], [])), """
         grd (azimuth_time ground_range)
-        ! Resolution: /measurements/grd was opened without coordinate 'latitude', coordinate 'longitude': /conditions/gcp: names /conditions/gcp/line, which has no numbers
+        ! Resolution: /measurements/grd was opened without coordinate 'latitude', coordinate 'longitude': /conditions/gcp: needs numbers in /conditions/gcp/line
         """),
     "points that are texts": (product(points(latitude=stored(["a"] * 12, "n"))), """
         grd (azimuth_time ground_range) @ longitude
-        ! Resolution: /measurements/grd was opened without coordinate 'latitude': /conditions/gcp: names /conditions/gcp/latitude, which has no numbers
+        ! Resolution: /measurements/grd was opened without coordinate 'latitude': /conditions/gcp: needs numbers in /conditions/gcp/latitude
         """),
     "lines and pixels of other lengths": (product(points(pixel=stored(np.arange(5), "n"))), """
         grd (azimuth_time ground_range)
-        ! Resolution: /measurements/grd was opened without coordinate 'latitude', coordinate 'longitude': /conditions/gcp/latitude#/shape and 1 more: is [12], but lines and pixels of the points are [[12], [5]]
+        ! Resolution: /measurements/grd was opened without coordinate 'latitude', coordinate 'longitude': /conditions/gcp/latitude#/shape and 1 more: is [12], but the arrays of lines and pixels have the shapes [[12], [5]]
         """),
     "the pixels of a grid have two dimensions": (product(grid_of_points(pixel=stored(LATITUDES, "a g"))), """
         grd (azimuth_time ground_range)
-        ! Resolution: /measurements/grd was opened without coordinate 'latitude', coordinate 'longitude': /conditions/gcp/latitude#/shape and 1 more: is [3, 4], but lines and pixels of the points are [[3], [3, 4]]
+        ! Resolution: /measurements/grd was opened without coordinate 'latitude', coordinate 'longitude': /conditions/gcp/latitude#/shape and 1 more: is [3, 4], but the arrays of lines and pixels have the shapes [[3], [3, 4]]
         """),
 }  # fmt: skip
 
