@@ -190,7 +190,7 @@ ASSUMED: dict[str, Any] = {
         """),
     "another shape": ("proj", alone(shape=[30, 40]), """
         spatial_ref () EPSG:32632
-        ! Resolution: /b02#/attributes/proj:shape: is [30, 40], so proj:transform is not that of [3, 4] cells
+        ! Resolution: /b02#/attributes/proj:shape: is [30, 40], but the array has [3, 4] cells; proj:transform is not used
         """),
     "too few numbers": ("proj", alone(transform=[1.0, 2.0]), """
         spatial_ref () EPSG:32632
@@ -202,13 +202,13 @@ ASSUMED: dict[str, Any] = {
         """),
     "no affine transform": ("proj", alone(transform=[*TRANSFORM, 0.0, 0.5, 1.0]), """
         spatial_ref () EPSG:32632
-        ! Resolution: /b02 was opened without coordinates along y, x: /b02#/attributes/proj:transform: is no affine transform: its last row is not 0, 0, 1
+        ! Resolution: /b02 was opened without coordinates along y, x: /b02#/attributes/proj:transform: is not an affine transform: its last row must be 0, 0, 1
         """),
     "another box, told once": ("proj", Group({"b02": band(bbox=[0.0, 0.0, 40.0, 30.0]), "b03": band(bbox=[0.0, 0.0, 40.0, 30.0])}), """
         spatial_ref () EPSG:32632
         x (x) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         y (y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
-        ! Resolution: /b02, /b03: /b02#/attributes/proj:bbox and 1 more: is [0.0, 0.0, 40.0, 30.0], but by proj:transform it is [300000.0, 5000010.0, 300040.0, 5000040.0]; the latter counts
+        ! Resolution: /b02, /b03: /b02#/attributes/proj:bbox and 1 more: is [0.0, 0.0, 40.0, 30.0], but proj:transform gives [300000.0, 5000010.0, 300040.0, 5000040.0], which is used
         """),
 }  # fmt: skip
 

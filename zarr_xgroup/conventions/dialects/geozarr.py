@@ -1,8 +1,7 @@
-"""Grids as the draft of the GeoZarr standard has them, where `geozarr` is assumed.
+"""Grids of the draft of the GeoZarr standard, if `geozarr` is assumed.
 
-The draft has no declaration of its own. It leaves georeferencing to GDAL's ``GeoTransform``, on the
-grid mapping variable or on the array, and grid mapping variables may be in groups above. The levels
-of a pyramid may follow a tile matrix set.
+The draft defines no declaration. Grids have GDAL's ``GeoTransform``, on the array or on its grid mapping variable,
+which may be in a group above. The levels of a pyramid may follow a tile matrix set.
 
 Source: GeoZarr draft, 8.1.6, 8.1.8, 8.2; GDAL, "Raster data model",
 "Affine GeoTransform", and "Zarr driver", "SRS encoding".
@@ -37,14 +36,14 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
-#: Names of the dimensions along Y and X, in lower case, in any order of the array's axes (draft, 8.2.1).
+#: Names of the dimensions along Y and X, in lower case; the array's axes may be in any order (draft, 8.2.1).
 _NAMES_OF_ROWS_AND_COLUMNS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
 #: The members of ``_CRS``, in the order in which GDAL reads them.
 _CRS_KEYS = ("url", "wkt", "projjson")
 
 
 class GeoZarrHandler(ConventionHandler):
-    """Attaches the coordinates, CRS and grid mapping variable that follow from GDAL's attributes or tiles."""
+    """Attaches coordinates, CRS and grid mapping variable by GDAL's attributes or a tile matrix set."""
 
     tier = "service"
     name = "geozarr"
@@ -54,7 +53,7 @@ class GeoZarrHandler(ConventionHandler):
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return the grid of a ``GeoTransform``, the CRS of a ``_CRS`` as GDAL writes it, or both of a tile matrix set."""
+        """Return the dimensions of a grid with a ``GeoTransform`` or tiles, and whether ``_CRS`` or tiles define a CRS."""
         parent = array.node.group.group
         is_in_group = array.node.group.path and len(array.dims) > 1
         layout = array.attribute(LAYOUT.key, parent) if is_in_group else None
@@ -67,53 +66,53 @@ class GeoZarrHandler(ConventionHandler):
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield ``_CRS`` and ``multiscales``, which no other reader knows; ``GeoTransform`` other readers do know."""
+        """Yield ``_CRS`` and ``multiscales``; ``GeoTransform`` is kept, because other programs read it."""
         return (key for key in ("_CRS", LAYOUT.key) if key in attributes)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return a link to the grid mapping variable, the CRS, and the coordinates of the grid.
 
-        They follow from a transform: that of ``GeoTransform``, else of tiles if the group has no coordinate variable.
-        Without a transform they are the group's coordinate variables if the array has ``_CRS``: GDAL writes 1-D arrays
-        ``X`` and ``Y`` without attributes beside it.
+        Coordinates are computed from ``GeoTransform``, or from tiles if the group has no coordinate variables.
+        Without a transform, an array with ``_CRS`` gets the group's coordinate variables: GDAL writes the 1-D arrays
+        ``X`` and ``Y`` without attributes.
         """
         links = links_of(array, by_name=True, keys=("grid_mapping",))
         dims, transform = _dims_by_name_or_position(array), None
         if dims is not None:
             missing = [dim for dim in dims if not has_coordinate(array, dim)]
-            # If there are coordinate variables, nothing is lost: then the cost is "".
-            lost = partial(coordinates_along, missing) if missing else str
+            # If the group has all coordinate variables, none is missing: the cost is "".
+            cost = partial(coordinates_along, missing) if missing else str
             written = array.try_silently(_geotransform_of, array)
             if written is None:
                 level = tile_level_of(array)
                 if level is not None and len(missing) == len(dims):
                     transform = array.try_reporting(
-                        transform_of_tiles, array, dims, level, cost=lost
+                        transform_of_tiles, array, dims, level, cost=cost
                     )
             elif not _is_shared_by_several_grids(array, dims, written):
-                transform = array.try_reporting(transform_of_gdal, written, cost=lost)
+                transform = array.try_reporting(transform_of_gdal, written, cost=cost)
         if dims is None or (transform is None and array.attribute("_CRS") is None):
             return array.interpretation(crs=crs_of(array), links=links)
         return replace(interpret_grid(array, dims, transform), links=links)
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        """Return the CRS of a grid mapping variable in a group above, else of ``_CRS``, else of tiles, else None."""
+        """Return the CRS of the grid mapping variable, of ``_CRS``, or of tiles, whichever is first; else None."""
         node = array.try_silently(_grid_mapping_variable, array)
-        above = None if node is None else array.attributes_of(node)
-        found = None if above is None else crs_of_grid_mapping(above.value)
-        written = array.attribute("_CRS") if found is None else None
+        mapping = None if node is None else array.attributes_of(node)
+        crs = None if mapping is None else crs_of_grid_mapping(mapping.value)
+        written = array.attribute("_CRS") if crs is None else None
         if written is not None and array.try_reporting(written.as_object) is not None:
-            found = crs_at(array, written, _CRS_KEYS)
-        return found or crs_of_tiles(array)
+            crs = crs_at(array, written, _CRS_KEYS)
+        return crs or crs_of_tiles(array)
 
 
-#: The convention that has to be assumed for the child groups of a tile matrix set to be levels.
+#: The convention to assume so that the child groups of a tile matrix set are levels.
 TO_BE_ASSUMED = GeoZarrHandler.name
 
 
 def _dims_by_name_or_position(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X, by their names or else the last two; None if it has fewer."""
+    """Return the array's dimensions along Y and X: by their names, else the last two; None if it has fewer."""
     known = {name.lower(): name for name in array.dims}
     known |= {name.lower(): here for name, here in array.dim_names.items()}
     for y, x in _NAMES_OF_ROWS_AND_COLUMNS:
@@ -122,11 +121,11 @@ def _dims_by_name_or_position(array: ArrayView) -> tuple[str, str] | None:
     return rows_and_columns(array)
 
 
-# What GDAL writes: ``GeoTransform`` on the array or its grid mapping variable.
+# Attributes of GDAL: ``GeoTransform`` on the array or its grid mapping variable.
 
 
 def _grid_mapping_variable(array: ArrayView) -> Node | None:
-    """Return the variable that ``grid_mapping`` names first (CF 1.12, 2.7 and 5.6), None if it is not there."""
+    """Return the first variable that ``grid_mapping`` names (CF 1.12, 2.7 and 5.6), None if it does not exist."""
     names = names_in(array.attributes, "grid_mapping")
     if not names:
         return None
@@ -135,10 +134,10 @@ def _grid_mapping_variable(array: ArrayView) -> Node | None:
 
 
 def _geotransform_of(array: ArrayView) -> Fragment | None:
-    """Return the ``GeoTransform`` of the array, else that of its grid mapping variable, None without one.
+    """Return the ``GeoTransform`` of the array, else that of its grid mapping variable, else None.
 
-    A variable of another group may be shared by all levels of a pyramid: then its transform is not used, as
-    levels differ in that.
+    Below a ``multiscales`` layout, the transform of a variable in a different group is not used: all levels may share
+    that variable, but their transforms differ.
     """
     own = array.attribute("GeoTransform")
     variable = None if own is not None else _grid_mapping_variable(array)
@@ -150,10 +149,9 @@ def _geotransform_of(array: ArrayView) -> Fragment | None:
 
 
 def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written: Fragment) -> bool:
-    """Return whether a grid mapping variable with a transform is shared by grids on several dimensions; report it.
+    """Return whether arrays of the group on other dimensions share the grid mapping variable, and report it.
 
-    The other grids are arrays of the group that name it, too, but do not have both of `dims`: the transform can only be
-    that of one grid.
+    The transform `written` on the variable can only be that of one grid.
     """
     if written.node == array.node:
         return False
@@ -162,7 +160,7 @@ def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written
     if all(grid >= set(dims) for grid in grids.get(str(named), ())):
         return False
     text = _(
-        "is the transform of one grid, but arrays of several sizes refer to it; it was not used"
+        "is the transform of one grid, but arrays with different dimensions refer to it; it is not used"
     )
     array.report(Topic.CHOICE, written, text)
     return True
@@ -170,9 +168,9 @@ def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written
 
 def _grids_by_grid_mapping(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
     """Return the sets of dimensions of the arrays in an array's group, by their ``grid_mapping``."""
-    found: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
+    grids: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
     for name, sizes in array.siblings.items():
         named = array.attribute("grid_mapping", array.node.group.child(name))
         if named is not None and len(sizes) > 1:
-            found[str(named.value)].add(frozenset(sizes))
-    return found
+            grids[str(named.value)].add(frozenset(sizes))
+    return grids

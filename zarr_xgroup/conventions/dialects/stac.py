@@ -1,10 +1,9 @@
-"""The attribute ``proj:transform``: of the first version of `proj`, and of STAC where `proj` is assumed.
+"""The attribute ``proj:transform``: of the first version of `proj`, and of STAC if `proj` is assumed.
 
-In the first version of the convention ``proj:spatial_dimensions`` names the dimensions of the transform, on
-arrays or groups. Products of EOPF have ``proj:transform``, ``proj:shape`` and ``proj:bbox`` on each array,
-as defined by the projection extension of STAC. The convention no longer defines these attributes, and they are
-often left over from a different grid: they are used only if a user assumes `proj`, and only for arrays of exactly
-that shape.
+In the first version of the convention, ``proj:spatial_dimensions`` of arrays or groups names the dimensions of the
+transform. Arrays of EOPF products have ``proj:transform``, ``proj:shape`` and ``proj:bbox`` of the projection
+extension of STAC. The convention no longer defines these attributes, and they often belong to a different grid. They
+are used only if a user assumes `proj`, and only for arrays of exactly that shape.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ OF_ARRAY = Rule(
     "proj:shape, proj:transform, proj:bbox (first version)",
 )
 
-#: The last row of a transform that is written as a whole matrix.
+#: The last row of a transform that is written as a 3 x 3 matrix.
 _LAST_ROW = [0.0, 0.0, 1.0]
 
 
 class StacProjHandler(ProjHandler):
-    """Returns the CRS of an array, and attaches the coordinates of ``proj:transform`` if that is meant."""
+    """Returns the CRS of an array, and attaches coordinates that are computed from ``proj:transform``."""
 
     gives_way = True
     rules = (*ProjHandler.rules, OF_ARRAY)
@@ -55,7 +54,7 @@ class StacProjHandler(ProjHandler):
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return the grid of a ``proj:transform`` that is about cells of the array's shape, and whether there is a CRS."""
+        """Return the dimensions of the grid if ``proj:transform`` is for the array's shape, and whether there is a CRS."""
         scopes = scopes_of(array)
         places = scopes.own if len(array.dims) < 2 else scopes.all
         has_crs = any(place.get(key) is not None for place in places for key in CRS_KEYS)
@@ -66,9 +65,9 @@ class StacProjHandler(ProjHandler):
         return Marks(dims if is_of_array else (), has_crs)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the CRS, and the coordinates that follow from ``proj:transform``.
+        """Return the CRS, and coordinates from ``proj:transform``.
 
-        It is used if ``proj:spatial_dimensions`` names two dimensions of the array, or `proj` is assumed.
+        The transform is used if ``proj:spatial_dimensions`` names two dimensions of the array, or `proj` is assumed.
         """
         names = self.axis_names(array)
         named = tuple(array.dim_names.get(name, name) for name in names)
@@ -77,8 +76,8 @@ class StacProjHandler(ProjHandler):
         if dims is None or not (is_named or self.name in array.assumed):
             return super().interpret(array)
         attribute = scopes_of(array).get if is_named else array.attribute
-        lost = partial(coordinates_along, dims)
-        transform = array.try_reporting(_transform_of_array, array, dims, attribute, cost=lost)
+        cost = partial(coordinates_along, dims)
+        transform = array.try_reporting(_transform_of_array, array, dims, attribute, cost=cost)
         return (
             super().interpret(array)
             if transform is None
@@ -87,7 +86,7 @@ class StacProjHandler(ProjHandler):
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
-        """Yield a ``proj:shape`` that is not the array's, or a transform by which the array does not fill ``proj:bbox``."""
+        """Report a ``proj:shape`` that is not the array's, or a transform whose grid does not fill ``proj:bbox``."""
         if not (subject.is_array and len(subject.dims) > 1 and cls in subject.declared_around):
             return
 
@@ -110,12 +109,9 @@ class StacProjHandler(ProjHandler):
             a, b, _c, d, e, _f = map(abs, transform.value[:6])
             left, bottom, right, top = box.value
             spans = [a * width + b * height, d * width + e * height]
-            wanted = [abs(right - left), abs(top - bottom)]
-            if abs(spans[0] - wanted[0]) > a + b or abs(spans[1] - wanted[1]) > d + e:
-                text = (
-                    f"has the array's cells span {shown(spans)}, but proj:bbox spans "
-                    f"{shown(wanted)}"
-                )
+            box_spans = [abs(right - left), abs(top - bottom)]
+            if abs(spans[0] - box_spans[0]) > a + b or abs(spans[1] - box_spans[1]) > d + e:
+                text = f"gives the grid the extent {shown(spans)}, but proj:bbox {shown(box_spans)}"
                 yield report(OF_ARRAY, transform, text, f"write {own}", severity="warning")
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
@@ -126,32 +122,32 @@ class StacProjHandler(ProjHandler):
         return tuple(name for name in declared.value if isinstance(name, str))
 
 
-#: The convention that has to be assumed for its transforms to be used.
+#: The convention to assume so that its transforms are used.
 TO_BE_ASSUMED = StacProjHandler.name
 
 
 def _transform_of_array(
     array: ArrayView, dims: tuple[str, str], attribute: Callable[[str], Fragment | None]
 ) -> Transform | None:
-    """Return the transform of ``proj:transform``, None without it, or if ``proj:shape`` is not the array's.
+    """Return the transform of ``proj:transform``; None if it is missing, or ``proj:shape`` is not the array's.
 
-    Report such a shape if coordinates are missed by it, and a ``proj:bbox`` that the grid does not fill. `attribute`
-    returns the attribute of a key.
+    Report such a shape if coordinates are missing because of it, and a ``proj:bbox`` that the grid does not fill.
+    `attribute` returns the attribute of a key.
     """
     written, shape, box = (attribute(f"proj:{key}") for key in ("transform", "shape", "bbox"))
     if written is None:
         return None
     sizes = array.sizes[dims[0]], array.sizes[dims[1]]
     if shape is not None and shape.value != list(sizes):
-        if not all(has_coordinate(array, dim) for dim in dims):  # else nothing is lost
-            message = _("is {shape}, so proj:transform is not that of {sizes} cells")
+        if not all(has_coordinate(array, dim) for dim in dims):
+            message = _("is {shape}, but the array has {sizes} cells; proj:transform is not used")
             array.report(Topic.CHOICE, shape, message.format(sizes=list(sizes), shape=shape.value))
         return None
     transform = _parsed_transform(written)
     sides = None if box is None else array.try_reporting(finite_numbers, box, 4)
-    # Products write zeros in place of no box.
+    # Products write zeros if they have no box.
     if box and sides and any(sides) and not transform.fills(sides, sizes):
-        message = _("is {box}, but by proj:transform it is {actual}; the latter counts")
+        message = _("is {box}, but proj:transform gives {actual}, which is used")
         text = message.format(box=sides, actual=transform.extent(sizes))
         array.report(Topic.CHOICE, box, text)
     return transform
@@ -162,21 +158,21 @@ def transform_of_stac(
 ) -> Transform | None:
     """Return the transform of ``proj:transform``, given an array's attributes and its rows and columns.
 
-    None without it, if it cannot be used, or if ``proj:shape`` is missing or has other sizes.
+    None if it is missing or cannot be used, or if ``proj:shape`` is missing or has other sizes.
     """
-    found = Fragment(array, ("attributes",), attributes)
-    written, shape = found.get("proj:transform"), found.get("proj:shape")
+    members = Fragment(array, ("attributes",), attributes)
+    written, shape = members.get("proj:transform"), members.get("proj:shape")
     if written is None or shape is None or shape.value != list(sizes):
         return None
-    with suppress(XGroupMetadataError):  # reported where coordinates would follow from it
+    with suppress(XGroupMetadataError):  # reported when coordinates are computed from it
         return _parsed_transform(written)
     return None
 
 
 def _parsed_transform(written: Fragment) -> Transform:
-    """Return a transform written as six numbers, or as nine with its last row; else raise XGroupMetadataError."""
+    """Return a transform of six numbers, or nine with its last row, or raise XGroupMetadataError."""
     count = 9 if len(written.as_list()) == 9 else 6
     numbers = finite_numbers(written, count)
     if numbers[6:] not in ([], _LAST_ROW):
-        raise written.error(_("is no affine transform: its last row is not 0, 0, 1"))
+        raise written.error(_("is not an affine transform: its last row must be 0, 0, 1"))
     return Transform(require_cell_area(affine_of(*numbers[:6]), written))

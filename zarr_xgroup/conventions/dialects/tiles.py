@@ -1,8 +1,7 @@
 """Tile matrix sets: the grids of a pyramid's levels in the draft of the GeoZarr standard.
 
-The attribute ``multiscales`` of a group names a tile matrix set or holds it, and the child groups have the
-names of its tile matrices. `morecantile` has the sets that have an identifier; it is imported only when a
-store names such a set.
+The attribute ``multiscales`` of a group names or contains a tile matrix set, and child groups have the names of its
+tile matrices. `morecantile` defines the sets that have an identifier. It is imported only if a store names one.
 
 Source: GeoZarr draft, 8.2; OGC 17-083r4 (Two Dimensional Tile Matrix Set 2.0), 6.2, 7.1.
 """
@@ -28,19 +27,19 @@ from zarr_xgroup.metadata.nodes import Fragment
 from zarr_xgroup.metadata.paths import relative_path
 from zarr_xgroup.metadata.references import NODE, POINTER
 
-#: The URIs that OGC gives to tile matrix sets, of which the last segment is the identifier.
+#: The URI that OGC gives to a tile matrix set; the last segment is the identifier.
 _OGC = re.compile(r"https?://www\.opengis\.net/def/tilematrixset/[\w./-]*?(?<!\w)(\w{1,100})/?")
 _IDENTIFIER = re.compile(r"\w{1,100}")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
-#: The first of ``orderedAxes``, by which coordinates of points are given as (X, Y) or (Y, X).
+#: The first name of ``orderedAxes``, which defines whether points are written as (X, Y) or (Y, X).
 _EAST_FIRST = frozenset({"x", "e", "east", "easting", "lon", "long", "longitude"})
 _NORTH_FIRST = frozenset({"y", "n", "north", "northing", "lat", "latitude"})
 
 
 @dataclass(frozen=True)
 class TileLevel:
-    """The tile matrix of the level that an array is of.
+    """The tile matrix of an array's level.
 
     Attributes
     ----------
@@ -49,7 +48,7 @@ class TileLevel:
     matrix : Fragment
         The tile matrix.
     limits : Fragment or None
-        The rows and columns of tiles that the array has; None if it has all.
+        The rows and columns of tiles in the array; None if it has all tiles of the matrix.
     """
 
     tile_set: Fragment
@@ -59,21 +58,21 @@ class TileLevel:
 
 @once_per_array
 def tile_level_of(array: ArrayView) -> TileLevel | None:
-    """Return the tile matrix of an array, None if its group is no level of a tile matrix set.
+    """Return the tile matrix of an array's group, None if the group is not a level of a tile matrix set.
 
-    None, too, if the set or its matrix cannot be used, which is reported.
+    A set or matrix that cannot be used is reported.
     """
     group = array.node.group
     multiscales = array.attribute(MULTISCALES.key, group.group) if group.path else None
     written = None if multiscales is None else multiscales.get(TILES)
     if multiscales is None or written is None or len(array.dims) < 2:
         return None
-    lost = _("what follows from the tile matrix set")
-    return array.try_reporting(_level_of_group, array, multiscales, written, cost=lambda: lost)
+    cost = _("the coordinates and CRS of the tile matrix set")
+    return array.try_reporting(_level_of_group, array, multiscales, written, cost=lambda: cost)
 
 
 def crs_of_tiles(array: ArrayView) -> Crs | None:
-    """Return the CRS of the tile matrix set of an array's level, None without one."""
+    """Return the CRS of an array's tile matrix set, or None."""
     level = tile_level_of(array)
     if level is None:
         return None
@@ -92,20 +91,20 @@ def _level_of_group(array: ArrayView, multiscales: Fragment, written: Fragment) 
     name = array.node.group.name
     limits = multiscales.get("tile_matrix_set_limits")
     for matrix in tile_set.required("tileMatrices").items():
-        if (found := matrix.get("id")) is not None and found.value == name:
+        if (identifier := matrix.get("id")) is not None and identifier.value == name:
             return TileLevel(tile_set, matrix, None if limits is None else limits.get(name))
     raise tile_set.error(_("has no tile matrix {name!r}").format(name=name))
 
 
 def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
-    """Return a tile matrix set: the object that is written, or the one that a text leads to.
+    """Return a tile matrix set: an object, or the set that a string refers to.
 
-    The text is an identifier or a URI of OGC, or a path with a JSON pointer to a place in the store.
+    The string is an identifier, a URI of OGC, or a path in the store with a JSON pointer.
 
     Raises
     ------
     XGroupError
-        If it leads to none, or `morecantile` is needed and missing.
+        If the string does not refer to a set, or `morecantile` is needed and not installed.
     """
     if not isinstance(written.value, str):
         return written
@@ -114,21 +113,19 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
     if known is not None:
         identifier = known[known.lastindex or 0]
         try:
-            found = _from_morecantile(identifier)
+            tile_set = _from_morecantile(identifier)
         except ImportError as error:
-            message = _(
-                "is {name!r}, which is known to a package that is missing: pip install {package}"
-            )
+            message = _("is {name!r}, which needs a missing package: pip install {package}")
             reason = message.format(name=identifier, package="morecantile")
             raise written.error(reason) from error
-        if found is None:
-            message = _("is {name!r}, which morecantile does not know")
+        if tile_set is None:
+            message = _("is {name!r}, which is not a tile matrix set of morecantile")
             raise written.error(message.format(name=identifier))
-        return Fragment(written.node, written.keys, found)
+        return Fragment(written.node, written.keys, tile_set)
     path, _hash, pointer = text.partition("#")
     if not pointer or _SCHEME.match(text):
         message = _(
-            "is neither an identifier nor a place in the store such as '#/attributes/tiles'; "
+            "must be an identifier, or a place in the store such as '#/attributes/tiles'; "
             "other documents are not read"
         )
         raise written.error(message)
@@ -141,34 +138,34 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
 
 @lru_cache(maxsize=32)
 def _from_morecantile(identifier: str) -> Mapping[str, Any] | None:
-    """Return the tile matrix set of an identifier as JSON, None if morecantile does not know it.
+    """Return the tile matrix set of an identifier as JSON, None if morecantile does not have it.
 
     Raises ImportError if the package is missing.
     """
     sets = import_module("morecantile").tms
     if identifier not in sets.list():
         return None
-    found: Mapping[str, Any] = sets.get(identifier).model_dump(
+    tile_set: Mapping[str, Any] = sets.get(identifier).model_dump(
         mode="json", by_alias=True, exclude_none=True
     )
-    return found
+    return tile_set
 
 
 def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel) -> Transform:
-    """Return the transform of an array's grid by its tile matrix, or raise XGroupMetadataError."""
+    """Return the transform of an array's grid from its tile matrix, or raise XGroupMetadataError."""
     matrix = level.matrix
     corner = matrix.get("cornerOfOrigin")
     if (corner is not None and corner.value != "topLeft") or matrix.get("variableMatrixWidths"):
         raise matrix.error(_("has a cornerOfOrigin other than topLeft, or variableMatrixWidths"))
     cell = matrix.required("cellSize")
     size = positive_number(cell)
-    # The top left corner is written as (X, Y) or (Y, X), by `orderedAxes` of the set, else in the order of axes of its CRS.
+    # The top left corner is (X, Y) or (Y, X): in the order of `orderedAxes`, else of the axes of the CRS.
     x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
     axes, crs = level.tile_set.get("orderedAxes"), crs_of_tiles(array)
     names = axes.as_list() if axes is not None else []
     first = str(names[0]).lower() if names else ""
     if first not in (*_EAST_FIRST, *_NORTH_FIRST) and crs is None:
-        text = _("says neither by orderedAxes nor by crs which axis is first")
+        text = _("needs orderedAxes or a valid crs to define which axis is first")
         raise level.tile_set.error(text)
     if first in _NORTH_FIRST or (first not in _EAST_FIRST and crs and crs.is_north_first):
         x, y = y, x
@@ -181,8 +178,8 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
 def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
     """Return the row and column of a tile matrix, in cells, at which an array begins.
 
-    The array has all tiles of the matrix, or only those within the limits; its last tiles may be cut. Raises
-    XGroupMetadataError if it has a different number of tiles.
+    The array has all tiles of the matrix, or those within the limits; the last tiles may be incomplete. Raises
+    XGroupMetadataError if the array has a different number of tiles.
     """
     height = integer(level.matrix.required("tileHeight"), 1)
     width = integer(level.matrix.required("tileWidth"), 1)
@@ -197,8 +194,8 @@ def _first_cell(level: TileLevel, rows: int, columns: int) -> tuple[int, int]:
         if tiles == (bottom - top + 1, right - left + 1):
             return top * height, left * width
     message = _(
-        "has {whole} tiles of {tile} cells, but an array of {cells} cells has {tiles}: it is not "
-        "its grid"
+        "has {whole} tiles of {tile} cells, but an array of {cells} cells has {tiles}; the tile "
+        "matrix is not used"
     )
     raise level.matrix.error(
         message.format(

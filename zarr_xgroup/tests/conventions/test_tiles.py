@@ -82,8 +82,8 @@ def test_documents_elsewhere_are_not_read() -> None:
     root = tiled("https://example.org/tiles.json#/tiles")
     _dataset, (_array, told) = outcome(root, group="0", assume_conventions="geozarr")
     assert told == (
-        "! Resolution: /0/v was opened without what follows from the tile matrix set: /#/attributes/"
-        "multiscales/tile_matrix_set: is neither an identifier nor a place in the store such as "
+        "! Resolution: /0/v was opened without the coordinates and CRS of the tile matrix set: /#/attributes/"
+        "multiscales/tile_matrix_set: must be an identifier, or a place in the store such as "
         "'#/attributes/tiles'; other documents are not read"
     )
 
