@@ -1,8 +1,8 @@
 """The `cs` principal convention: coordinate sets for every axis of an array.
 
-After OGC 18-005 (referencing by coordinates). A ``cs`` has coordinate reference systems, a CRS has axes, and an
-axis has coordinate sets; each of them may be replaced by a reference to it. Where documents of different dates
-disagree on a key, both spellings are read.
+It follows OGC 18-005 (referencing by coordinates). A ``cs`` has coordinate reference systems, a CRS has axes, and an
+axis has coordinate sets. Each of these objects may be replaced by a reference. If versions of the convention differ in
+a key, both spellings are read.
 
 Source: cs convention (R-CF/zarr_convention_cs).
 """
@@ -130,7 +130,7 @@ _UNITS_OF_DEGREES = {"degree", "degrees", "deg", "°"} | {
 }
 _STANDARD_NAMES = {"X": "longitude", "Y": "latitude"}
 _UNITS_ALONG = {"X": LONGITUDES, "Y": LATITUDES}
-#: The dimension of the two sides of a cell, and the end of the names of boundaries.
+#: The dimension of the two sides of a cell, and the suffix of the names of boundaries.
 _BOUNDS_NAME = "bounds"
 
 # The JSON of the convention.
@@ -139,12 +139,12 @@ _OFFSETS = '"boundaries": {"regular": [-0.5, 0.5]} (offsets from each value)'
 _EPOCH = '"epoch": "2028-02-01T00:00:00"'
 
 _Identity = Annotated[Part | None, ProjObject()]
-#: A name that is not used: a value of a different kind costs nothing.
+#: A name without effect, so a wrong value is a warning.
 _Label = Annotated[str, Text(), Member(severity="warning")]
 
 
 class _CsModel(Model, frozen=True, kw_only=True):
-    """An object in ``cs``, with the rules that all of them share."""
+    """An object in ``cs``, with the rules of all of them."""
 
     form: ClassVar[Rule] = FORM
     required: ClassVar[Rule | None] = REQUIRED
@@ -153,7 +153,7 @@ class _CsModel(Model, frozen=True, kw_only=True):
 
 
 class _ValuesModel(_CsModel, frozen=True, kw_only=True):
-    """An object that gives values in exactly one of the ways in `ways`; `example` is such an object, for messages."""
+    """An object that defines values by exactly one of the keys in `ways`; messages contain `example`."""
 
     ways: ClassVar[tuple[str, ...]]
     example: ClassVar[str]
@@ -166,28 +166,28 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report an object that does not have exactly one of its ways, and keep none of them.
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Report an object without exactly one of the keys in `ways`, and drop all of them.
 
-        ``{"ref": {"external": ...}}``, which is nested the wrong way round, is read as ``external`` and reported.
+        ``{"ref": {"external": ...}}`` is read as ``{"external": {"ref": ...}}``, and reported.
         """
-        given = [way for way in cls.ways if fragment.value.get(way) is not None]
+        ways = [way for way in cls.ways if fragment.value.get(way) is not None]
         external = (fragment.get(WRAPPED) or fragment).get("external")
-        if external is not None and "external" not in given:
-            text = _("is read as {key!r}, which belongs around it").format(key="external")
+        if external is not None and "external" not in ways:
+            text = _("must be inside {key!r}, and is read as if it were").format(key="external")
             place, remedy = fragment.place(WRAPPED), write("external", {WRAPPED: external.value})
             reader.report(SPELLING, place, text, remedy, severity="warning", value_kept=True)
-            given.append("external")
+            ways.append("external")
             reference = ReferenceTo().read(external, reader.of(Member("external")))
             if reference is not UNUSABLE:
-                found["external"] = reference
-        meant = () if given else reader.misspelt.values()
-        if len(given) == 1 or any(way in meant for way in cls.ways):
-            return  # a misspelt key is reported as such
+                fields["external"] = reference
+        misspelt = () if ways else reader.misspelt.values()
+        if len(ways) == 1 or any(way in misspelt for way in cls.ways):
+            return  # a misspelt key is reported already
         text = _("must have exactly one of {kinds}").format(kinds=", ".join(cls.ways))
         reader.report(cls.form, fragment, text, such_as(cls.example))
         for way in cls.ways:
-            found.pop(way, None)
+            fields.pop(way, None)
 
 
 class Values(_ValuesModel, frozen=True, kw_only=True):
@@ -202,20 +202,20 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
     )
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report a step of 0, too, and do not use it: it gives the same value everywhere."""
-        super().report_further(fragment, found, reader)
-        first, step = found.get("regular", (0, 1))
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Report a step of 0, which is not used."""
+        super().report_further(fragment, fields, reader)
+        first, step = fields.get("regular", (0, 1))
         if step == 0:
             text = _("has a step of 0: all values are the same")
-            remedy = _("write the step, or of a single value {example}")
+            remedy = _("write the step, or for a single value {example}")
             remedy = remedy.format(example=f'"explicit": [{first}]')
             reader.report(INCREMENT, fragment.place("regular"), text, remedy)
-            del found["regular"]
+            del fields["regular"]
 
 
 class Boundaries(_ValuesModel, frozen=True, kw_only=True):
-    """Boundaries of cells: the offsets of both from each value, or a reference to an array."""
+    """Boundaries of cells: two offsets from each value, or a reference to an array."""
 
     form: ClassVar[Rule] = BOUNDARIES
     ways: ClassVar[tuple[str, ...]] = ("regular", "external")
@@ -228,10 +228,10 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Warn of equal offsets, too: cells have no width by them."""
-        super().report_further(fragment, found, reader)
-        below, above = found.get("regular", (0, 1))
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Warn of equal offsets, with which cells have no width."""
+        super().report_further(fragment, fields, reader)
+        below, above = fields.get("regular", (0, 1))
         if below == above:
             reason = _("{value}: cells have no width").format(value=shown([below, above]))
             place, remedy = fragment.place("regular"), such_as(_OFFSETS)
@@ -262,27 +262,27 @@ class Time(_CsModel, frozen=True, kw_only=True):
     calendar: Annotated[str, Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error")] = ""
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report an epoch that is not a date and time, and do not use it: what a different text means is not guessed.
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Report an epoch that is not a date and time, and do not use it.
 
-        Also report, to a check only, a unit and an epoch that times cannot be decoded with: opening warns of the coordinate
-        that stays undecoded.
+        Also report, to `check` only, a unit or an epoch that xarray cannot decode. Opening warns of the undecoded
+        coordinate.
         """
-        keys, epoch = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, found.get("epoch")
-        units = f"{cf_unit_of_time(found.get('unit', ''))} since {epoch or ''}"
-        if "reference" in found:
+        keys, epoch = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, fields.get("epoch")
+        units = f"{cf_unit_of_time(fields.get('unit', ''))} since {epoch or ''}"
+        if "reference" in fields:
             keys = dict.fromkeys(keys, "reference")
-            units = cf_units_in_one_text(found["reference"])
+            units = cf_units_in_one_text(fields["reference"])
             epoch = units.partition(" since ")[2] or None
         if epoch is not None and not is_epoch(epoch):
             text = _(
-                "must give a date and time as ISO 8601 writes it (such as {example}), got {value!r}; "
-                "the times were left undecoded"
-            ).format(example="2028-02-01T00:00:00", value=found.pop(keys[EPOCH]))
+                "must be a date and time in ISO 8601 (such as {example}), got {value!r}; the times are "
+                "not decoded"
+            ).format(example="2028-02-01T00:00:00", value=fields.pop(keys[EPOCH]))
             reader.report(FORM, fragment.place(keys[EPOCH]), text, such_as(_EPOCH))
-        for rule, text in problems_of_time_units(units, found.get("calendar", "")):
-            # Reading ``calendar`` as one of `CALENDARS` has reported what is wrong with it.
-            if keys.get(rule) in found:
+        for rule, text in problems_of_time_units(units, fields.get("calendar", "")):
+            # A wrong ``calendar`` has been reported when it was read.
+            if keys.get(rule) in fields:
                 remedy = _("write seconds, minutes, hours or days")
                 if rule is EPOCH:
                     remedy = such_as(_EPOCH)
@@ -290,7 +290,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
 
     @property
     def units(self) -> Mapping[str, str]:
-        """The CF attributes ``units`` and ``calendar``; none if a member that defines them is unusable."""
+        """The CF attributes ``units`` and ``calendar``; empty if a member that defines them is unusable."""
         units = cf_units_in_one_text(self.reference)
         if not units and self.unit and self.epoch:
             units = cf_units_of_time(self.unit, self.epoch)
@@ -300,7 +300,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
 
 
 class AxisMembers(_CsModel, frozen=True, kw_only=True):
-    """The members that an axis and a coordinate set have in common."""
+    """The common members of an axis and a coordinate set."""
 
     direction: Annotated[str, Text(_DIRECTIONS, any_case=True, rule=DIRECTION)] = ""
     unit: Annotated[str | Uom | None, UnitOfMeasure(or_text=True)] = None
@@ -312,13 +312,13 @@ class AxisMembers(_CsModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Warn of a unit beside ``time``, which has its own."""
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Warn if there are both ``unit`` and ``time``, which has its own unit."""
         if all(fragment.value.get(key) is not None for key in ("unit", "time")):
-            reason = _("says nothing beside {key!r}").format(key="time")
+            text = _("is ignored, because there is {key!r}").format(key="time")
             place, remedy = fragment.place("unit"), _("leave one of {keys} out")
             remedy = remedy.format(keys="unit, time")
-            reader.report(FORM, place, reason, remedy, severity="warning", value_kept=True)
+            reader.report(FORM, place, text, remedy, severity="warning", value_kept=True)
 
 
 class CoordinateSet(AxisMembers, frozen=True, kw_only=True):
@@ -348,16 +348,16 @@ class Axis(AxisMembers, frozen=True, kw_only=True):
     ] = ()
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn of coordinate sets with the name of an earlier set of the axis."""
-        super().report_further(fragment, found, reader)
+        super().report_further(fragment, fields, reader)
         known: set[str] = set()
-        for item in found.get("coordinates", ()):
+        for item in fields.get("coordinates", ()):
             name = "" if isinstance(item, Part) else item.name
             if name in known:
-                text = _("{value} is the name of another set of the axis, too")
+                text = _("{value} is also the name of an earlier set of the axis")
                 place, text = item.place(fragment.node, "name"), text.format(value=shown(name))
-                remedy = _('write another "name", or leave it out')
+                remedy = _('write a different "name", or leave it out')
                 reader.report(DISTINCT, place, text, remedy, severity="warning", value_kept=True)
             known |= {name} - {""}
 
@@ -383,25 +383,25 @@ class System(_CsModel, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Warn of abbreviations that two axes have, and of a missing type.
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Warn of equal abbreviations of axes, and of a missing type.
 
-        A CRS without ``id`` that has members of a proj object itself is read as if they were in ``id``.
+        Members of a proj object in a CRS without ``id`` are read as if they were in ``id``.
         """
-        axes = found.get("axes", ())
+        axes = fields.get("axes", ())
         _report_repeated_abbreviations(axes, fragment.node, reader)
         # In older documents, which have a list of axes, a CRS has no type.
         is_newer = isinstance(fragment.value.get("axes"), OBJECT)
-        lacks_type = "type" not in fragment.value and is_newer
-        if lacks_type and "type" not in reader.misspelt.values():
+        has_no_type = "type" not in fragment.value and is_newer
+        if has_no_type and "type" not in reader.misspelt.values():
             letters = [axis.abbreviation for _name, axis in axes if isinstance(axis, Axis)]
             kinds = {_TYPE_BY_ABBREVIATION.get(letter, "undefined") for letter in letters or [""]}
             remedy = write("type", kinds.pop() if len(kinds) == 1 else "compound")
             place, text = fragment.place("type"), _("is missing")
             reader.report(TYPE, place, text, remedy, severity="warning", value_kept=True)
-        has_id = "id" in found and any(map(found["id"].value.get, CRS_KEYS))
+        has_id = "id" in fields and any(map(fields["id"].value.get, CRS_KEYS))
         if not has_id and any(fragment.value.get(key) is not None for key in CRS_KEYS):
-            found["id"] = ProjObject().read(fragment, reader.of(fields_of(cls)["id"][1]))
+            fields["id"] = ProjObject().read(fragment, reader.of(fields_of(cls)["id"][1]))
 
 
 def _report_repeated_abbreviations(
@@ -410,9 +410,9 @@ def _report_repeated_abbreviations(
     reader: Reader,
     reported: Collection[Place] = (),
 ) -> None:
-    """Warn of axes with the abbreviation of an earlier axis with a different name, unless it is reported at their place.
+    """Warn of axes that have the abbreviation of an earlier axis, except at places that are reported already.
 
-    Two CRSs may have the same axis, under the same name.
+    Axes of the same name in two CRSs are the same axis.
     """
     known: dict[str, str] = {}
     for name, axis in axes:
@@ -421,11 +421,11 @@ def _report_repeated_abbreviations(
         other = known.setdefault(axis.abbreviation, name)
         place = None if other == name else axis.place(node, "abbreviation")
         if place is not None and Place("", place.pointer) not in reported:
-            text = _("{value} is the abbreviation of axis {other!r}, too")
+            text = _("{value} is also the abbreviation of axis {other!r}")
             text = text.format(value=shown(axis.abbreviation), other=other)
-            free = ", ".join(letter for letter in ABBREVIATIONS if letter not in known)
-            remedy = _('write another "abbreviation" ({others}), or leave it out')
-            remedy = remedy.format(others=free)
+            unused = ", ".join(letter for letter in ABBREVIATIONS if letter not in known)
+            remedy = _('write a different "abbreviation" ({others}), or leave it out')
+            remedy = remedy.format(others=unused)
             reader.report(UNIQUE, place, text, remedy, severity="warning", value_kept=True)
 
 
@@ -442,9 +442,9 @@ class Cs(_CsModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Warn of abbreviations that axes of several CRSs have, unless one of the CRSs has reported them."""
-        systems = [item for item in found.get("crs", ()) if isinstance(item, System)]
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Warn of equal abbreviations of axes in different CRSs."""
+        systems = [item for item in fields.get("crs", ()) if isinstance(item, System)]
         reported = {finding.place for system in systems for finding in system.wrong}
         axes = chain.from_iterable(system.axes for system in systems)
         _report_repeated_abbreviations(axes, fragment.node, reader, reported)
@@ -454,7 +454,7 @@ class Cs(_CsModel, frozen=True, kw_only=True):
 ATTRIBUTE = Attribute(
     "cs", Nested(Cs), FORM, '"cs": {"crs": [{"axes": {...}}]}', on="array", marks=("crs",)
 )
-#: The attribute of a group whose CRSs arrays refer to.
+#: The attribute of a group with CRSs that arrays refer to.
 SHARED = Attribute(
     "crs",
     ByName(Nested(System, or_reference=True), least=1),
@@ -467,7 +467,7 @@ SHARED = Attribute(
 
 
 class CsHandler(ConventionHandler):
-    """Attaches the coordinates that an array's ``cs`` declares for its axes."""
+    """Attaches the coordinates that an array's ``cs`` declares."""
 
     tier = "principal"
     name = ATTRIBUTE.key
@@ -486,7 +486,7 @@ class CsHandler(ConventionHandler):
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield ``cs``, and ``crs`` of a group, which holds the CRSs that arrays refer to."""
+        """Yield ``cs``, and a group's ``crs``, to which arrays refer."""
         yield from super().owned(attributes)
         if isinstance(attributes.get(SHARED.key), Mapping):
             yield SHARED.key
@@ -509,20 +509,20 @@ class CsHandler(ConventionHandler):
         coordinates: list[Coordinate] = []
         systems: list[System] = []
         for item in cs.crs:
-            found = array.try_reporting(dereferenced, array, array.node, item, System)
-            if found is None:
+            resolved = array.try_reporting(dereferenced, array, array.node, item, System)
+            if resolved is None:
                 continue
-            node, system = found
+            node, system = resolved
             systems.append(system)
             array.report_wrong(node, system)
-            identity = cs.id or system.id  # that of cs takes precedence
-            written_crs = identity and identity.value, system.name
-            for written, part in system.axes:
-                name = array.dim_names.get(written, written)
-                lost = partial(coordinate_named, name)
-                axis = array.try_reporting(dereferenced, array, node, part, Axis, cost=lost)
+            identity = cs.id or system.id
+            proj_and_name = identity and identity.value, system.name
+            for key, part in system.axes:
+                name = array.dim_names.get(key, key)
+                cost = partial(coordinate_named, name)
+                axis = array.try_reporting(dereferenced, array, node, part, Axis, cost=cost)
                 if axis is not None:
-                    coordinates += _coordinates(AxisOfArray(array, name, *axis, written_crs))
+                    coordinates += _coordinates(AxisOfArray(array, name, *axis, proj_and_name))
             if system.geolocation is not None:
                 crs = identity and identity.at(node if cs.id is None else array.node)
                 coordinates += geolocation_coordinates(array, node, system.geolocation, crs)
@@ -532,22 +532,22 @@ class CsHandler(ConventionHandler):
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        """Return the CRS by ``id`` of an array's ``cs``, or by that of one of its CRSs; None if no ``id`` is usable."""
+        """Return the CRS of the first usable ``id`` of an array's ``cs`` or its CRSs, else None."""
         cs: Cs | None = array.try_silently(array.read, ATTRIBUTE)
         if cs is None:
             return None
         places = [] if cs.id is None else [cs.id.at(array.node)]
         for item in cs.crs:
-            found = array.try_silently(dereferenced, array, array.node, item, System)
-            if found is not None and found[1].id is not None:
-                places.append(found[1].id.at(found[0]))
+            resolved = array.try_silently(dereferenced, array, array.node, item, System)
+            if resolved is not None and resolved[1].id is not None:
+                places.append(resolved[1].id.at(resolved[0]))
         return next(filter(None, (crs_at(array, place) for place in places)), None)
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterable[Finding]:
-        """Return what is wrong with ``crs`` of a group, even if the group does not declare the convention.
+        """Return findings about ``crs`` of a group, even if the group does not declare the convention.
 
-        A ``crs`` without any axes is left alone: other conventions have an attribute of that name.
+        A ``crs`` without axes is ignored: other conventions have an attribute of that name.
         """
         shared = None if subject.is_array else subject.attribute(SHARED.key)
         systems = shared.value.values() if shared and isinstance(shared.value, OBJECT) else ()
@@ -558,7 +558,7 @@ class CsHandler(ConventionHandler):
 
 
 def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System]) -> None:
-    """Report the array's dimensions that have no axis, to a check only; no report if an axis cannot be read."""
+    """Report dimensions without an axis, to `check` only; not if the axes of a CRS cannot be read."""
     if cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems):
         return
     names = (name for system in systems for name, _axis in system.axes)
@@ -572,7 +572,7 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
             values = f'{{"external": {{"node": "{name}"}}}}'
         text = _("there is no axis for the dimension {name!r}").format(name=name)
         example = f'"{name}": {{"coordinates": [{{"values": {values}}}]}}'
-        remedy = _("add to the axes of one of the CRSs {example}").format(example=example)
+        remedy = _("add to the axes of a CRS {example}").format(example=example)
         severity: Severity = "warning" if is_stored else "error"
         array.report(EVERY, cs.place(array.node, "crs"), text, remedy, severity=severity)
 
@@ -586,13 +586,13 @@ class AxisOfArray:
 
     array: ArrayView
     name: str  # the dimension of the array along the axis, or the name of a scalar coordinate
-    node: Node  # the node in which the axis is written
+    node: Node  # the node whose document contains the axis
     axis: Axis
     crs: tuple[Any, str]  # the proj object of its CRS, or None, and the name of the CRS
 
     @property
     def is_dimension(self) -> bool:
-        """Whether the array has a dimension along the axis; a scalar coordinate has none."""
+        """Whether the array has a dimension along the axis; otherwise its coordinates are scalars."""
         return self.name in self.array.dims
 
     @property
@@ -602,11 +602,11 @@ class AxisOfArray:
 
     @property
     def sides(self) -> str:
-        """The dimension of the two sides of a cell, which differs from that of the axis."""
+        """The dimension of the two sides of a cell; never the name of the axis."""
         return _BOUNDS_NAME if self.name != _BOUNDS_NAME else f"{_BOUNDS_NAME}_1"
 
     def own_coordinate(self, name: str) -> Document | None:
-        """Return the document of the group's array that is a coordinate of a name along the axis; None without one."""
+        """Return the document of the group's own coordinate with a name along the axis, or None."""
         document, dims = self.array.sibling(name), (self.name,) if self.is_dimension else ()
         if document is None or tuple(self.array.siblings[name]) != dims:
             return None
@@ -620,63 +620,63 @@ class AxisOfArray:
 
 
 def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
-    """Yield the coordinate of each coordinate set of an axis; for a dimension without any, its positions."""
+    """Yield the coordinate of each coordinate set of an axis; for a dimension without sets, its positions."""
     array, sets = axis.array, axis.axis.coordinates
-    wrong = axis.axis.wrong_with("coordinates")
-    if wrong is not None:  # sets that cannot be read are not replaced by positions
-        array.report_wrong(axis.node, [wrong], coordinate_named(axis.name))
+    finding = axis.axis.wrong_with("coordinates")
+    if finding is not None:  # positions do not replace sets that cannot be read
+        array.report_wrong(axis.node, [finding], coordinate_named(axis.name))
         return
     if sets or axis.is_dimension:
         _report_unusable_members(axis, axis.axis, axis.node)
     if not sets and axis.is_dimension:
         yield Coordinate(axis.name, axis.regular_source(0, 1), _attributes(axis, axis.axis))
     for number, item in enumerate(sets):
-        lost = partial(coordinate_named, _coordinate_name(axis, number, item))
-        coordinate = array.try_reporting(_coordinate, axis, number, item, cost=lost)
+        cost = partial(coordinate_named, _coordinate_name(axis, number, item))
+        coordinate = array.try_reporting(_coordinate, axis, number, item, cost=cost)
         if coordinate is not None:
             yield coordinate
 
 
 def _coordinate_name(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
-    """Return the name of the coordinate of a set: its axis for the first set, otherwise its own or a numbered name."""
+    """Return the name of a set's coordinate: the axis name for the first set, else its own or a numbered name."""
     if number == 0:
-        return axis.name  # so xarray has an index along it
+        return axis.name  # so that xarray makes an index
     own = "" if isinstance(item, Part) else item.name
     return own or f"{axis.name}_{number}"
 
 
 def _report_unusable_members(axis: AxisOfArray, item: AxisMembers, node: Node) -> None:
-    """Report the members of an axis or a coordinate set that cannot be used.
+    """Report the unusable members of an axis or a coordinate set.
 
-    ``values`` and ``coordinates`` are left out: without them a coordinate is missing, which is reported.
+    ``values`` and ``coordinates`` are reported with the coordinate that is missing because of them.
     """
     nested = (part.all_wrong() for part in (item.unit, item.time) if isinstance(part, Model))
-    for wrong in (*item.wrong, *chain.from_iterable(nested)):
-        key, *meant = (place.keys[len(item.keys)] for place in (wrong.place, *wrong.related))
-        if not {key, *meant} & {"values", "coordinates"}:
-            lost = _("{key!r} of axis {axis!r}").format(key=key, axis=axis.name)
-            axis.array.report_wrong(node, [wrong], lost)
+    for finding in (*item.wrong, *chain.from_iterable(nested)):
+        key, *related = (place.keys[len(item.keys)] for place in (finding.place, *finding.related))
+        if not {key, *related} & {"values", "coordinates"}:
+            cost = _("{key!r} of axis {axis!r}").format(key=key, axis=axis.name)
+            axis.array.report_wrong(node, [finding], cost)
 
 
 def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
-    """Return the attributes of a coordinate: its units, and ``attributes`` of the axis and of the coordinate set.
+    """Return the attributes of a coordinate: units, ``attributes`` of the axis, and ``attributes`` of the set.
 
-    ``axis``, ``positive`` and ``standard_name`` follow from abbreviation and direction unless they are written.
+    ``axis``, ``positive`` and ``standard_name`` are derived from abbreviation and direction if they are not declared.
     """
     abbreviation = axis.axis.abbreviation.upper()
     direction = (item.direction or axis.axis.direction).lower()
     along = abbreviation or ALONG.get(direction, "")
-    # Longitudes are positive to the east, and latitudes to the north.
+    # CF longitudes are positive to the east, and latitudes to the north.
     is_reversed = direction in ("west", "south")
     if item.time is not None:
         units = item.time.units
     else:
-        found = cf_units_of_measure(item.unit)
-        units = {key: cf_length(unit) for key, unit in found.items()}
-    described = {**axis.axis.attributes, **item.attributes}
-    unit, name = str({**units, **described}.get("units", "")), None
+        units_of_measure = cf_units_of_measure(item.unit)
+        units = {key: cf_length(unit) for key, unit in units_of_measure.items()}
+    declared = {**axis.axis.attributes, **item.attributes}
+    unit, name = str({**units, **declared}.get("units", "")), None
     if unit.lower() in _UNITS_OF_DEGREES:
-        # Units such as degrees_east need no standard name here: planning adds it, without a look at the CRS.
+        # For units such as degrees_east, planning adds the standard name, whatever the CRS is.
         if is_reversed:
             units = {"units": "degree"}
         elif (
@@ -686,7 +686,6 @@ def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
         ):
             name = _STANDARD_NAMES[along]
             units = {**units, **cf_units_of_measure(item.unit, name)}
-    written = {**units, **described}
     derived = {}
     if abbreviation in ABBREVIATIONS:
         derived["axis"] = abbreviation
@@ -694,54 +693,54 @@ def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
         derived["positive"] = direction
     if name is not None:
         derived["standard_name"] = name
-    return derived | written
+    return {**derived, **units, **declared}
 
 
 def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> Coordinate:
-    """Return the coordinate of a coordinate set, or raise XGroupError if it has no values.
+    """Return the coordinate of a coordinate set, or raise XGroupError if its values cannot be used.
 
-    Formula terms and boundaries that cannot be used are reported, and left out.
+    Unusable formula terms and boundaries are reported, and left out.
     """
-    node, written = dereferenced(axis.array, axis.node, item, CoordinateSet)
-    _report_unusable_members(axis, written, node)
-    attributes, name = _attributes(axis, written), _coordinate_name(axis, number, written)
+    node, coordinate_set = dereferenced(axis.array, axis.node, item, CoordinateSet)
+    _report_unusable_members(axis, coordinate_set, node)
+    attributes = _attributes(axis, coordinate_set)
+    name = _coordinate_name(axis, number, coordinate_set)
     source: Source
-    if wrong := written.wrong_with("values"):
-        raise wrong.at(node).as_error()
-    if written.values is not None:
-        source = _source(axis, written.values, node, name)
+    if finding := coordinate_set.wrong_with("values"):
+        raise finding.at(node).as_error()
+    if coordinate_set.values is not None:
+        source = _source(axis, coordinate_set.values, node, name)
     elif axis.is_dimension:  # a parametric set may have no values
         source = axis.regular_source(0, 1)
     else:
-        raise written.place(node, "values").error(_("is missing"))
+        raise coordinate_set.place(node, "values").error(_("is missing"))
     terms: Mapping[str, Coordinate] = {}
-    if written.parametric is not None:
-        terms = _formula_terms(axis, written.parametric, node)
-        if written.parametric.formula:
-            attributes.setdefault("standard_name", written.parametric.formula)
+    parametric, boundaries = coordinate_set.parametric, coordinate_set.boundaries
+    if parametric is not None:
+        terms = _formula_terms(axis, parametric, node)
+        if parametric.formula:
+            attributes.setdefault("standard_name", parametric.formula)
     coordinate = Coordinate(name, source, attributes, formula_terms=terms)
-    if written.boundaries is None:
+    if boundaries is None:
         return coordinate
-    return replace(coordinate, bounds=_bounds(axis, coordinate, written.boundaries, node))
+    return replace(coordinate, bounds=_bounds(axis, coordinate, boundaries, node))
 
 
 def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
     """Return the source of the values of a coordinate or a formula term, or raise XGroupError.
 
-    If the group itself has a coordinate named `name`, values that do not fit raise no error: planning replaces them by
-    that coordinate.
+    Values that do not fit are accepted if the group has its own coordinate `name`, which planning then uses.
     """
     array, length = axis.array, axis.length
     if values.external is not None:
         return _external_source(axis, values.external.at(node), name)
     if values.regular is not None:
         first, step = values.regular
-        # Without a dimension along the axis there is one value at most, and `regular` is not meant for it: it remains
-        # if an array is reduced along the axis and written again.
+        # `regular` is meant for dimensions. It remains if an array is reduced along the axis and written again.
         if not axis.is_dimension and axis.own_coordinate(name) is None:
             message = _(
-                "has regular values, but is no dimension of the array ({dims}); a scalar coordinate "
-                "has its value in 'explicit'"
+                "has regular values, but is not a dimension of the array ({dims}); a scalar coordinate "
+                "needs its value in 'explicit'"
             )
             raise axis.axis.place(axis.node).error(message.format(dims=", ".join(array.dims)))
         if not fits_64_bits(first + step * (length - 1)):
@@ -749,11 +748,11 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
         return axis.regular_source(first, step)
     explicit: np.ndarray[Any, Any] | None = values.explicit
     if explicit is None:
-        wrong = next(finding for finding in values.wrong if finding.topic is not None)
-        raise wrong.at(node).as_error()
+        unusable = next(finding for finding in values.wrong if finding.topic is not None)
+        raise unusable.at(node).as_error()
     if (number := len(explicit)) != length:
         place = values.place(node, "explicit")
-        text = _("has {number} values, the axis needs {length}")
+        text = _("has {number} values, but the axis needs {length}")
         text = text.format(number=number, length=length)
         remedy = _("write {size} values, or refer to an array of them").format(size=length)
         if not number or axis.own_coordinate(name) is None:
@@ -767,31 +766,31 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
 def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Stored:
     """Return the array that a reference points to as a source, or raise XGroupError.
 
-    The first value of an array of one dimension is used for a scalar coordinate.
+    A scalar coordinate uses the first value of a 1-D array.
     """
     array = axis.array
 
-    def shape_misfit(found: Node) -> str | None:
-        """Return the reason why an array does not have the shape of the axis, None if it has that shape."""
-        shape = list(shape_of(array, found))
+    def shape_misfit(node: Node) -> str | None:
+        """Return why an array does not have the shape of the axis, or None if it has."""
+        shape = list(shape_of(array, node))
         if shape == [axis.length] or (not axis.is_dimension and shape == []):
             return None
-        text = _("its shape is {shape}, the axis {axis!r} needs {needed}")
+        text = _("its shape is {shape}, but axis {axis!r} needs {needed}")
         return text.format(shape=shape, axis=axis.name, needed=[axis.length])
 
     try:
-        found = array.resolver.array(reference, shape_misfit)
+        node = array.resolver.array(reference, shape_misfit)
     except XGroupReferenceError:
-        # Broken references remain when data are written again: the group's own coordinate of the name is used, or its
-        # array that has the name and the length of the axis.
+        # References break when data are written to a different store. The group's own coordinate `name` is used, or an
+        # array with the name and the length of the axis.
         own = array.sibling(name) if axis.is_dimension and name == axis.name else None
         is_as_long = own is not None and own["shape"] == [axis.length]
         if not is_as_long and axis.own_coordinate(name) is None:
             raise
-        found = fall_back_to_own_array(array, reference, name)
-    is_scalar = shape_of(array, found) == ()
+        node = fall_back_to_own_array(array, reference, name)
+    is_scalar = shape_of(array, node) == ()
     first_only = not axis.is_dimension and not is_scalar
-    source = Stored(found, () if is_scalar else (axis.name,), first=first_only)
+    source = Stored(node, () if is_scalar else (axis.name,), first=first_only)
     return array.stored(source, reference)
 
 
@@ -799,54 +798,54 @@ def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Store
 
 
 def _bounds(
-    axis: AxisOfArray, coordinate: Coordinate, written: Boundaries, node: Node
+    axis: AxisOfArray, coordinate: Coordinate, boundaries: Boundaries, node: Node
 ) -> Coordinate | None:
-    """Return the boundaries of a coordinate; None if they cannot be used, which is reported.
+    """Return the boundaries of a coordinate, or report why they cannot be used and return None.
 
-    None, too, if the group's own coordinate names bounds, unless the boundaries are the same array.
+    Also None if the group's own coordinate has bounds, unless `boundaries` refer to that array.
     """
     array, own = axis.array, axis.own_coordinate(axis.name)
     if own is not None and (name := own.attributes.get("bounds")) is not None:
-        external = None if written.external is None else written.external.at(node)
+        external = None if boundaries.external is None else boundaries.external.at(node)
         if external is None or array.try_silently(name_of_target, external) != name:
             return None
         stored = array.try_silently(_stored_bounds, axis, external)
         if stored is None or stored.node != array.node.group.child(name):
             return None
 
-    def lost() -> str:
+    def cost() -> str:
         return _("the boundaries of {name!r}").format(name=coordinate.name)
 
-    for wrong in written.wrong:
-        key, part = "".join(wrong.place.keys[len(written.keys) :][:1]), lost()
+    for finding in boundaries.wrong:
+        key, part = "".join(finding.place.keys[len(boundaries.keys) :][:1]), cost()
         if key in ("name", "attributes"):
-            part = _("{key!r} of {what}").format(key=key, what=part)
-        array.report_wrong(node, [wrong], part)
-    source = array.try_reporting(_source_of_bounds, axis, coordinate, written, node, cost=lost)
+            part = _("{key!r} of {part}").format(key=key, part=part)
+        array.report_wrong(node, [finding], part)
+    source = array.try_reporting(_source_of_bounds, axis, coordinate, boundaries, node, cost=cost)
     if source is None:
         return None
-    # Boundaries of times are decoded with the units of the coordinate: of its stored array, if it has one.
-    stored_as = coordinate.source
-    document = array.document_of(stored_as.node) if isinstance(stored_as, Stored) else None
+    # Boundaries of times are decoded with the units of the coordinate, which may be on its stored array.
+    values = coordinate.source
+    document = array.document_of(values.node) if isinstance(values, Stored) else None
     own_attributes = {} if document is None else document.attributes
     units = units_of_times(coordinate.attributes, own_attributes)
-    attributes = {**units, **written.attributes}
-    return Coordinate(written.name or f"{coordinate.name}_{_BOUNDS_NAME}", source, attributes)
+    name = boundaries.name or f"{coordinate.name}_{_BOUNDS_NAME}"
+    return Coordinate(name, source, {**units, **boundaries.attributes})
 
 
 def _source_of_bounds(
-    axis: AxisOfArray, coordinate: Coordinate, written: Boundaries, node: Node
+    axis: AxisOfArray, coordinate: Coordinate, boundaries: Boundaries, node: Node
 ) -> Source | None:
-    """Return the source of boundaries, or raise XGroupError; None if reading them has reported why not.
+    """Return the source of boundaries, or raise XGroupError; None if the mistake was reported when they were read.
 
-    Offsets from each value give boundaries with the type of values and offsets, so integers stay exact: boundaries beyond
-    64 bits are refused.
+    Integers plus integer offsets stay exact integers, so boundaries beyond 64 bits are an error.
     """
-    if written.external is not None and written.regular is None:
-        return _stored_bounds(axis, written.external.at(node))
-    if written.regular is None:
+    if boundaries.external is not None and boundaries.regular is None:
+        return _stored_bounds(axis, boundaries.external.at(node))
+    if boundaries.regular is None:
         return None
-    source, offsets, place = coordinate.source, written.regular, written.place(node, "regular")
+    source, offsets = coordinate.source, boundaries.regular
+    place = boundaries.place(node, "regular")
     ends: list[float] = []
     bounds: Source
     if isinstance(source, Computed):
@@ -863,7 +862,7 @@ def _source_of_bounds(
             ends = [source.values.min().item(), source.values.max().item()]
         bounds = Offset(source, *offsets, axis.sides)
     else:
-        raise place.error(_("gives offsets to values that are no numbers"))
+        raise place.error(_("needs values that are numbers"))
     if not all(fits_64_bits(end + offset) for end in ends for offset in offsets):
         raise place.error(_("gives boundaries beyond 64 bits"))
     return bounds
@@ -872,25 +871,25 @@ def _source_of_bounds(
 def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
     """Return the array of boundaries that a reference points to as a source, or raise XGroupError.
 
-    Its shape is ``(2, n)``, or ``(n, 2)`` as some stores have it; without a dimension along the axis also ``(2,)``.
+    Its shape is ``(2, n)`` by the convention, or ``(n, 2)``; without a dimension along the axis also ``(2,)``.
     """
     array, length = axis.array, axis.length
 
     def shape_misfit(node: Node) -> str | None:
-        """Return the reason why an array does not have the shape of boundaries, None if it has that shape."""
+        """Return why an array does not have the shape of boundaries, or None if it has."""
         shape = list(shape_of(array, node))
         fitting = [[length, 2], [2, length]]
         if shape in fitting or (not axis.is_dimension and shape == [2]):
             return None
         needed = " / ".join(dict.fromkeys(map(str, fitting)))
-        text = _("its shape is {shape}, the boundaries of axis {axis!r} need {needed}")
+        text = _("its shape is {shape}, but the boundaries of axis {axis!r} need {needed}")
         return text.format(shape=shape, axis=axis.name, needed=needed)
 
     node = array.resolver.array(reference, shape_misfit)
     shape = shape_of(array, node)
     if not axis.is_dimension and shape == (2,):
         return array.stored(Stored(node, (axis.sides,)), reference)
-    # If the shape is (2, 2), the names of the dimensions decide; without names, sides come first as in the convention.
+    # If the shape is (2, 2), the names of the dimensions decide; without names, sides are first, as in the convention.
     sides_first = shape[0] == 2 if length != 2 else own_dims_of(array, node)[0] != axis.name
     dims = (axis.sides, axis.name) if sides_first else (axis.name, axis.sides)
     source = Stored(node, dims, first=not axis.is_dimension, transposed=sides_first)
@@ -900,32 +899,33 @@ def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
 # Parametric vertical coordinates.
 
 
-def _formula_terms(axis: AxisOfArray, written: Parametric, node: Node) -> dict[str, Coordinate]:
-    """Return the terms of the formula of a parametric coordinate by their names; unusable ones are reported."""
+def _formula_terms(axis: AxisOfArray, parametric: Parametric, node: Node) -> dict[str, Coordinate]:
+    """Return the usable terms of the formula of a parametric coordinate by their names, and report the others."""
     array = axis.array
 
-    def lost(*terms: str) -> str:
+    def missing_part(*terms: str) -> str:
         if not terms:
             return _("the formula terms of {name!r}").format(name=axis.name)
         return _("the term {term!r} of {name!r}").format(term=terms[0], name=axis.name)
 
-    for wrong in written.wrong:
-        array.report_wrong(node, [wrong], lost(*wrong.place.keys[len(written.keys) + 1 :]))
-    found = {}
-    for term, values in written.terms:
-        make, cost = (_formula_term, axis, term, values, node), partial(lost, term)
+    for finding in parametric.wrong:
+        keys = finding.place.keys[len(parametric.keys) + 1 :]
+        array.report_wrong(node, [finding], missing_part(*keys))
+    coordinates = {}
+    for term, values in parametric.terms:
+        make, cost = (_formula_term, axis, term, values, node), partial(missing_part, term)
         coordinate = array.try_reporting(*make, cost=cost)
         if coordinate is not None:
-            found[term] = coordinate
-    return found
+            coordinates[term] = coordinate
+    return coordinates
 
 
 def _formula_term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinate:
     """Return a term of a formula as a coordinate, or raise XGroupError."""
     if values.external is not None:
         return _external_term(axis, term, values.external.at(node))
-    # One explicit value is a scalar. On an axis of length 1 it lies along the axis, unless the group's own array of the
-    # name is a scalar.
+    # One explicit value is a scalar. On an axis of length 1 it is an array of length 1, unless the group's own array of
+    # that name is a scalar.
     name = f"{axis.name}_{term}"
     is_scalar = axis.length != 1 or axis.array.siblings.get(name) == {}
     if values.explicit is not None and len(values.explicit) == 1 and is_scalar:
@@ -936,8 +936,8 @@ def _formula_term(axis: AxisOfArray, term: str, values: Values, node: Node) -> C
 def _external_term(axis: AxisOfArray, term: str, reference: Fragment) -> Coordinate:
     """Return the array that a term refers to as a coordinate, or raise XGroupError.
 
-    If it does not exist or does not fit, the array is used that ``formula_terms`` of the group's own coordinate names:
-    data that were written again have their terms with them.
+    If it does not exist or does not fit, the array named in ``formula_terms`` of the group's own coordinate is used:
+    data that were written again contain their terms.
     """
     array = axis.array
     document = axis.own_coordinate(axis.name)
@@ -945,16 +945,16 @@ def _external_term(axis: AxisOfArray, term: str, reference: Fragment) -> Coordin
     named = dict(zip(words[::2], words[1::2], strict=False)).get(f"{term}:")
     own = None if named is None or array.sibling(named) is None else array.node.group.child(named)
     try:
-        found = array.resolver.array(reference)
-        found = found if own is None or fits_as_coordinate(array, found) else own
+        node = array.resolver.array(reference)
+        node = node if own is None or fits_as_coordinate(array, node) else own
     except XGroupReferenceError:
         if own is None:
             raise
-        found = fall_back_to_own_array(array, reference, own.name)
-    shape, dims = shape_of(array, found), fitting_dims(array, found)
+        node = fall_back_to_own_array(array, reference, own.name)
+    shape, dims = shape_of(array, node), fitting_dims(array, node)
     if axis.is_dimension and shape == (axis.length,) and array.sizes.get(dims[0]) != axis.length:
-        dims = (axis.name,)  # along the axis, whatever the name of its own dimension
-    # One value along a dimension that the array does not have is a scalar.
+        dims = (axis.name,)  # along the axis, even if its own dimension has a different name
+    # One value along a dimension that the referring array does not have is a scalar.
     first_only = shape == (1,) and array.sizes.get(dims[0]) != 1
-    source = array.stored(Stored(found, dims, first=first_only), reference)
-    return Coordinate(found.name, source)
+    source = array.stored(Stored(node, dims, first=first_only), reference)
+    return Coordinate(node.name, source)

@@ -174,7 +174,7 @@ CS: dict[str, tuple[Nodes, str]] = {
     "a scalar coordinate has no regular values": (
         along("h", of(UP)),
         """
-        ! coordinate 'h': axes/h: has regular values, but is no dimension of the array (x); a scalar coordinate has its value in 'explicit'
+        ! coordinate 'h': axes/h: has regular values, but is not a dimension of the array (x); a scalar coordinate needs its value in 'explicit'
         """,
     ),
     "which stay behind where an array was reduced": (along("h", of(UP), h=Array(7)), "h () 7"),
@@ -225,7 +225,7 @@ CS: dict[str, tuple[Nodes, str]] = {
         f"""x (x) 0 1 | formula_terms=d: x_d e: x_e standard_name=f
         x_d (x) 0 1
         x_e () 4
-        ! the term 'a' of 'x': parametric/terms/a/explicit: has 3 values, the axis needs 2
+        ! the term 'a' of 'x': parametric/terms/a/explicit: has 3 values, but the axis needs 2
         ! the term 'c' of 'x': parametric/terms/c: {ONE_OF}""",
     ),
     "terms of the group's own coordinate stand for lost ones": (

@@ -174,7 +174,7 @@ def test_where_a_reference_leads(places: Places, it: Any, expected: str) -> None
     assert follow(stored(places, {"it": it})) == expected
 
 
-SHAPE = "(its shape is [3], the axis 'x' needs [2])"
+SHAPE = "(its shape is [3], but axis 'x' needs [2])"
 #: The same of values of an axis, which are as many as the dimension is long.
 VALUES: dict[str, tuple[Places, Json, str]] = {
     "the first candidate is too long": (

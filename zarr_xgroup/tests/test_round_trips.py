@@ -354,7 +354,7 @@ GONE: dict[str, Operation] = {
 def test_a_regular_axis_that_is_gone_is_no_scalar(change: Operation) -> None:
     before = change(opened(xr.open_dataset, store_of({"": {}, "t": FIELD})))
     told = check_again(before, written(before))
-    assert any("has regular values, but is no dimension of the array" in str(it) for it in told)
+    assert any("has regular values, but is not a dimension of the array" in str(it) for it in told)
 
 
 @needs_writing

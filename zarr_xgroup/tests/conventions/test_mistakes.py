@@ -42,11 +42,11 @@ SET = f"{AXES}/lat/coordinates/0"
 NOT_KNOWN = "is not known there; was"
 ANYTHING = {"description": "d", "name": "n", "comment": "c", "note": [1]}
 WITHOUT_TIME = f"'time' of axis 'lat': {SET}/time"
-NO_DATE = "must give a date and time as ISO 8601 writes it (such as 2028-02-01T00:00:00), got"
-NO_DIMENSION = "has regular values, but is no dimension of the array (lat, lon); a scalar coordinate has its value in 'explicit'"  # fmt: skip
-OF_3 = "'v3' leads nowhere, tried /v3 (its shape is [3], the axis 'latt' needs [1]), /a/v3 (not found in store)"  # fmt: skip
+NO_DATE = "must be a date and time in ISO 8601 (such as 2028-02-01T00:00:00), got"
+NO_DIMENSION = "has regular values, but is not a dimension of the array (lat, lon); a scalar coordinate needs its value in 'explicit'"  # fmt: skip
+OF_3 = "'v3' leads nowhere, tried /v3 (its shape is [3], but axis 'latt' needs [1]), /a/v3 (not found in store)"  # fmt: skip
 NO_CRS = 'must be a proj object such as {"proj:code": "EPSG:4326"}, got string "EPSG:4326"'
-LEFT = "; the times were left undecoded"
+LEFT = "; the times are not decoded"
 
 #: A cs, the coordinates that it gives all the same, and what the array was opened without.
 IN_CS: dict[str, tuple[Any, str, str]] = {

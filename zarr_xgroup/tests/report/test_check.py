@@ -325,14 +325,14 @@ CASES: list[BrokenRule] = [
          '"lat": {"coordinates": [{"values": {"regular": [first, step]}}]}', at=f"{CS}/crs"),
     case("cs/abbreviation", {f"{LAT}/abbreviation": "y"}, "write one of X, Y, Z, T"),
     case("cs/unique-abbreviations", {f"{CRS}/axes/lon/abbreviation": "Y"}, "X, Z, T"),
-    case("cs/unique-abbreviations", {f"{CS}/crs/1/axes/time/abbreviation": "Y"}, 'write another "abb'),
+    case("cs/unique-abbreviations", {f"{CS}/crs/1/axes/time/abbreviation": "Y"}, 'write a different "abb'),
     case("cs/direction", {f"{LAT}/direction": "nroth"}, "write one of north, "),
     case("cs/type", {f"{CRS}/type": "planer"}, "write one of compound, planar"),
     case("cs/form", {f"{CRS}/type": 5}, "write one of compound, planar, vertical, temporal, undefined"),
     case("cs/type", {f"{CRS}/type": GONE}, 'write "type": "planar"'),
     case("cs/distinct-names",
          {f"{SET}/name": "lat", f"{LAT}/coordinates/-": {"name": "lat", "values": {"regular": [0, 1]}}},
-         'another "name"', at=f"{LAT}/coordinates/1/name"),
+         'different "name"', at=f"{LAT}/coordinates/1/name"),
     case("cs/values", {f"{SET}/values": {"regular": [0, 1], "explicit": [1, 2, 3]}}, '"values": {"regular"'),
     case("cs/values", {f"{SET}/values/regular": [1]}, '"regular": [first'),
     case("cs/values", {f"{SET}/values": {"external": "lat"}}, '"external": {"node": "lat"}', at=f"{SET}/values/external"),
@@ -750,7 +750,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         {"": {}, "b": sized("x", 2, **declaring("cs", cs={"crs": []})),
          "a": sized("x", 2, **declaring("cs", cs={"crs": [{"axes": {"y": axis("y", values={"explicit": [1]})}}]}))},
         """
-        ! cs/axis-for-every-dimension /a#cs/crs -> add to the axes of one of the CRSs "x": {"coordi
+        ! cs/axis-for-every-dimension /a#cs/crs -> add to the axes of a CRS "x": {"coordinates": [{
         ! cs/form /b#cs/crs -> write, for example, "crs": [{"axes": {...}}]
         cs/type /a#cs/crs/0/type -> write "type": "undefined"
         cs/abbreviation /a#cs/crs/0/axes/y/abbreviation -> write one of X, Y, Z, T
