@@ -1,4 +1,4 @@
-"""Affine transforms of grids: how rows and columns become coordinates, for all conventions that declare transforms.
+"""Affine transforms of grids, from rows and columns to coordinates, for all conventions that declare transforms.
 
 Sources: spatial convention (zarr-conventions/spatial); GDAL, "Geotransform Tutorial".
 """
@@ -27,10 +27,10 @@ from zarr_xgroup.variables.sources import Computed, Source, Stored
 if TYPE_CHECKING:
     from affine import Affine
 
-#: How far the centre of a cell is from its index, in cells, by registration (``spatial:registration``).
+#: The distance from the index of a cell to its centre, in cells, by registration (``spatial:registration``).
 CENTRES = {"pixel": 0.5, "node": 0.0}
 
-#: The part of a cell by which two bounding boxes may differ and still be the same: products round them.
+#: The fraction of a cell by which equal bounding boxes may differ, because products round them.
 ROUNDING = 1e-3
 
 
@@ -38,8 +38,8 @@ ROUNDING = 1e-3
 class Transform:
     """The affine transform from rows and columns of a grid to coordinates of its CRS.
 
-    It is ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``, with NaN if the length of a single row or column is
-    not known. `centre` is the distance from the index of a cell to its centre: 0.5 for pixel, 0 for node registration.
+    ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``. A number is NaN if the length of a single row or column
+    is not known. `centre` is the distance from the index of a cell to its centre (`CENTRES`).
     """
 
     affine: Affine
@@ -47,13 +47,13 @@ class Transform:
 
     @property
     def is_rotated(self) -> bool:
-        """Whether the grid is rotated or sheared: rows and columns do not run along the axes of the CRS."""
+        """Whether the grid is rotated or sheared."""
         return bool(self.affine.b != 0 or self.affine.d != 0)
 
     @property
     def is_partial(self) -> bool:
-        """Whether cells have no known size along an axis, as a single row or column of nodes."""
-        # Not `== 0`: the area may be NaN.
+        """Whether the size of cells along an axis is not known, as for a single row or column of nodes."""
+        # The area may be NaN, so this is not `== 0`.
         return not abs(area_of(self.affine)) > 0
 
     @property
@@ -62,10 +62,10 @@ class Transform:
         return math.hypot(self.affine.b, self.affine.e), math.hypot(self.affine.a, self.affine.d)
 
     def geotransform_beside_coordinates(self, sizes: tuple[int, int]) -> str | None:
-        """Return GDAL's ``GeoTransform``, from the outer corner of the first cell; None if coordinates express the same.
+        """Return GDAL's ``GeoTransform``, from the outer corner of the first cell; None if coordinates suffice.
 
-        A GeoTransform becomes untrue as soon as data are cut, thinned or sorted. So it is written only for what
-        coordinates cannot express: how rows and columns are turned, and how long a single cell is.
+        A GeoTransform becomes wrong as soon as data are cut, thinned or sorted. So it is written only if coordinates
+        cannot express the grid: for rotated grids, and for the size of a single row or column.
         """
         if self.is_partial or not (self.is_rotated or 1 in sizes):
             return None
@@ -75,9 +75,9 @@ class Transform:
         return " ".join(repr(float(n)) for n in (x, affine.a, affine.b, y, affine.d, affine.e))
 
     def centres_along(self, axis: str, dim: str, size: int) -> Computed | None:
-        """Return the centres of cells along axis X or Y as a source, None if the size of cells along it is not known.
+        """Return the source of cell centres along axis X or Y of a grid that is not rotated.
 
-        Only for a grid that is not rotated.
+        None if the size of cells along the axis is not known.
         """
         affine = self.affine
         origin, step = (affine.c, affine.a) if axis == "X" else (affine.f, affine.e)
@@ -85,9 +85,9 @@ class Transform:
         return None if math.isnan(step) else Computed(centres, (size,), "float64", (dim,))
 
     def extent(self, sizes: tuple[int, int]) -> list[float]:
-        """Return the bounding box of a grid of so many rows and columns, as ``[left, bottom, right, top]``.
+        """Return the bounding box ``[left, bottom, right, top]`` of a grid with `sizes` rows and columns.
 
-        It has the outer edges of cells, or the outermost centres by node registration.
+        It includes whole cells, or with node registration only their centres.
         """
         affine, (rows, columns) = self.affine, (size - 1 + 2 * self.centre for size in sizes)
         ends = [(i, j) for i in (0, rows) for j in (0, columns)]
@@ -96,7 +96,7 @@ class Transform:
         return [min(x), min(y), max(x), max(y)]
 
     def fills(self, box: list[float], sizes: tuple[int, int], tolerance: float = ROUNDING) -> bool:
-        """Return whether a grid with so many rows and columns fills a bounding box, within a tolerance in cells."""
+        """Return whether a grid with `sizes` rows and columns fills a bounding box, within a tolerance in cells."""
         affine = self.affine
         wide, high = abs(affine.a) + abs(affine.b), abs(affine.d) + abs(affine.e)
         sides = zip(box, self.extent(sizes), (wide, high, wide, high), strict=True)
@@ -104,19 +104,19 @@ class Transform:
 
 
 def affine_of(*numbers: float) -> Affine:
-    """Return the affine transform of six numbers. The package is imported here, as most stores open without it."""
+    """Return the affine transform of six numbers. The package is imported here, because most stores do not need it."""
     from affine import Affine
 
     return Affine(*numbers)
 
 
 def area_of(affine: Affine) -> float:
-    """Return the signed area of a cell, the determinant: negative where Y decreases from row to row."""
+    """Return the signed area of a cell, the determinant of the transform."""
     return float(affine.a * affine.e - affine.b * affine.d)
 
 
 def require_cell_area(affine: Affine, place: Fragment) -> Affine:
-    """Return a transform unchanged if its cells have an area, otherwise raise XGroupMetadataError at a place."""
+    """Return the transform unchanged, or raise XGroupMetadataError at `place` if its cells have no area."""
     if not math.isfinite(area := area_of(affine)) or area == 0:
         raise place.error(_("is degenerate: cells have no area"))
     return affine
@@ -125,8 +125,8 @@ def require_cell_area(affine: Affine, place: Fragment) -> Affine:
 def transform_of_gdal(written: Fragment) -> Transform:
     """Return the transform of GDAL's ``GeoTransform``: ``c a b f d e``, as text or list.
 
-    It starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is. XGroupMetadataError is raised if these are
-    not six finite numbers, or cells have no area.
+    It starts at the outer corner of the first cell, whatever ``AREA_OR_POINT`` is. Raises XGroupMetadataError if it does
+    not have six finite numbers, or cells have no area.
     """
     value = written.value
     if isinstance(value, str):
@@ -137,16 +137,16 @@ def transform_of_gdal(written: Fragment) -> Transform:
     return Transform(require_cell_area(affine_of(a, b, c, d, e, f), written))
 
 
-# What follows from a transform for an array.
+# Coordinates of an array from a transform.
 
 
 def coordinates_along(dims: Iterable[str]) -> str:
-    """Return the name in warnings of the coordinates that an array does not get if its transform cannot be used."""
+    """Return the name of the coordinates along dimensions, for warnings that they are missing."""
     return _("coordinates along {names}").format(names=", ".join(dims))
 
 
 def has_coordinate(array: ArrayView, dim: str) -> bool:
-    """Return whether the array's group has a coordinate variable of a dimension: a 1-D array of that name."""
+    """Return whether the array's group has a coordinate variable of a dimension: a 1-D array with its name."""
     return array.sibling(dim) is not None and list(array.siblings[dim]) == [dim]
 
 
@@ -159,12 +159,10 @@ def interpret_grid(
 ) -> Interpretation:
     """Return an array's coordinates, CRS and ``GeoTransform``, given the transform of its grid.
 
-    Coordinate variables of the group take precedence over coordinates that are computed from the transform. `dims` are the
-    array's dimensions along Y and X.
-
-    `is_declared` means that metadata name the dimensions. If they are only guessed, a different dimension may be in the place
-    of one: coordinate variables of the group are used only if their attributes or names say that they are along Y and X,
-    and no coordinates are computed from a rotated transform beside them.
+    Coordinate variables of the group take precedence over coordinates that are computed from the transform. `dims` are
+    the array's dimensions along Y and X, and `is_declared` means that metadata name them. If they are guessed, coordinate
+    variables of the group are used only if their attributes or names place them along Y and X, and no coordinates are
+    computed from a rotated transform next to them.
     """
     is_rotated = transform is not None and transform.is_rotated
     own, crs = _own_axes(array, dims, is_declared=is_declared), crs_of(array)
@@ -178,7 +176,7 @@ def interpret_grid(
         source: Source | None = None
         if transform is not None and not is_rotated:
             source = transform.centres_along(axis, dim, array.sizes[dim])
-        elif dim in own:  # it gets the attributes of the CRS
+        elif dim in own:  # so that it gets the attributes of the CRS
             stored = Stored(array.node.group.child(dim), (dim,))
             source = array.try_reporting(array.stored, stored, cost=partial(coordinate_named, dim))
         if source is not None:
@@ -195,7 +193,7 @@ def interpret_grid(
 def _own_axes(
     array: ArrayView, dims: tuple[str, str], *, is_declared: bool
 ) -> dict[str, str | None]:
-    """Return the axes of the group's coordinate variables of dimensions: as declared, or by their attributes or names."""
+    """Return the axes of the group's coordinate variables of `dims`, by declaration, attributes or names."""
     axes: dict[str, str | None] = {}
     for dim, axis in zip(dims, "YX", strict=True):
         if has_coordinate(array, dim):
@@ -211,10 +209,10 @@ def _rotated_coordinates(
     transform: Transform,
     axes: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Coordinate]:
-    """Yield the 2-D coordinates ``xc`` and ``yc`` of cell centres; `axes` are the attributes of those along X and Y.
+    """Yield the 2-D coordinates ``xc`` and ``yc`` of cell centres; `axes` are the attributes by axis.
 
-    They vary along both dimensions, so they have no attribute ``axis``. They lie along (Y, X) whatever the order of the
-    array's own axes: xarray uses names.
+    They have no attribute ``axis``, because they vary along both dimensions. Their dimensions are (Y, X), whatever the
+    order of the array's axes.
     """
     a, b, c, d, e, f = list(transform.affine)[:6]
     sizes, chunks = tuple(array.sizes[dim] for dim in dims), chunks_along(array, dims)

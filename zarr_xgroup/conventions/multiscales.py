@@ -1,8 +1,8 @@
 """`multiscales`: one image at several resolutions.
 
-A group lists its levels in a layout: groups or arrays below it, and from which level each is derived. A layout gives
-no coordinates by itself. Other conventions ask which level an array belongs to (`level_of`), and which attribute is
-used for an array (`scopes_of`).
+The layout of a group lists its levels, which are groups or arrays below it, and the source from which each level is
+derived. A layout defines no coordinates. Other conventions use it to find the level of an array (`level_of`) and the
+attributes that apply to an array (`scopes_of`).
 
 Source: multiscales convention (zarr-conventions/multiscales).
 """
@@ -61,14 +61,13 @@ RULES = rules_in(vars())
 #: The member of ``multiscales`` with the levels of a pyramid in the draft of the GeoZarr standard.
 TILES = "tile_matrix_set"
 
-#: By how many cells a level may extend beyond its source: by up to one if its size is rounded up, and a little more
-#: because numbers are rounded.
+#: By how many cells a level may extend beyond its source: one if its size is rounded up, plus a rounding error.
 OVERHANG = 1.001
 
 #: How many levels, or members of a group, a remedy names at most.
 _MOST_NAMED = 50
 
-#: A valid asset: a relative path without "..". An asset with slashes around it is reported, but used.
+#: A valid asset: a relative path without "..". An asset with slashes at its ends is reported, but used.
 _PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
 
 #: A number for Y and one for X.
@@ -81,12 +80,12 @@ _TRANSFORM = '"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}'
 
 
 def _numbers(written: Fragment) -> Part:
-    """Return a list of finite numbers as a part: how many there must be depends on the array."""
+    """Return a list of finite numbers as a part; the array determines the required length."""
     finite_numbers(written, len(written.as_list()))
     return written.part
 
 
-#: How levels were resampled. It is information for people and has no effect.
+#: How levels were resampled; information without effect.
 _Method = Annotated[
     str,
     Text(),
@@ -100,7 +99,7 @@ def asset_path(asset: str) -> str:
 
 
 class Relation(Model, frozen=True, kw_only=True):
-    """The ``transform`` of a level: scale and translation from its cells to those of its source level."""
+    """The ``transform`` of a level: scale and translation from its cells to the cells of its source."""
 
     form: ClassVar[Rule] = TRANSFORM
     required: ClassVar[Rule | None] = LAYOUT
@@ -121,13 +120,12 @@ class Relation(Model, frozen=True, kw_only=True):
     ) -> tuple[Pair, Pair]:
         """Return scale and translation for rows and columns: ``(scale_y, scale_x), (shift_y, shift_x)``.
 
-        The numbers are in the order of an array's axes: one for each axis, or only those along Y and X, `dims`.
-        `orders` are all dimensions of the array, then those of other arrays of the level, which the numbers may be meant
-        for. `sizes` and `source` are the rows and columns of the level and of its source, empty if not known. `group`
-        has the layout.
+        There is one number for each axis of an array, or only for the axes along Y and X (`dims`), in the array's order.
+        `orders` are the dimensions of the array, then those of other arrays of the level. `sizes` and `source` are the
+        rows and columns of the level and of its source, empty if not known. `group` has the layout.
 
-        Raises XGroupMetadataError if no array has as many axes as there are numbers, or the level does not have the
-        extent of its source, within a cell of the coarser one.
+        Raises XGroupMetadataError if no array has as many axes as there are numbers, or if the extents of the level and
+        its source differ by more than a cell of the coarser one.
         """
         yx = tuple(dim for dim in orders[0] if dim in dims)
         pairs: list[Pair] = []
@@ -135,28 +133,28 @@ class Relation(Model, frozen=True, kw_only=True):
             numbers: Mapping[str, float] = dict.fromkeys(dims, default)
             if part is not None:
                 fitting = (axes for axes in (yx, *orders) if len(axes) == len(part.value))
-                # If no order fits, `finite_numbers` raises, because there are not two numbers.
+                # If no order fits, `finite_numbers` raises an error that there must be two numbers.
                 axes = next((axes for axes in fitting if {*axes} >= {*dims}), yx)
-                written = finite_numbers(part.at(group), len(axes))
-                numbers = dict(zip(axes, written, strict=True))
+                values = finite_numbers(part.at(group), len(axes))
+                numbers = dict(zip(axes, values, strict=True))
             pairs.append((numbers[dims[0]], numbers[dims[1]]))
         scales, shifts = pairs
         spans = [abs(scale) * size for scale, size in zip(scales, sizes, strict=False)]
         for span, whole, scale, shift in zip(spans, source, scales, shifts, strict=False):
             cell = max(1.0, abs(scale)) * OVERHANG
-            # A level that is shifted may be a part of its source, so it may be shorter.
+            # A shifted level may be shorter, because it may be a part of its source.
             if span - whole > cell or (shift == 0 and whole - span > cell):
                 text = _(
-                    "makes {rows} x {columns} cells of the level span {spanned} of the level that it is "
-                    "derived from, which has {whole}"
+                    "maps the {rows} x {columns} cells of the level to {spanned} cells of its source, "
+                    "which has {whole}"
                 ).format(
                     rows=sizes[0],
                     columns=sizes[1],
                     spanned=" x ".join(f"{span:g}" for span in spans),
                     whole=" x ".join(map(str, source)),
                 )
-                meant = {dim: n / max(m, 1) for dim, n, m in zip(dims, source, sizes, strict=True)}
-                remedy = write("scale", [meant[dim] for dim in yx])
+                ratio = {dim: n / max(m, 1) for dim, n, m in zip(dims, source, sizes, strict=True)}
+                remedy = write("scale", [ratio[dim] for dim in yx])
                 raise self.place(group).error(text, TRANSFORM, remedy)
         return scales, shifts
 
@@ -164,9 +162,8 @@ class Relation(Model, frozen=True, kw_only=True):
 class Item(Model, frozen=True, kw_only=True):
     """An item of a layout: the description of one level.
 
-    `asset` is the path of the level's group or array, as `asset_path` returns it. `derived_from` names its source, and
-    `transform` leads from its cells to those of the source. `whole` is the JSON object, which may have attributes of
-    other conventions, such as ``spatial:transform``.
+    `asset` is the path of the level's group or array, as `asset_path` returns it. `whole` is the JSON object, which may
+    have attributes of other conventions, such as ``spatial:transform``.
     """
 
     form: ClassVar[Rule] = LAYOUT
@@ -187,21 +184,21 @@ class Item(Model, frozen=True, kw_only=True):
     whole: Part | None = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Report an asset that is not a relative path, and a derived level without a transform."""
-        found["whole"] = fragment.part
-        if (asset := found.get("asset")) is not None:
+        fields["whole"] = fragment.part
+        if (asset := fields.get("asset")) is not None:
             if not _PATH.fullmatch(asset):
-                reason = must_be(_("the path of a level, relative to the group"), asset)
-                meant = asset.strip("/")
-                remedy = write("asset", meant if _PATH.fullmatch(meant) else "r10m")
-                reader.report(ASSET, fragment.required("asset"), reason, remedy, value_kept=True)
-            found["asset"] = asset_path(asset)
-        if "derived_from" in found and "transform" not in fragment.value:
+                text = must_be(_("the path of a level, relative to the group"), asset)
+                stripped = asset.strip("/")
+                remedy = write("asset", stripped if _PATH.fullmatch(stripped) else "r10m")
+                reader.report(ASSET, fragment.required("asset"), text, remedy, value_kept=True)
+            fields["asset"] = asset_path(asset)
+        if "derived_from" in fields and "transform" not in fragment.value:
             reader.report(
                 TRANSFORM,
                 fragment.place("transform"),
-                _("is missing, though the level is derived from another one"),
+                _("is missing, but the level is derived from a different one"),
                 such_as(_TRANSFORM),
                 severity="warning",
                 value_kept=True,
@@ -209,17 +206,17 @@ class Item(Model, frozen=True, kw_only=True):
 
     @property
     def is_derived(self) -> bool:
-        """Whether ``derived_from`` is written, valid or not."""
+        """Whether there is a ``derived_from``, valid or not."""
         return self.derived_from is not None or self.wrong_with("derived_from") is not None
 
     @property
     def has_transform(self) -> bool:
-        """Whether ``transform`` is written, valid or not."""
+        """Whether there is a ``transform``, valid or not."""
         return self.transform is not None or self.wrong_with("transform") is not None
 
     @property
     def is_base(self) -> bool:
-        """Whether the level follows from no other level: it names no source, and is not scaled or shifted."""
+        """Whether the level has no source, and is not scaled or shifted."""
         relation = self.transform
         if self.is_derived or not self.has_transform:
             return not self.is_derived
@@ -233,17 +230,17 @@ class Item(Model, frozen=True, kw_only=True):
     def relation(self, group: Node) -> Relation:
         """Return the transform to the level's source, or raise XGroupMetadataError if it cannot be used.
 
-        Without one it is the identity. `group` has the layout; errors name it.
+        If there is no transform, it is the identity. `group` has the layout.
         """
         relation = self.transform or Relation(keys=self.keys)
-        wrong = self.wrong_with("transform") if self.transform is None else relation.lost
-        if wrong is not None:
-            raise wrong.at(group).as_error()
+        finding = self.wrong_with("transform") if self.transform is None else relation.lost
+        if finding is not None:
+            raise finding.at(group).as_error()
         return relation
 
 
 class Layout(Model, frozen=True, kw_only=True, dict=True):
-    """The attribute ``multiscales``. With a tile matrix set, as in the draft of GeoZarr, it has no items."""
+    """The attribute ``multiscales``. It has no items if it has a tile matrix set (GeoZarr draft)."""
 
     form: ClassVar[Rule] = LAYOUT
     others: ClassVar[frozenset[str]] = frozenset({TILES, "tile_matrix_set_limits"})
@@ -262,17 +259,17 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def items(self) -> Mapping[str, Item]:
-        """The items by their asset, except items without an asset."""
+        """The items that have an asset, by asset."""
         return {item.asset: item for item in self.layout if item.asset is not None}
 
     @cached_property
     def base(self) -> str | None:
-        """The asset of the level that follows from no other level (`Item.is_base`); None unless there is exactly one."""
-        found = [asset for asset, item in self.items.items() if item.is_base]
-        return found[0] if len(found) == 1 else None
+        """The asset of the base level (`Item.is_base`); None unless there is exactly one."""
+        assets = [asset for asset, item in self.items.items() if item.is_base]
+        return assets[0] if len(assets) == 1 else None
 
     def item_of(self, node: Node, group: Node) -> Item | None:
-        """Return the item that names a node, None without one. `group` has the layout."""
+        """Return the item whose asset is a node, or None. `group` has the layout."""
         path, within = node.path, group.path
         return self.items.get(path[len(within) :].strip("/")) if is_below(path, within) else None
 
@@ -286,19 +283,19 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
         return "" if is_group else source
 
     def derivation(self, item: Item, group: Node) -> tuple[list[Item], XGroupError | None]:
-        """Return a level, its source, the source of that, and so on. `group` has the layout.
+        """Return a level, its source, the source of that, and so on, and an error. `group` has the layout.
 
-        The second value is the error why the source of the last one cannot be used: it is not a level, or it is in
-        the list already. It is None if the last one has no source.
+        The error is for the source of the last level if that is not a level, or is in the list already. It is None if
+        the last level has no source.
         """
         levels: dict[str | None, Item] = {item.asset: item}
         while item.has_transform and item.is_derived:
-            if wrong := item.wrong_with("derived_from"):
-                return list(levels.values()), wrong.at(group).as_error()
+            if finding := item.wrong_with("derived_from"):
+                return list(levels.values()), finding.at(group).as_error()
             source, at, reason = self.source_of(item, group), item, ""
             if source in levels:
                 at, names = self.items[source], " -> ".join(map(str, (*levels, source)))
-                reason = _("levels are derived from one another: {chain}").format(chain=names)
+                reason = _("levels are derived from each other: {chain}").format(chain=names)
             elif source and source not in self.items:
                 reason = _("there is no level {asset!r}").format(asset=source)
             if reason:
@@ -321,14 +318,14 @@ ATTRIBUTE = Attribute(
 
 
 def items_in_layout(subject: NodeView) -> list[Fragment]:
-    """Return the items of a group's layout as they are written; [] without a list of items, or for an array."""
+    """Return the JSON of the items of a group's layout; [] if there is no list of items, or for an array."""
     layout = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
     levels = None if layout is None else layout.get("layout")
     return list(levels.items()) if levels is not None and isinstance(levels.value, list) else []
 
 
 class Multiscales(ConventionHandler):
-    """Reads and checks layouts. It gives no coordinates: other conventions ask which level an array belongs to."""
+    """Reads and checks layouts, which define no coordinates."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -339,35 +336,35 @@ class Multiscales(ConventionHandler):
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
-        """Yield items of a group's layout whose asset does not exist, or whose source is not a different level."""
+        """Report items of a group's layout whose asset does not exist, or whose source is not a different level."""
         group, written = subject.node, subject.attribute(ATTRIBUTE.key)
-        found = None if subject.is_array or written is None else ATTRIBUTE.read(written)[0]
-        layout = found if isinstance(found, Layout) else Layout(keys=())
+        value = None if subject.is_array or written is None else ATTRIBUTE.read(written)[0]
+        layout = value if isinstance(value, Layout) else Layout(keys=())
         for item in layout.layout:
             source = None if item.derived_from is None else layout.source_of(item, group)
             is_level = not source or source in layout.items
             if source is not None and (source == item.asset or not is_level):
                 others = (asset for asset in layout.items if asset != item.asset)
-                text = f"{shown(item.derived_from)} is no other level of the layout"
+                text = f"{shown(item.derived_from)} is not a different level of the layout"
                 remedy = f'name the "asset" of one of the others: {shown([*islice(others, _MOST_NAMED)])}'
                 yield report(DERIVED, item.place(group, "derived_from"), text, remedy)
             if item.asset is None or any(finding.rule is ASSET for finding in item.wrong):
                 continue  # reported already
             if subject.member(item.asset) is None:
-                text = f"{shown(item.asset)} is neither a group nor an array here"
+                text = f"{shown(item.asset)} does not exist below the group"
                 names = shown(subject.members()[:_MOST_NAMED])
                 remedy = f"name one of {names}, or leave this item out"
                 yield report(THERE, item.place(group, "asset"), text, remedy)
 
 
-# Which level an array belongs to, and which attribute is used for it.
+# The level of an array, and the attributes that apply to it.
 
 
 @dataclass(frozen=True)
 class LevelMembership:
-    """The level of a layout that an array belongs to.
+    """The level of a layout to which an array belongs.
 
-    An item is about the array that its ``asset`` names, or about the direct child arrays of the group that it names
+    An item describes the array that its ``asset`` names, or the direct child arrays of the group that it names
     (multiscales convention).
 
     Attributes
@@ -377,7 +374,7 @@ class LevelMembership:
     layout : Layout
         All items.
     of_array, of_group : Item or None
-        The item that names the array, and the one that names its group, for all of its arrays.
+        The item that names the array, and the item that names its group.
     """
 
     group: Node
@@ -387,29 +384,32 @@ class LevelMembership:
 
     @classmethod
     def of(cls, array: Node | None, within: Node, group: Node, layout: Layout) -> LevelMembership:
-        """Return the items about an array of a group, or if it is None, about all arrays of the group."""
+        """Return the level of an array, or of all arrays of a group if `array` is None.
+
+        `within` is the group of the array, and `group` has the layout.
+        """
         of_array = None if array is None else layout.item_of(array, group)
         return cls(group, layout, of_array, layout.item_of(within, group))
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The items about the array, that of the array itself first; empty if it belongs to no level."""
+        """The items that describe the array, its own first; empty if the array does not belong to a level."""
         return tuple(item for item in (self.of_array, self.of_group) if item is not None)
 
 
 @once_per_array
 def level_of(array: NodeView) -> LevelMembership | None:
-    """Return the level that an array belongs to, by the nearest group whose layout has an item about it, else None.
+    """Return the level of an array in the nearest layout above it that has one, else None.
 
-    Report layouts up to that group whose list of levels cannot be used.
+    Report layouts up to that one whose list of levels cannot be used.
     """
     for written in attributes_above(array, ATTRIBUTE.key):
         if written.get("layout") is None:
             continue
         layout = parse_once(array, Layout.read, written)
         list_of_levels = Place("", pointer_to((*layout.keys, "layout")))
-        wrong = [finding for finding in layout.wrong if finding.place == list_of_levels]
-        array.report_wrong(written.node, wrong)
+        findings = [finding for finding in layout.wrong if finding.place == list_of_levels]
+        array.report_wrong(written.node, findings)
         level = LevelMembership.of(array.node, array.node.group, written.node, layout)
         if level.items:
             return level
@@ -418,76 +418,74 @@ def level_of(array: NodeView) -> LevelMembership | None:
 
 @dataclass(frozen=True)
 class AttributeScopes:
-    """The objects that may have an attribute of an array. The first object that has the attribute is used.
-
-    The order is that of these fields.
+    """The JSON objects whose attributes apply to an array. The first one that has an attribute is used.
 
     Attributes
     ----------
     own : tuple of Fragment
         The array's attributes, and the layout item that names it.
-    around : tuple of Fragment
+    of_group : tuple of Fragment
         The attributes of its group, and the layout item that names the group.
     shared : tuple of Fragment
-        The attributes of the group that has the layout, which apply to all of its levels.
+        The attributes of the group with the layout, which apply to all of its levels.
     """
 
     own: tuple[Fragment, ...]
-    around: tuple[Fragment, ...]
+    of_group: tuple[Fragment, ...]
     shared: tuple[Fragment, ...]
 
     @classmethod
     def of(
         cls, view: NodeView, array: Node | None, group: Node, level: LevelMembership | None
     ) -> AttributeScopes:
-        """Return the scopes of an array of a level, or if it is None, those of all arrays of a group.
+        """Return the scopes of an array, or of all arrays of a group if `array` is None.
 
-        `view` gives the attributes of nodes.
+        `view` returns the attributes of nodes.
         """
         own = [None if array is None else view.attributes_of(array)]
-        around, shared = [view.attributes_of(group)], []
+        of_group, shared = [view.attributes_of(group)], []
         if level is not None:
             if level.group != group:
                 shared = [view.attributes_of(level.group)]
             elif level.of_array is not None:
-                # The group has the layout, and the array is a level. Without such an item the group is a level itself.
-                around, shared = [], around
-            for scopes, item in ((own, level.of_array), (around, level.of_group)):
+                # The group has the layout, and the array is a level. Otherwise the group itself is a level.
+                of_group, shared = [], of_group
+            for scopes, item in ((own, level.of_array), (of_group, level.of_group)):
                 if item is not None and item.whole is not None:
                     scopes.append(item.whole.at(level.group))
-        return cls(*(tuple(filter(None, scopes)) for scopes in (own, around, shared)))
+        return cls(*(tuple(filter(None, scopes)) for scopes in (own, of_group, shared)))
 
     @property
     def all(self) -> tuple[Fragment, ...]:
-        """All objects, the one that takes precedence first."""
-        return (*self.own, *self.around, *self.shared)
+        """All objects, in the order of precedence."""
+        return (*self.own, *self.of_group, *self.shared)
 
     def get(self, key: str, *, skip_shared: bool = False) -> Fragment | None:
         """Return an attribute of the first object that has it, else None.
 
-        Levels differ in transform and shape: those of the group that has the layout do not apply to a level. With
-        `skip_shared` none of its attributes do.
+        Transform and shape of the group with the layout do not apply to its levels, which differ in them. With
+        `skip_shared`, none of its attributes apply.
         """
         shared = () if skip_shared or key.endswith((":transform", ":shape")) else self.shared
-        for scope in (*self.own, *self.around, *shared):
-            if (found := scope.get(key)) is not None:
-                return found
+        for scope in (*self.own, *self.of_group, *shared):
+            if (attribute := scope.get(key)) is not None:
+                return attribute
         return None
 
     def value(self, attribute: Attribute) -> Any:
-        """Return the parsed value of an attribute (`get`), None without it; XGroupMetadataError if it cannot be used."""
+        """Return the parsed value of an attribute (`get`), else None; raise XGroupMetadataError if it is not valid."""
         written = self.get(attribute.key)
         return None if written is None else attribute.value(written)
 
 
 @once_per_array
 def scopes_of(array: NodeView) -> AttributeScopes:
-    """Return the objects that may have an attribute of an array."""
+    """Return the JSON objects whose attributes apply to an array."""
     return AttributeScopes.of(array, array.node, array.node.group, level_of(array))
 
 
 def follows_by_level(convention: type[Convention], array: ArrayView) -> bool:
-    """Return whether an array follows a convention, or the group whose layout has the array's level declares it."""
+    """Return whether an array follows a convention, or the group with the layout of its level declares it."""
     if array.follows(convention):
         return True
     level = level_of(array)

@@ -166,14 +166,14 @@ transform gives [140.0, 100.0, 170.0, 120.0]; the latter counts
 #: What is wrong with the level `half`, or with others by which it is found.
 LOST_LEVELS: Mapping[str, tuple[list[Json], str]] = {
     "there is no such source": ([FULL, level("half", "missing", 2)], "1: there is no level 'missing'"),
-    "levels are derived from one another": (
+    "levels are derived from each other": (
         [FULL, level("half", "third", 2), level("third", "half", 2)],
-        "1: levels are derived from one another: half -> third -> half",
+        "1: levels are derived from each other: half -> third -> half",
     ),
     "a scale along one axis": ([FULL, level("half", "full", [2])], "1/transform/scale: must be 2 finite numbers, got [2]"),
     "a scale of zero": (
         [FULL, level("half", "full", [0, 2])],
-        "1/transform: makes 2 x 3 cells of the level span 0 x 6 of the level that it is derived from, "
+        "1/transform: maps the 2 x 3 cells of the level to 0 x 6 cells of its source, "
         + "which has 4 x 6",
     ),
     "a mistake in the source": (
