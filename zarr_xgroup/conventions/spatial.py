@@ -1,8 +1,8 @@
-"""`spatial`: coordinates of gridded imagery that follow from an affine transform.
+"""`spatial`: coordinates of gridded imagery, computed from an affine transform.
 
-Attributes are on the array, or on its group for all direct child arrays; items of a layout (`multiscales`) may have
-attributes of their levels. Each attribute is looked up by itself (`multiscales.AttributeScopes`). The grid of a level
-that is derived from a different level follows from the grid of that level.
+Attributes are on the array, on its group for all direct child arrays, or in the item of a layout (`multiscales`) for
+its level. Each attribute is searched for separately (`multiscales.AttributeScopes`). The grid of a derived level is
+computed from the grid of its source.
 
 Source: spatial convention (zarr-conventions/spatial).
 """
@@ -73,20 +73,20 @@ RULES = rules_in(vars())
 #: The number of rows, and of columns.
 Sizes: TypeAlias = tuple[int, int]
 
-#: The axis of a grid that a name of a dimension means, in lower case, in addition to the names in `axis_by_name`.
+#: The axis of a grid by the name of a dimension in lower case, in addition to the names in `axis_by_name`.
 _ROWS_AND_COLUMNS = {
     **dict.fromkeys(("row", "rows"), "Y"),
     **dict.fromkeys(("col", "cols", "column", "columns"), "X"),
 }
 
 
-# The attributes, of arrays, groups and items of layouts, and the functions that parse their values.
+# The attributes of arrays, groups and items of layouts, and the functions that parse their values.
 
 
 def _two_names(written: Fragment) -> tuple[str, str]:
     """Return the names of the Y and X dimensions, or raise XGroupMetadataError.
 
-    They are the last two if there are three: the README of tag v1 of the convention allows a third one before them.
+    They are the last two of three: the README of tag v1 of the convention allows a third name before them.
     """
     names = written.value
     is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
@@ -97,7 +97,7 @@ def _two_names(written: Fragment) -> tuple[str, str]:
 
 
 def _centre_of_registration(written: Fragment) -> float:
-    """Return how far centres of cells are from their index, by "pixel" or "node", or raise XGroupMetadataError."""
+    """Return the distance from the index of a cell to its centre, or raise XGroupMetadataError."""
     name = written.as_text()
     if name not in CENTRES:
         raise written.error(_("must be 'pixel' or 'node', got {name!r}").format(name=name))
@@ -114,7 +114,7 @@ def _two_sizes(written: Fragment) -> Sizes:
     return sizes[0], sizes[1]
 
 
-#: A node that declares the convention does not need these attributes.
+#: Makes an attribute that nodes which declare the convention do not need.
 _optional = partial(Attribute, is_needed=False)
 
 DIMENSIONS = Attribute(
@@ -124,7 +124,7 @@ TRANSFORM = _optional(
     "spatial:transform",
     Parsed(lambda written: require_cell_area(affine_of(*finite_numbers(written, 6)), written)),
     NUMBERS,
-    '"spatial:transform": [a, b, c, d, e, f], by which x = a*column + b*row + c and '
+    '"spatial:transform": [a, b, c, d, e, f], where x = a*column + b*row + c and '
     "y = d*column + e*row + f",
 )
 TRANSFORM_TYPE = _optional(
@@ -155,7 +155,7 @@ ATTRIBUTES = (DIMENSIONS, TRANSFORM, TRANSFORM_TYPE, REGISTRATION, BOX, SHAPE)
 
 
 class SpatialHandler(ConventionHandler):
-    """Attaches the coordinates that follow from an array's spatial attributes."""
+    """Attaches the coordinates that an array's spatial attributes define."""
 
     tier = "principal"
     name = "spatial"
@@ -170,8 +170,8 @@ class SpatialHandler(ConventionHandler):
     def applies(cls, array: ArrayView) -> bool:
         """Return whether the array declares the convention, or has the dimensions that its group names.
 
-        If the group's ``spatial:dimensions`` cannot be used, the convention applies to all arrays with two dimensions
-        or more, so that `interpret` reports it.
+        If the group's ``spatial:dimensions`` cannot be used, the convention applies to all arrays with at least two
+        dimensions, so that `interpret` reports the mistake.
         """
         if cls in array.declared:
             return True
@@ -185,28 +185,28 @@ class SpatialHandler(ConventionHandler):
 
     @classmethod
     def why_not(cls) -> str:
-        """Return why it does not apply to an array whose group declares it."""
+        """Return why the convention does not apply to an array whose group declares it."""
         return _("spatial:dimensions does not name two of its dimensions")
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
-        """Return the names that ``spatial:dimensions`` gives to an array's Y and X axes; () if it is not declared."""
+        """Return the names of an array's Y and X axes by ``spatial:dimensions``; () if it is not declared."""
         if not follows_by_level(type(self), array):
             return ()
         return array.try_silently(scopes_of(array).value, DIMENSIONS) or ()
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
-        """Yield mistakes in items of a layout, bounding boxes without area, and dimensions that no array has."""
+        """Report mistakes in items of a layout, bounding boxes without area, and dimensions that no array has."""
         items = items_in_layout(subject)
         for item in items:
             for attribute in ATTRIBUTES:
                 written = item.get(attribute.key)
-                wrong = () if written is None else attribute.all_wrong(written)
-                # Opening reports it if it needs the attribute.
-                yield from (replace(finding.at(item.node), topic=None) for finding in wrong)
+                findings = () if written is None else attribute.all_wrong(written)
+                # Opening reports them if it needs the attribute.
+                yield from (replace(finding.at(item.node), topic=None) for finding in findings)
         for box in filter(None, (scope.get(BOX.key) for scope in (subject.all_attributes, *items))):
             left, bottom, right, top = BOX.read(box)[0] or (0, 0, 1, 1)
-            # A box across the antimeridian has left > right; that of a single row of nodes has no height.
+            # A box across the antimeridian has left > right. A box of a single row of nodes has no height.
             if bottom > top or (left == right and bottom == top):
                 text = f"{shown(box.value)} spans no area"
                 remedy = f"write {BOX.example} of the grid, or leave it out"
@@ -215,12 +215,12 @@ class SpatialHandler(ConventionHandler):
             yield from _dimensions_of_no_array(subject, has_levels=bool(items))
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the coordinates of cell centres, the CRS, and the ``GeoTransform`` that coordinates cannot express.
+        """Return the coordinates of cell centres, the CRS, and a ``GeoTransform`` if coordinates cannot express it.
 
-        They follow from the transform, unless the group has 1-D arrays for both dimensions.
+        Coordinates are computed from the transform, unless the group has 1-D arrays for both dimensions.
         """
-        lost = _("the coordinates of {convention!r}").format(convention=self.name)
-        dims = array.try_reporting(_declared_dims, array, cost=lambda: lost)
+        cost = _("the coordinates of {convention!r}").format(convention=self.name)
+        dims = array.try_reporting(_declared_dims, array, cost=lambda: cost)
         if dims is None:
             return array.interpretation(crs=crs_of(array))
         missing = [dim for dim in dims if not has_coordinate(array, dim)]
@@ -228,14 +228,14 @@ class SpatialHandler(ConventionHandler):
             along = partial(coordinates_along, missing)
             transform = array.try_reporting(_transform_of_array, array, dims, missing, cost=along)
             _report_contradictions(array, dims, transform, Topic.CHOICE)
-            # The GeoTransform of a grid mapping variable takes precedence over the transform: GDAL reads it.
+            # The GeoTransform of a grid mapping variable takes precedence, because GDAL reads it.
             mapping = array.try_silently(own_grid_mapping, array)
             written = None if mapping is None else mapping.get("GeoTransform")
             if transform is not None and written is not None:
                 transform = array.try_silently(transform_of_gdal, written) or transform
         else:
-            # The group's own coordinate variables are kept, so a mistake in other attributes loses nothing: only a
-            # check reports it. A rotated transform is not used beside 1-D coordinates.
+            # The group's own coordinate variables are used, so only `check` reports mistakes in other attributes. A
+            # rotated transform is not used with 1-D coordinates.
             scopes, transform = scopes_of(array), None
             if scopes.get(TRANSFORM.key) is not None:
                 transform = array.try_silently(_declared_transform, array, scopes)
@@ -244,31 +244,31 @@ class SpatialHandler(ConventionHandler):
         return interpret_grid(array, dims, transform, is_declared=True)
 
 
-# spatial:dimensions: Y first, whatever the order of the array's axes.
+# spatial:dimensions: the name of Y is first, whatever the order of the array's axes.
 
 
 def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Finding]:
-    """Yield a mistake if no array for which a group's ``spatial:dimensions`` is used has these dimensions."""
+    """Report a group's ``spatial:dimensions`` if none of the arrays that it applies to has both."""
     declared = group.attribute(DIMENSIONS.key)
     names = None if declared is None else DIMENSIONS.read(declared)[0]
     if declared is None or names is None:
         return
-    wanted, first = {*map(str.lower, names)}, None
+    required, first = {*map(str.lower, names)}, None
     for array in group.below() if has_levels else group.arrays:
         dims = list(filter(None, array.dims))
         if len(dims) < 2 or len(dims) < len(array.dims):
             continue
         if scopes_of(array).get(DIMENSIONS.key) == declared:
-            if wanted <= {*map(str.lower, dims)}:
+            if required <= {*map(str.lower, dims)}:
                 return
             first = first or dims
     if first is not None:
-        text = f"{shown(declared.value)} are not both dimensions of the array, which has {shown(first)}"
+        text = f"{shown(declared.value)} must both be dimensions of the array, which has {shown(first)}"
         yield report(OF_ARRAY, declared, text, write(DIMENSIONS.key, first[-2:]))
 
 
 def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
-    """Return the array's dimensions of two names, else those that differ in case only; None if one is missing."""
+    """Return the array's dimensions with two names, in any case; None if one is missing."""
     known = {**{name: name for name in array.dims}, **array.dim_names}
     anycase = {name.lower(): here for name, here in known.items()}
     y, x = (known.get(name) or anycase.get(name.lower()) for name in names)
@@ -276,58 +276,58 @@ def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] 
 
 
 def _declared_dims(array: ArrayView) -> tuple[str, str]:
-    """Return the array's dimensions along Y and X by ``spatial:dimensions``; report names in a different order or case.
+    """Return the array's dimensions along Y and X by ``spatial:dimensions``; report a wrong order or case of names.
 
-    Raises XGroupMetadataError if the attribute is missing, or does not name two of the array's dimensions.
+    Raises XGroupMetadataError if the attribute is missing, or does not name two dimensions of the array.
     """
     scopes = scopes_of(array)
     declared = scopes.get(DIMENSIONS.key)
-    has = list(filter(None, declared_dimensions(array.document)))
+    own = list(filter(None, declared_dimensions(array.document)))
     if declared is None:
-        # An array without any of the attributes breaks no rule: it may only declare the convention.
+        # An array may declare the convention and have none of its attributes.
         is_used = any(scopes.get(attribute.key) is not None for attribute in ATTRIBUTES)
         place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
         text = _("is missing: an array that declares 'spatial' must have it")
-        remedy = write(DIMENSIONS.key, has[-2:] or ["y", "x"])
+        remedy = write(DIMENSIONS.key, own[-2:] or ["y", "x"])
         raise place.error(text, REQUIRED if is_used else None, remedy)
     names = DIMENSIONS.value(declared)
     dims = _dims_of_names(array, names)
     if dims is not None:
         _report_x_first(array, declared, names)
-    anycase = {name.lower(): name for name in has}
-    spelt = [name if name in has else anycase.get(name.lower(), name) for name in names]
+    anycase = {name.lower(): name for name in own}
+    spelt = [name if name in own else anycase.get(name.lower(), name) for name in names]
     if dims is not None and spelt == [*names]:
         return dims
-    text = _("{value} are not both dimensions of the array, which has {dims}").format(
-        value=shown(declared.value), dims=shown(has)
+    text = _("{value} must both be dimensions of the array, which has {dims}").format(
+        value=shown(declared.value), dims=shown(own)
     )
     if dims is None:
-        remedy = write(DIMENSIONS.key, has[-2:])
+        remedy = write(DIMENSIONS.key, own[-2:])
         if len(array.dims) < 2:
-            remedy = _("take it off the array, which does not have two dimensions")
+            remedy = _("remove it from the array, which does not have two dimensions")
         raise declared.error(text, OF_ARRAY, remedy)
     array.report(OF_ARRAY, declared, text, write(DIMENSIONS.key, spelt), severity="warning")
     return dims
 
 
 def _report_x_first(array: ArrayView, declared: Fragment, names: tuple[str, str]) -> None:
-    """Report names of dimensions if they suggest that the first is along X, or the second along Y."""
+    """Report ``spatial:dimensions`` if the names suggest that the first is along X, or the second along Y."""
     first, second = (axis_by_name(name) or _ROWS_AND_COLUMNS.get(name.lower()) for name in names)
     if first == "X" != second or second == "Y" != first:
         y, x = names
         text = _(
-            "makes {y!r} the Y axis and {x!r} the X axis, because the name of Y is first; the names "
-            "suggest the opposite order"
+            "makes {y!r} the Y axis and {x!r} the X axis, because Y is first; the names suggest the "
+            "opposite order"
         ).format(y=y, x=x)
         remedy = write(DIMENSIONS.key, [*declared.value[:-2], x, y])
         array.report(Y_FIRST, declared, text, remedy, topic=Topic.CHOICE, severity="warning")
 
 
-# The transform that an array, a group or an item declares.
+# The declared transform of an array, a group or an item.
 
 
 def _box(scopes: AttributeScopes, *, skip_shared: bool = False) -> Fragment | None:
-    """Return the bounding box that is used, None without one, or if it is the zeros that products write as a placeholder."""
+    """Return the bounding box, or None; the zeros that some products write are a placeholder."""
     box = scopes.get(BOX.key, skip_shared=skip_shared)
     is_placeholder = box is not None and isinstance(box.value, list) and not any(box.value)
     return None if is_placeholder else box
@@ -340,14 +340,14 @@ def _unit(array: ArrayView) -> str:
 
 
 def _box_sides(array: ArrayView, box: Fragment) -> list[float]:
-    """Return the sides of a bounding box; the right one is beyond 180 degrees if it crosses the antimeridian."""
+    """Return the sides of a bounding box; the right one is beyond 180 degrees if the box crosses the antimeridian."""
     left, bottom, right, top = BOX.value(box)
     is_across = left > right and _unit(array) == "degrees_east"
     return [left, bottom, right + 360 if is_across else right, top]
 
 
 def _no_area_error(box: Fragment, sizes: Sizes) -> XGroupMetadataError:
-    """Return the error for a bounding box that has no area for so many rows and columns."""
+    """Return the error for a bounding box without area for a grid of several rows or columns."""
     text = _("spans no area for {rows} x {columns} cells")
     return box.error(text.format(rows=sizes[0], columns=sizes[1]))
 
@@ -358,14 +358,14 @@ def _declared_transform(
     sizes: Sizes | None = None,
     shared: Fragment | None = None,
 ) -> Transform | None:
-    """Return the transform by ``spatial:transform``, else by bounding box and sizes, None without these.
+    """Return the transform by ``spatial:transform``, else by bounding box and sizes, else None.
 
-    `sizes` are by default those of ``spatial:shape``. `shared` is the transform to use if `scopes` have none. Raises
+    The default of `sizes` is ``spatial:shape``. `shared` is the transform to use if `scopes` have none. Raises
     XGroupMetadataError if one of the attributes cannot be used.
     """
     kind = scopes.get(TRANSFORM_TYPE.key)
     if kind is not None and (name := TRANSFORM_TYPE.value(kind)) != "affine":
-        raise kind.error(_("is {kind!r}; only 'affine' is known").format(kind=name))
+        raise kind.error(_("is {kind!r}, but only 'affine' is supported").format(kind=name))
     registered = scopes.value(REGISTRATION)
     centre = CENTRES["pixel"] if registered is None else registered
     written = scopes.get(TRANSFORM.key) or shared
@@ -378,9 +378,9 @@ def _declared_transform(
 def _transform_of_box(array: ArrayView, box: Fragment, sizes: Sizes, centre: float) -> Transform:
     """Return the transform of a grid that fills a bounding box, or raise XGroupMetadataError.
 
-    North is up in such a grid. By node registration the box ends at the outermost centres, so the grid is one cell
-    shorter. A single row or column of nodes has no length: its position is known if the box has no length there
-    either; if not, NaN stands for it.
+    North is up in such a grid. With node registration the box ends at the outermost centres, so the grid is one cell
+    shorter. A single row or column of nodes has no length. If the box has a length there, its position is not known,
+    and the step is NaN.
     """
     left, bottom, right, top = _box_sides(array, box)
     rows, columns = (size - 1 + 2 * centre for size in sizes)
@@ -393,37 +393,37 @@ def _transform_of_box(array: ArrayView, box: Fragment, sizes: Sizes, centre: flo
     return Transform(require_cell_area(affine, box) if rows and columns else affine, centre)
 
 
-# The transform of an array, which may follow from that of a different level.
+# The transform of an array, which may be derived from that of a different level.
 
-#: The transform of a level, or the error why it has none (None: no attribute gives one), and its number of rows and
-#: columns, None if not known.
+#: The transform of a level, an error, or None if no attribute defines one; and its sizes, None if they are not known.
 _Grid: TypeAlias = tuple[Transform | XGroupError | None, Sizes | None]
 
 
 def _transform_of_array(
     array: ArrayView, dims: tuple[str, str], missing: Sequence[str]
 ) -> Transform | None:
-    """Return the transform of an array's grid, None if no attribute gives one; report `missing` coordinates.
+    """Return the transform of an array's grid, None if no attribute defines one, and report missing coordinates.
 
-    Raises XGroupError if an attribute cannot be used, of the array or of a level that its level is derived from.
+    `missing` are the dimensions without their own coordinate variable. Raises XGroupError if an attribute of the array,
+    or of a level from which its level is derived, cannot be used.
     """
     scopes, level = scopes_of(array), level_of(array)
     sizes, transform = (array.sizes[dims[0]], array.sizes[dims[1]]), None
     if level is None or scopes.get(TRANSFORM.key) is not None:
         transform = _declared_transform(array, scopes, sizes)
     else:
-        # The item that names the source of the array's level, if one does.
+        # The item that names the source of the array's level, if there is one.
         item = next((item for item in level.items if item.has_transform), level.items[0])
-        # If levels are groups, the array follows from the arrays of its name in the other groups.
+        # If levels are groups, the array is derived from the arrays with its name in the other groups.
         name = "" if item is level.of_array else array.name
         axes = tuple(array.dims.index(dim) for dim in dims)
-        chain, wrong = level.layout.derivation(item, level.group)
-        grid: _Grid = wrong, None
-        # From the last source to the array's own level, each grid follows from the one before. If the source of the
-        # last one cannot be used, its grid is that error.
+        chain, error = level.layout.derivation(item, level.group)
+        grid: _Grid = error, None
+        # From the last source to the array's own level, each grid is computed from the one before. `error` is the
+        # source of the last one if that cannot be used.
         for item in reversed(chain):
-            source = None if item is chain[-1] and wrong is None else grid
-            # Cached by everything that it depends on: other arrays follow from the same levels.
+            source = None if item is chain[-1] and error is None else grid
+            # Other arrays are derived from the same levels.
             known = (level.group, item.asset, name, len(array.dims), axes, source)
             grid = array.memo(_grid_of_level, array, dims, level, item, name, source, by=known)
         if isinstance(grid[0], XGroupError):
@@ -436,28 +436,28 @@ def _transform_of_array(
 def _report_coordinates_not_given(
     array: ArrayView, dims: tuple[str, str], missing: Sequence[str], transform: Transform | None
 ) -> None:
-    """Report an unused bounding box, or that no transform is declared, or coordinates whose values are not known.
+    """Report coordinates without known values, an unused bounding box, or that no transform is declared.
 
-    A placeholder of a bounding box is not reported.
+    A bounding box that is a placeholder is not reported.
     """
     scopes = scopes_of(array)
     box = _box(scopes)
     if transform is not None and box is not None:
         steps = zip(dims, (transform.affine.e, transform.affine.a), strict=True)
-        lost = [dim for dim, step in steps if math.isnan(step) and dim in missing]
-        if lost:
+        unknown = [dim for dim, step in steps if math.isnan(step) and dim in missing]
+        if unknown:
             error = _no_area_error(box, (array.sizes[dims[0]], array.sizes[dims[1]]))
-            array.report(Topic.PROBLEM, array.node, error, cost=coordinates_along(lost))
+            array.report(Topic.PROBLEM, array.node, error, cost=coordinates_along(unknown))
     elif transform is None and box is not None:
         text = _(
-            "was not used: the grid follows that of another level, of which neither "
-            "spatial:transform nor spatial:bbox and size are known"
+            "is not used: the grid is derived from a level that has neither spatial:transform, nor "
+            "spatial:bbox and a size"
         )
         array.report(Topic.CHOICE, box, text)
     elif transform is None and scopes.get(BOX.key) is None:
         text = _(
-            "spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
-            "1-D arrays {names}: these dimensions have no coordinates from it"
+            "'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor "
+            "1-D arrays {names}, so these dimensions get no coordinates"
         )
         array.report(Topic.CHOICE, array.node, text.format(names=", ".join(dims)))
 
@@ -472,33 +472,32 @@ def _grid_of_level(
 ) -> _Grid:
     """Return the grid of the level that an item describes, in the layout of an array's level.
 
-    `name` is the name of the array to look for if the level is a group. `source` is the grid of the level that it is
-    derived from; None if it is not derived.
+    If the level is a group, `name` is the name of its array. `source` is the grid of the level's source, None if the
+    level is not derived.
     """
-    # The asset is an array, or a group with an array of the name; without one, attributes of the group apply.
+    # The asset is an array, or a group that may have an array with the name.
     node = level.group.child(item.asset or "")
     document, other, group = array.document_of(node), node, node.group
     if document is None or not document.is_array:
         other, group = node.child(name), node
         document = array.document_of(other)
-    found, sizes = None, None
+    existing, sizes = None, None
     if document is not None and document.is_array:
-        found, sizes = other, _rows_and_columns(array, dims, document)
-    membership = LevelMembership.of(found, group, level.group, level.layout)
-    scopes = AttributeScopes.of(array, found, group, membership)
+        existing, sizes = other, _rows_and_columns(array, dims, document)
+    membership = LevelMembership.of(existing, group, level.group, level.layout)
+    scopes = AttributeScopes.of(array, existing, group, membership)
     written = scopes.get(TRANSFORM.key)
     transform: Transform | XGroupError | None = None
     try:
         if written is None and source is not None:
             transform = _derived_transform(array, dims, level.group, item, scopes, sizes, source)
         elif written is not None or item.is_derived or item.is_base:
-            # The transform of the layout's group is that of the level from which all others are derived, unless that
-            # level has a bounding box.
+            # The transform of the layout's group is that of the base level, unless that level has a bounding box.
             shared = None
             if item.asset == level.layout.base and _box(scopes, skip_shared=True) is None:
                 shared = array.attribute(TRANSFORM.key, level.group)
             transform = _declared_transform(array, scopes, sizes, shared)
-        # Otherwise it has a transform to a different level, but does not name that level.
+        # Otherwise the item has a transform to a different level, but does not name that level.
     except XGroupError as error:
         transform = error
     return transform, sizes
@@ -507,7 +506,7 @@ def _grid_of_level(
 def _rows_and_columns(array: ArrayView, dims: tuple[str, str], other: Document) -> Sizes | None:
     """Return the sizes of a different array along the Y and X dimensions of an array, None if it has fewer axes.
 
-    They are along the dimensions of the same names, else along the same axes.
+    Dimensions are matched by name, or by position if the other array does not have both names.
     """
     shape, names = other["shape"], declared_dimensions(other)
     axes = [array.dims.index(dim) for dim in dims]
@@ -526,9 +525,10 @@ def _derived_transform(
     sizes: Sizes | None,
     source: _Grid,
 ) -> Transform | None:
-    """Return the transform of a level's source composed with the item's scale and translation.
+    """Return the transform of a level's source, composed with the item's scale and translation.
 
-    None if the source has none. `group` has the layout. Raises XGroupError if one of both cannot be used.
+    None if the source has no transform. `group` has the layout. Raises XGroupError if the source's transform or the
+    item's cannot be used.
     """
     transform, whole = source
     if isinstance(transform, XGroupError):
@@ -537,9 +537,10 @@ def _derived_transform(
     if transform is None:
         return None
     orders = (array.dims, *array.siblings.values())
-    along = relation.scale_and_shift(group, dims, orders, sizes or (), whole or ())
-    (rows, columns), (down, right) = along
-    # Not `affine * other`: that operator changed between versions of affine, with warnings.
+    (rows, columns), (down, right) = relation.scale_and_shift(
+        group, dims, orders, sizes or (), whole or ()
+    )
+    # `affine * other` differs between versions of affine, and warns in some.
     a, b, c, d, e, f = list(transform.affine)[:6]
     affine = affine_of(
         *(a * columns, b * rows, a * right + b * down + c),
@@ -558,17 +559,17 @@ def _report_contradictions(
 ) -> None:
     """Report attributes that contradict the array's shape or its transform.
 
-    `topic` is None if coordinates do not follow from these attributes: then only a check reports it.
+    `topic` is None if coordinates are not computed from these attributes; then only `check` reports them.
     """
     scopes, sizes = scopes_of(array), (array.sizes[dims[0]], array.sizes[dims[1]])
     shape = scopes.get(SHAPE.key)
     if shape is not None and shape.value != list(sizes):
-        text = _("is {shape}, but the array has {sizes} cells; the latter counts")
+        text = _("is {shape}, but the array has {sizes} cells, which are used")
         text, remedy = text.format(shape=shape.value, sizes=list(sizes)), write(SHAPE.key, [*sizes])
-        grids = {tuple(found.values())[-2:] for found in array.siblings.values() if len(found) > 1}
-        # If arrays of a group have several sizes, no shape on the group is true of all of them.
+        grids = {tuple(other.values())[-2:] for other in array.siblings.values() if len(other) > 1}
+        # If arrays of a group have several sizes, a shape on the group cannot be correct for all of them.
         if shape.node != array.node and len(grids) > 1:
-            remedy = _("take it off the group, whose arrays have several sizes, and {write}")
+            remedy = _("remove it from the group, whose arrays have several sizes, and {write}")
             remedy = remedy.format(write=_("write each array's own"))
         array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=topic, severity="warning")
     if transform is None or transform.is_partial:
@@ -576,39 +577,41 @@ def _report_contradictions(
     box, written = _box(scopes), scopes.get(TRANSFORM.key)
     read = array.try_silently if topic is None else array.try_reporting
     sides = None if box is None else read(_box_sides, array, box)
-    meant = in_order_of_gdal(transform, sizes, sides, _unit(array))
-    # By numbers in the order of GDAL the box does not fit either: one report is enough.
-    if written is not None and meant is not None:
-        numbers = list(meant.affine)[:6]
+    reordered = in_order_of_gdal(transform, sizes, sides, _unit(array))
+    # If the order is wrong, the box does not fit either: one report is enough.
+    if written is not None and reordered is not None:
+        numbers = list(reordered.affine)[:6]
         text = _(
-            "is {numbers}, by which the grid spans {extent}; are its numbers in the order of GDAL? "
-            "That of the convention is [a, b, c, d, e, f]: {meant}"
-        ).format(numbers=list(transform.affine)[:6], extent=transform.extent(sizes), meant=numbers)
+            "is {numbers}, which gives the grid the extent {extent}; the numbers seem to be in the "
+            "order of GDAL, but the convention's is [a, b, c, d, e, f]: {reordered}"
+        ).format(
+            numbers=list(transform.affine)[:6], extent=transform.extent(sizes), reordered=numbers
+        )
         array.report(ORDER, written, text, write(TRANSFORM.key, numbers), topic=topic)
     elif box is not None and sides and not transform.fills(sides, sizes, OVERHANG):
-        text = _("is {box}, but the transform gives {actual}; the latter counts")
+        text = _("is {box}, but the transform gives {actual}, which is used")
         actual = transform.extent(sizes)
         text = text.format(box=BOX.value(box), actual=actual)
         remedy = write(BOX.key, actual)
         array.report(BOX_OF_GRID, box, text, remedy, topic=topic, severity="warning")
 
 
-#: The greatest extent of a grid on the Earth, by the unit of its CRS: a full circle, and more than its circumference.
+#: The greatest extent of a grid, by the unit of its CRS: a full circle, and more than the circumference of the Earth.
 _WIDEST = {"degree": 360.0, "m": 5e7}
 
-#: How many times longer cells must be as written than in the order of GDAL for that order to be meant: if north is up
-#: in that order, and if the grid is rotated in it.
+#: The order of GDAL is assumed if cells are by this factor more elongated in the written order: if north is up in the
+#: order of GDAL, and if the grid is rotated in it.
 _LONG, _FAR_LONGER = 10, 1000
 
 
 def in_order_of_gdal(
     transform: Transform, sizes: Sizes, box: list[float] | None, unit: str
 ) -> Transform | None:
-    """Return the transform that is meant if its numbers seem to be in the order of GDAL, else None.
+    """Return the transform with its numbers read in the order of GDAL if they seem to be in that order, else None.
 
-    They do if the grid does not fill its bounding box, but fills it in the order of GDAL. Without a box they do if the
-    grid is wider than the Earth, or its cells are askew or much longer than wide, and in that order are not. `unit` is
-    that of the CRS, "" if it is not known.
+    They are if the grid fills its bounding box only in the order of GDAL. If there is no box, they are if the grid is
+    wider than the Earth, or its cells are skewed or much longer than wide, and in that order are not. `unit` is that of
+    the CRS, "" if it is not known.
     """
     c, a, b, f, d, e = list(transform.affine)[:6]  # read in the order of GDAL
     other = Transform(affine_of(a, b, c, d, e, f), transform.centre)
@@ -620,25 +623,25 @@ def in_order_of_gdal(
         for left, bottom, right, top in (transform.extent(sizes), other.extent(sizes))
     )
     if box is not None:
-        is_meant = not transform.fills(box, sizes) and other.fills(box, sizes)
+        is_in_order_of_gdal = not transform.fills(box, sizes) and other.fills(box, sizes)
     elif is_wide:
-        is_meant = True
+        is_in_order_of_gdal = True
     else:
-        # In the wrong order, the coordinates of a corner are taken for the sides of cells: such a cell is as long as
-        # the way from the origin of the CRS to the grid.
-        is_askew, elongation = _distortion(transform)
-        is_other_askew, other_elongation = _distortion(other)
+        # In the wrong order, the coordinates of a corner become the sides of cells, which are then as long as the
+        # distance from the origin of the CRS to the grid.
+        is_skewed, elongation = _distortion(transform)
+        is_other_skewed, other_elongation = _distortion(other)
         times_longer = elongation / other_elongation
         if other.is_rotated:
-            is_meant = is_askew and not is_other_askew and times_longer > _FAR_LONGER
+            is_in_order_of_gdal = is_skewed and not is_other_skewed and times_longer > _FAR_LONGER
         else:
-            is_meant = is_askew or times_longer > _LONG
-    return other if is_meant and not is_other_wide else None
+            is_in_order_of_gdal = is_skewed or times_longer > _LONG
+    return other if is_in_order_of_gdal and not is_other_wide else None
 
 
 def _distortion(transform: Transform) -> tuple[bool, float]:
-    """Return whether rows and columns are not at right angles, and the ratio of a cell's longer side to its shorter."""
+    """Return whether cells are skewed, and the ratio of their longer side to their shorter side."""
     row, column = transform.cell_size
-    # The sides of a cell are at a right angle if their scalar product is 0, except for rounding.
+    # The sides of a cell are at a right angle if their scalar product is 0, within rounding.
     product = transform.affine.a * transform.affine.b + transform.affine.d * transform.affine.e
     return bool(abs(product) > column * row * 1e-6), max(row, column) / min(row, column)

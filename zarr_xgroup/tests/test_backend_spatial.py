@@ -72,8 +72,8 @@ AT_TENS = """
 #: What is told where no coordinates follow from anything.
 NOTHING = """
     a (y x)
-    ! Resolution: /a: spatial is declared, but there is neither spatial:transform, nor spatial:bbox, \
-nor 1-D arrays y, x: these dimensions have no coordinates from it
+    ! Resolution: /a: 'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, \
+nor 1-D arrays y, x, so these dimensions get no coordinates
 """
 #: What one with the transform `ROTATED` opens as.
 AT_ROTATED = """
@@ -155,16 +155,16 @@ its dimensions are called ['y_b', 'x_b']
         y (y) 105.0 115.0 | axis=X
         a (y x) @ x y
         b (x y) @ x y
-        ! Resolution: /a, /b: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because the name of Y is \
-first; the names suggest the opposite order
+        ! Resolution: /a, /b: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because Y is first; the \
+names suggest the opposite order
     """),
     "x is first, beside coordinates of the group": (
         grid(spatial(TENS, ("x", "y")), y=stored([7.0, 6.0], "y", axis="Y"), x=stored([1, 2, 3], "x", axis="X")), f"""
         x (x) 1 2 3 | axis=X
         y (y) 7.0 6.0 | axis=Y
         a (y x) @ x y
-        ! Resolution: /a: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because the name of Y is \
-first; the names suggest the opposite order
+        ! Resolution: /a: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because Y is first; the \
+names suggest the opposite order
     """),
     "three names are those of another axis, Y and X": (grid(spatial(TENS, ("z", "y", "x")), (4, 2, 3), "z y x"), AT_TENS.replace("(y x)", "(z y x)")),
     "a GeoTransform of a grid mapping variable goes before the transform": (
@@ -179,12 +179,12 @@ first; the names suggest the opposite order
     # What cannot be used, or contradicts something.
     "another shape than the array has": (
         grid(spatial(TENS, shape=[3, 2])), f"""{AT_TENS}
-        ! Resolution: /a: {AT}shape: is [3, 2], but the array has [2, 3] cells; the latter counts
+        ! Resolution: /a: {AT}shape: is [3, 2], but the array has [2, 3] cells, which are used
     """),
     "another box than the transform gives": (
         grid(spatial(TENS, bbox=[100.0, 180.0, 141.0, 200.0])), f"""{AT_TENS}
         ! Resolution: /a: {AT}bbox: is [100.0, 180.0, 141.0, 200.0], but the transform gives \
-[100.0, 180.0, 130.0, 200.0]; the latter counts
+[100.0, 180.0, 130.0, 200.0], which is used
     """),
     "a box that cannot be used does not spoil the transform": (
         grid(spatial(TENS, bbox=[1, 2])), f"""{AT_TENS}
@@ -196,15 +196,15 @@ must be 4 finite numbers, got [1, 2]
         xc (y x) [[55.0 155.0 255.0] [65.0 165.0 265.0]]
         yc (y x) [[90.0 290.0 490.0] [90.0 290.0 490.0]]
         a (y x) @ xc yc
-        ! Resolution: /a: {AT}transform: is [100.0, 10.0, 0.0, 200.0, 0.0, -10.0], by which the \
-grid spans [0.0, -10.0, 320.0, 590.0]; are its numbers in the order of GDAL? That of the \
-convention is [a, b, c, d, e, f]: [10.0, 0.0, 100.0, 0.0, -10.0, 200.0]
+        ! Resolution: /a: {AT}transform: is [100.0, 10.0, 0.0, 200.0, 0.0, -10.0], which gives the \
+grid the extent [0.0, -10.0, 320.0, 590.0]; the numbers seem to be in the order of GDAL, but the \
+convention's is [a, b, c, d, e, f]: [10.0, 0.0, 100.0, 0.0, -10.0, 200.0]
     """),
     "the array has other dimensions than it declares": (
         {"": {}, "a": field((2, 3), **spatial(TENS, ["y", "lon"]))}, """
         a (y x)
         ! Resolution: /a was opened without the coordinates of 'spatial': /a#/attributes/\
-spatial:dimensions: ["y", "lon"] are not both dimensions of the array, which has ["y", "x"]
+spatial:dimensions: ["y", "lon"] must both be dimensions of the array, which has ["y", "x"]
     """),
     "the array declares no dimensions": (
         {"": {}, "a": field((2, 3), **spatial(TENS, None))}, """
@@ -254,7 +254,7 @@ MISTAKES: Mapping[str, tuple[Json, str]] = {
     "cells along a line": ({"transform": [2, 1, 0, 4, 2, 0]}, "transform: is degenerate: cells have no area"),
     "cells beyond all bounds": ({"transform": [1e200, 0, 0, 0, 1e200, 0]}, "transform: is degenerate"),
     "another registration": ({"registration": "corner"}, "registration: must be 'pixel' or 'node', got 'corner'"),
-    "another type": ({"transform_type": "rpc"}, "transform_type: is 'rpc'; only 'affine' is known"),
+    "another type": ({"transform_type": "rpc"}, "transform_type: is 'rpc', but only 'affine' is supported"),
     "a box of too few": ({"transform": None, "bbox": [1, 2, 3]}, "bbox: must be 4 finite numbers, got [1, 2, 3]"),
     "a box without width": ({"transform": None, "bbox": [1, 0, 1, 5]}, "bbox: spans no area for 2 x 3 cells"),
     "a box upside down": ({"transform": None, "bbox": [0, 5, 5, 0]}, "bbox: spans no area for 2 x 3 cells"),

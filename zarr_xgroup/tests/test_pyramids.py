@@ -116,12 +116,12 @@ BY_NODES: Mapping[str, Group] = {
 }
 #: What it opens as if nothing gives it coordinates.
 NOTHING = """
-    ! Resolution: /half/v: spatial is declared, but there is neither spatial:transform, nor \
-spatial:bbox, nor 1-D arrays y, x: these dimensions have no coordinates from it
+    ! Resolution: /half/v: 'spatial' is declared, but there is neither spatial:transform, nor \
+spatial:bbox, nor 1-D arrays y, x, so these dimensions get no coordinates
 """
 NOT_USED = (
-    "spatial:bbox: was not used: the grid follows that of another level, of which neither "
-    "spatial:transform nor spatial:bbox and size are known"
+    "spatial:bbox: is not used: the grid is derived from a level that has neither spatial:transform, nor "
+    "spatial:bbox and a size"
 )
 LEVELS: Mapping[str, tuple[Group, str]] = {
     **{about: (nodes, TWENTIES) for about, nodes in AT_TWENTIES.items()},
@@ -159,7 +159,7 @@ LEVELS: Mapping[str, tuple[Group, str]] = {
         x (x) 145.0 155.0 165.0 | axis=X
         y (y) 115.0 105.0 | axis=Y
         ! Resolution: /half/v: /#/attributes/spatial:bbox: is [100.0, 160.0, 160.0, 200.0], but the \
-transform gives [140.0, 100.0, 170.0, 120.0]; the latter counts
+transform gives [140.0, 100.0, 170.0, 120.0], which is used
     """),
 }
 

@@ -87,15 +87,15 @@ PUBLISHED: dict[str, tuple[Group | Nodes, str, str]] = {
     "a box that reaches a cell further is no other": (boxed([0, 20, 80, 100], [20, 0, 0, 0, -20, 100]), "x", "x (x) 10.0 30.0 50.0 | axis=X"),
     "a box that reaches a bit further is another one": (boxed([0, 40, 81, 100], [20, 0, 0, 0, -20, 100]), "x", """
         x (x) 10.0 30.0 50.0 | axis=X
-        ! Resolution: /a: /#/attributes/spatial:bbox: is [0.0, 40.0, 81.0, 100.0], but the transform gives [0.0, 40.0, 60.0, 100.0]; the latter counts
+        ! Resolution: /a: /#/attributes/spatial:bbox: is [0.0, 40.0, 81.0, 100.0], but the transform gives [0.0, 40.0, 60.0, 100.0], which is used
         """),
     "so is one that does along the other axis": (boxed([0, 19, 60, 100], [20, 0, 0, 0, -20, 100]), "x", """
         x (x) 10.0 30.0 50.0 | axis=X
-        ! Resolution: /a: /#/attributes/spatial:bbox: is [0.0, 19.0, 60.0, 100.0], but the transform gives [0.0, 40.0, 60.0, 100.0]; the latter counts
+        ! Resolution: /a: /#/attributes/spatial:bbox: is [0.0, 19.0, 60.0, 100.0], but the transform gives [0.0, 40.0, 60.0, 100.0], which is used
         """),
     "cells that are longer than wide count along each axis": (boxed([0, 0, 9, 300], [1, 0, 0, 0, -100, 300]), "x", """
         x (x) 0.5 1.5 2.5 | axis=X
-        ! Resolution: /a: /#/attributes/spatial:bbox: is [0.0, 0.0, 9.0, 300.0], but the transform gives [0.0, 0.0, 3.0, 300.0]; the latter counts
+        ! Resolution: /a: /#/attributes/spatial:bbox: is [0.0, 0.0, 9.0, 300.0], but the transform gives [0.0, 0.0, 3.0, 300.0], which is used
         """),
     "a number of EPSG in a CRS of cs": (system(**{"proj:epsg": 32632}), "spatial_ref", "spatial_ref () EPSG:32632"),
     "a number of EPSG as its id": (system(id={"proj:epsg": 32632}), "spatial_ref", "spatial_ref () EPSG:32632"),

@@ -158,7 +158,7 @@ TOLD: dict[str, tuple[Any, str]] = {
         a (x)
         v (phony_dim_0 y x_v)
         ! Dimension: /v#/dimension_names: gives axes [0, 1, 2] of shape [7, 4, 5] no usable name; its dimensions are called ['phony_dim_0', 'y', 'x_v']
-        ! Resolution: /v: spatial is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays y, x_v: these dimensions have no coordinates from it
+        ! Resolution: /v: 'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays y, x_v, so these dimensions get no coordinates
         """,
     ),
 }

@@ -646,7 +646,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
     "a shape of a group with several is taken off": (
         {"": {}, "a": gridded(BY_CODE, {"transform": PLAIN, "shape": [4, 6]})[""], "a/fine": sized("y x", 4, 6),
          "a/coarse": sized("y2 x2", 2, 3, **{"spatial:dimensions": ["y2", "x2"]})},
-        "spatial/shape-of-the-array /a#spatial:shape -> take it off the group, whose arrays have several",
+        "spatial/shape-of-the-array /a#spatial:shape -> remove it from the group, whose arrays have seve",
     ),
     "names of dimensions in another case": (
         gridded(BY_CODE, {"transform": PLAIN}, band=sized("Y X", 4, 6)),
@@ -761,7 +761,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
             "cs": {"crs": [{"type": "planar", "axes": {"x": axis(values={"regular": [0, 1]})}}]},
             "spatial:dimensions": ["y", "x"]})},
         """
-        ! spatial/dimensions-of-the-array /a#spatial:dimensions -> take it off the array, which does not have two d
+        ! spatial/dimensions-of-the-array /a#spatial:dimensions -> remove it from the array, which does not have tw
         open/one-meaning /a -> complete what is declared, or correct it, so tha
         """,
     ),
