@@ -1,15 +1,15 @@
 """The `CF` principal convention: references between the groups of a hierarchy.
 
 Names and paths in attributes such as ``coordinates`` and ``grid_mapping`` are resolved according to CF 1.12,
-section 2.7 "Groups". The arrays that they refer to are attached as coordinates, and the flat name of each replaces
-its path in the attribute, so that xarray finds it (specification, ResolvedZarrStore). Paths are followed for the
-arrays of every principal convention. For arrays that follow CF itself, names are also searched for in the groups
-further up, and the attributes of the attached arrays are followed in turn.
+section 2.7 "Groups". The referenced arrays are attached as coordinates, and their names replace the paths in the
+attribute, so that xarray finds them (specification, ResolvedZarrStore). Paths are followed for the arrays of every
+principal convention. For arrays that follow CF, names are also searched for in the groups above, and the attributes of
+the attached arrays are followed in turn.
 
-Coordinate variables of dimensions are found in the same way: from the group of an array upwards to its local apex,
-the group that defines the dimension, and then from there downwards, breadth first. Zarr does not specify which group
-defines a dimension, but NCZarr does. If it is not specified, each group above is taken for the apex in turn, the
-nearest first, up to a group that has a different dimension of the name.
+Coordinate variables of dimensions are searched for from the group of an array upwards to the local apex, the group that
+defines the dimension, and from there downwards, breadth first. NCZarr specifies which group defines a dimension, Zarr
+does not. If it is not specified, each group above is tried as the apex, the nearest first, up to a group with a
+different dimension of that name.
 """
 
 from __future__ import annotations
@@ -69,12 +69,11 @@ SOMEWHERE = Rule("cf/leads-somewhere", CF, "2.7 Groups")
 MISSING = Rule("cf/missing-value", CF, "2.5.1 Missing data, valid and actual range of data")
 PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 
-#: How many references may follow one another: to a coordinate, from there to its boundaries, and from these to
-#: the terms of their formula.
+#: The longest chain of references: to a coordinate, to its boundaries, and to the terms of their formula.
 _MAX_STEPS = 3
 
-#: How many references of attached arrays are followed for one array. Most have a few: the limit is for stores whose
-#: arrays all refer to all others.
+#: How many references of attached arrays are followed for one array. Most arrays have a few: the limit is for stores in
+#: which all arrays refer to all others.
 _MAX_FURTHER = 100
 
 _SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
@@ -90,18 +89,18 @@ _WITH_ROLES = {
 
 
 def _checked_text(attribute: Fragment) -> str:
-    """Return the attribute's text, or raise XGroupMetadataError if it is not in CF's syntax."""
+    """Return the attribute's text, or raise XGroupMetadataError if it does not have CF's syntax."""
     key, text = attribute.keys[-1], attribute.value
     if isinstance(text, str) and _has_cf_separators(key, text):
         return text
-    syntax = _("names with blanks between them")
+    syntax = _("names separated by spaces")
     if key in PAIRS:
-        syntax = _("pairs of a role with a colon and a name, with blanks between them")
+        syntax = _("pairs of a role with a colon and a name, separated by spaces")
     raise attribute.error(must_be(syntax, text), NAMES, _remedy(attribute))
 
 
 def _remedy(attribute: Fragment) -> str:
-    """Return a remedy: the attribute's own names in CF's syntax if that is possible, else an example."""
+    """Return a remedy: the attribute's names in CF's syntax if possible, else an example."""
     key, value = attribute.keys[-1], attribute.value
     names = value if isinstance(value, list) else [value]
     if all(isinstance(name, str) for name in names):
@@ -112,7 +111,7 @@ def _remedy(attribute: Fragment) -> str:
 
 
 def _with_cf_separators(key: str, text: str) -> str:
-    """Return an attribute's text with CF's separators: blanks between names, and colons after roles only."""
+    """Return an attribute's text with CF's separators: spaces between names, and colons only after roles."""
     spaced = " ".join(text.replace(",", " ").replace(";", " ").split())
     if key in PAIRS:
         return " ".join(spaced.replace(":", " : ").split()).replace(" :", ":")
@@ -121,10 +120,10 @@ def _with_cf_separators(key: str, text: str) -> str:
     return spaced.rstrip(": ")
 
 
-# The last result is kept: an attribute whose names cannot be resolved is checked once for each of them, in a row.
+# Cached, because an attribute is checked for each of its names that cannot be resolved, one after the other.
 @lru_cache(maxsize=1)
 def _has_cf_separators(key: str, text: str) -> bool:
-    """Return whether an attribute's text has CF's separators, and in pairs each role is before its name."""
+    """Return whether an attribute's text has CF's separators, and roles and names alternate in pairs."""
     words = text.split()
     if _with_cf_separators(key, text) != " ".join(words):
         return False
@@ -133,7 +132,7 @@ def _has_cf_separators(key: str, text: str) -> bool:
 
 
 class CfHandler(ConventionHandler):
-    """Attaches arrays of other groups: those that CF attributes name, and coordinate variables of dimensions."""
+    """Attaches arrays of other groups that CF attributes name, and coordinate variables of dimensions."""
 
     tier = "principal"
     name = "cf"
@@ -143,7 +142,7 @@ class CfHandler(ConventionHandler):
     named_by_root = re.compile(r"cf-1\.\d+")
     follows_names = True
     implies = ("proj",)
-    # What the attributes name is looked for where references are followed.
+    # Following the references reports missing arrays.
     described = tuple(
         Attribute(
             key,
@@ -160,17 +159,17 @@ class CfHandler(ConventionHandler):
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return the dimensions with coordinates in other groups, and whether ``grid_mapping`` names a variable there."""
+        """Return the dimensions with coordinates in other groups, and whether the grid mapping variable is in one."""
         names = words_of(array.attributes, "coordinates")
-        elsewhere = [name for name in names if _may_lead_out(array, name)]
-        has_crs = any(_may_lead_out(array, name) for name in mappings_in(array.attributes))
+        elsewhere = [name for name in names if _may_be_outside(array, name)]
+        has_crs = any(_may_be_outside(array, name) for name in mappings_in(array.attributes))
         placed = set[str]()
         for name in elsewhere:
-            found = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
-            # Any dimension if the array has not been read.
-            placed.update(array.dims if found is None else fitting_dims(array, found))
+            node = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
+            # If the array has not been read, it may have any dimension.
+            placed.update(array.dims if node is None else fitting_dims(array, node))
         for dimension in _dimensions_without_coordinate(array, ()):
-            if dimension.path is not None:  # NCZarr says which group defines it
+            if dimension.path is not None:  # NCZarr specifies the group that defines it
                 is_placed = array.may_exist(Node(array.node.store, dimension.path.strip("/")))
             else:
                 nodes = (group.child(dimension.name) for group in array.node.group.ancestors())
@@ -186,16 +185,13 @@ class CfHandler(ConventionHandler):
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
-        """Yield mistakes in attributes by which xarray decodes values: opening leaves the values encoded then.
-
-        Only in stores that declare conventions: in others, attributes may mean anything.
-        """
+        """Report mistakes in attributes with which xarray decodes values."""
         if not subject.is_array:
             return
         for key, example in (("scale_factor", "0.01"), ("add_offset", "0.0")):
             packing = subject.attribute(key)
             value = None if packing is None else packing.value
-            numbers = value if isinstance(value, list) else [value]  # xarray accepts a list of one
+            numbers = value if isinstance(value, list) else [value]  # xarray accepts [number]
             if packing is not None and not (len(numbers) == 1 and is_finite(numbers[0])):
                 remedy = such_as(f'"{key}": {example}')
                 yield report(PACKED, packing, must_be("a number", value), remedy)
@@ -206,7 +202,7 @@ class CfHandler(ConventionHandler):
         yield from _time_mistakes(subject)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return links to the arrays that the array's CF attributes name, and coordinates of its dimensions."""
+        """Return links to the arrays that the CF attributes name, and coordinates of dimensions."""
         follower = Follower(array, by_name=True)
         links = follower.links()
         coordinates = [
@@ -220,7 +216,7 @@ class CfHandler(ConventionHandler):
 
 
 def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
-    """Yield mistakes in ``units`` of the form "unit since epoch", and in the ``calendar`` beside them."""
+    """Report mistakes in ``units`` of the form "unit since epoch", and in ``calendar``."""
     units, calendar = subject.attribute("units"), subject.attribute("calendar")
     match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
     if not (units and match):
@@ -233,7 +229,7 @@ def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
         if rule in remedies:
             yield report(rule, units, text, remedies[rule])
     if not is_epoch(epoch):
-        text = must_be("a date and time as ISO 8601 writes it", epoch)
+        text = must_be("an ISO 8601 date and time", epoch)
         yield report(EPOCH, units, text, remedies[EPOCH])
     if calendar is not None and calendar_name.lower() not in CALENDARS:
         names = ", ".join(CALENDARS)
@@ -250,27 +246,27 @@ def links_of(
     """Return the references to arrays in some of an array's CF attributes, by default in all.
 
     A reference that cannot be resolved is reported, and kept unchanged in its attribute. With `by_name`, names without
-    a slash are also searched for in the groups above the array's own.
+    a slash are also searched for in the groups above.
     """
     return Follower(array, by_name=by_name).links(keys)
 
 
 def array_named(array: ArrayView, place: Fragment) -> Node | None:
-    """Return the first array that a name or path in a CF attribute may mean, or None if there is none."""
+    """Return the first existing array that a name or path in a CF attribute may refer to, or None."""
     nodes = _candidate_nodes(place.node, place.value)
     return next((node for node in nodes if _is_array(array, node)), None)
 
 
 def _candidate_nodes(node: Node, name: str) -> list[Node]:
-    """Return the nodes that a name or path in an attribute of a node may mean, those in the nearest group first.
+    """Return the nodes to which a name or path in an attribute of a node may refer, the nearest group's first.
 
-    The list is empty if a path leads above the root of the store.
+    The list is empty if a path points above the root of the store.
     """
     return [Node(node.store, path) for path in candidate_paths(name, node.group.path)]
 
 
-def _may_lead_out(array: ArrayView, name: str) -> bool:
-    """Return whether a name or path in a CF attribute refers to a node outside of the array's group."""
+def _may_be_outside(array: ArrayView, name: str) -> bool:
+    """Return whether a name or path in a CF attribute may refer to a node outside of the array's group."""
     if name in array.siblings:
         return False
     nodes = _candidate_nodes(array.node, name)
@@ -278,7 +274,7 @@ def _may_lead_out(array: ArrayView, name: str) -> bool:
 
 
 def _is_array(array: ArrayView, node: Node) -> bool:
-    """Return whether there is an array at a node; False also while its document has not been read yet."""
+    """Return whether a node is an array; False if its document has not been read yet."""
     document = array.document_of(node)
     return document is not None and document.is_array
 
@@ -311,8 +307,8 @@ class Follower:
     ) -> Coordinate:
         """Return a referenced array as a coordinate, with links to the arrays that its own attributes name.
 
-        Raises XGroupMetadataError if the array cannot be opened. `dims` are the names of its dimensions in the Dataset,
-        `place` is the reference to it, and `steps_left` is how many more references may follow one another from it.
+        `dims` are its dimensions in the Dataset, `place` is the reference to it, and `steps_left` is the length of the
+        longest chain of references from it. Raises XGroupMetadataError if the array cannot be opened.
         """
         array = self._array
         bare = Coordinate(node.name, array.stored(Stored(node, dims), place))
@@ -327,7 +323,7 @@ class Follower:
                 self._further_left -= 1
                 if self._further_left == -1:
                     message = _(
-                        "the arrays that it refers to refer to more than {most} others, of which the rest were left out"
+                        "the referenced arrays refer to more than {most} other arrays; the rest is left out"
                     )
                     array.report(Topic.CHOICE, array.node, message.format(most=_MAX_FURTHER))
                 if self._further_left < 0:
@@ -342,24 +338,24 @@ class Follower:
     def _link(
         self, place: Fragment, dims: tuple[str, ...] = (), steps_left: int = _MAX_STEPS - 1
     ) -> Link | None:
-        """Return a reference with its coordinate; None if there is nothing to attach, or, after reporting it, if it is wrong."""
+        """Return a reference with its coordinate; None if nothing is attached. A wrong reference is reported."""
         key, name = place.keys[-1], place.value
-        lost = partial(referred_to_by, key, name.strip(",;:"))
-        coordinate = self._array.try_reporting(self._named, place, dims, steps_left, cost=lost)
+        cost = partial(referred_to_by, key, name.strip(",;:"))
+        coordinate = self._array.try_reporting(self._named, place, dims, steps_left, cost=cost)
         return None if coordinate is None else Link(key, name, coordinate)
 
     def _named(
         self, place: Fragment, attached_dims: tuple[str, ...], steps_left: int
     ) -> Coordinate | None:
-        """Return the coordinate that an attribute of the array, or of an attached array, names; None if it may be missing.
+        """Return the coordinate to which an attribute of the array, or of an attached array, refers.
 
-        `attached_dims` are the names of the attached array's dimensions in the Dataset.
+        None if nothing is attached. `attached_dims` are the attached array's dimensions in the Dataset.
         """
         array, key, node = self._array, place.keys[-1], self._find(place)
         if node is None:
             return None
         if node == array.node == place.node:
-            # xarray finds the terms of a formula by their names: only these are attached to themselves.
+            # An array may be a term of its own formula, which xarray finds by its name.
             return (
                 Coordinate(node.name, Stored(node, array.dims)) if key == "formula_terms" else None
             )
@@ -367,8 +363,8 @@ class Follower:
             return self.attached(node, fitting_dims(array, node), place, steps_left)
         names = dict(zip(own_dims_of(array, place.node), attached_dims, strict=True))
         dims = tuple(names.get(dim, dim) for dim in own_dims_of(array, node))
-        if key not in BOUNDARIES:  # these have their own dimension of vertices
-            # The terms of a vertical coordinate may have more dimensions than it has, if the array has these.
+        if key not in BOUNDARIES:  # which have their own dimension of vertices
+            # The terms of a vertical coordinate may also have other dimensions of the array.
             attached_sizes = zip(attached_dims, shape_of(array, place.node), strict=True)
             known = dict(attached_sizes) | array.sizes
             sizes = zip(dims, shape_of(array, node), strict=True)
@@ -377,9 +373,10 @@ class Follower:
         return self.attached(node, dims, place, steps_left)
 
     def _find(self, place: Fragment) -> Node | None:
-        """Return the array that a name or path refers to, and record the reference; None for one that may be missing.
+        """Return the array that a name or path refers to, and record the reference; None if it may be missing.
 
-        Raises XGroupReferenceError if there is no such array, XGroupMetadataError if the attribute is not in CF's syntax.
+        Raises XGroupReferenceError if the array does not exist, XGroupMetadataError if the attribute does not have CF's
+        syntax.
         """
         array, key, name = self._array, place.keys[-1], place.value
         needs_dims = place.node == array.node and "/" not in name and key in ALONG
@@ -395,11 +392,11 @@ class Follower:
             return None
         if (attribute := array.attribute(key, place.node)) is not None:
             _checked_text(attribute)
-        reason = _("leads to no array")
+        reason = _("does not refer to an array")
         if not nodes:
-            reason = _("leads above the root of the store")
+            reason = _("points above the root of the store")
         elif has_unfitting:
-            reason = _("leads to no array along its dimensions")
+            reason = _("does not refer to an array along dimensions of this one")
         array.resolver.record(place, name, text=reason)
         tried = [
             str(node)
@@ -408,15 +405,14 @@ class Follower:
             for node in nodes
         ]
         if tried:
-            reason = _("{reason}, tried {tried}").format(reason=reason, tried=", ".join(tried))
+            reason = _("{reason}; tried {tried}").format(reason=reason, tried=", ".join(tried))
         message = f"{name!r} {reason}"
         raise XGroupReferenceError(message, place=str(place), target=name, reason=reason)
 
     def _may_be_missing(self, place: Fragment) -> bool:
-        """Return whether a name need not be that of an array: it is that of a dimension, or of an external variable.
+        """Return whether an array with a name may be missing, because the name is a dimension or an external variable.
 
-        A dimension need not have a coordinate variable, or has one that another search finds.
-        ``external_variables`` of a group lists the variables that are in other files (CF 1.12, 2.6.3).
+        ``external_variables`` of a group lists the variables in other files (CF 1.12, 2.6.3).
         """
         array, name = self._array, place.value
         if name in own_dims_of(array, place.node):
@@ -426,9 +422,9 @@ class Follower:
         return any(name in str(listed.value).split() for listed in external if listed is not None)
 
     def _lies_along_dims(self, node: Node) -> bool:
-        """Return whether all dimensions of another array are also those of the array, with the same sizes.
+        """Return whether the array has all dimensions of a different array, with the same sizes.
 
-        Fixed-length strings stored as single letters may have one dimension more, the last.
+        Fixed-length strings that are stored as single characters may have one more dimension, the last.
         """
         array = self._array
         dims = fitting_dims(array, node)
@@ -444,28 +440,28 @@ class Follower:
 
 
 class _Dimension(NamedTuple):
-    """A dimension of an array, whose coordinate variable is to be found."""
+    """A dimension of an array whose coordinate variable is searched for."""
 
     #: Its name in the Dataset, and in the array's metadata.
     dim: str
     name: str
     size: int
-    #: Its path in the store, which NCZarr writes: the path of the group that defines it, and the name; None if unknown.
+    #: Its path in the store by NCZarr: the group that defines it, and the name; None if not known.
     path: str | None
 
     def has_coordinate_variable(self, node: Node, document: Document | None) -> bool:
-        """Return whether the node with a document is a coordinate variable of this dimension."""
+        """Return whether a node with a document is a coordinate variable of this dimension."""
         if document is None or not _is_coordinate_variable(node, document):
             return False
         return self.agrees(document["shape"][0], dimension_references(document)[0])
 
     def agrees(self, size: int, path: str | None) -> bool:
-        """Return whether the dimension has this size, and this path unless one of both paths is not known."""
+        """Return whether the dimension has a size, and a path unless one of the paths is not known."""
         return size == self.size and (None in (path, self.path) or path == self.path)
 
 
 def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
-    """Return whether a node is an array along one dimension, and has the name of that dimension."""
+    """Return whether a node is a 1-D array with the name of its dimension."""
     if document is None or not document.is_array:
         return False
     return declared_dimensions(document) == (node.name,)
@@ -474,14 +470,14 @@ def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
 def _dimensions_without_coordinate(
     array: ArrayView, links: Collection[Link]
 ) -> Iterator[_Dimension]:
-    """Yield the dimensions of an array with a name in metadata, but without a coordinate in its group or `links`."""
+    """Yield the named dimensions of an array without a coordinate in its group or in `links`."""
     attached = [link.coordinate for link in links]
-    referred = {found.name for found in attached if found.source.dims == (found.name,)}
+    referred = {other.name for other in attached if other.source.dims == (other.name,)}
     names = {here: name for name, here in array.dim_names.items()}
     declared = declared_dimensions(array.document)
     paths = dimension_references(array.document)
     for dim, name, size, path in zip(array.dims, declared, array.shape, paths, strict=True):
-        # Other names were made up, or begin with a slash: an ancestor's dimension, whose coordinate comes with it.
+        # Other names were generated, or begin with a slash: the dimension of an ancestor, attached with its coordinate.
         if name is None or name != names.get(dim, dim) or dim in referred:
             continue
         dimension, node = _Dimension(dim, name, size, path), array.node.group.child(name)
@@ -497,7 +493,7 @@ def _coordinate_of(
     """Return the coordinate of a dimension: the coordinate variable that is nearest to the array.
 
     The search goes upwards from the array's group to the local apex, then downwards from there. Return None if there is
-    no such variable, or, after reporting it, if several are equally near.
+    no such variable, or if several are equally near, which is reported.
     """
     groups = list(array.node.ancestors())
     if dimension.path is not None:  # it names the apex
@@ -510,7 +506,7 @@ def _coordinate_of(
     if len(nodes) > 1:
         message = _(
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "
-            "near; none of them was attached"
+            "near; none of them is attached"
         )
         text = message.format(dim=dimension.name, nodes=", ".join(map(str, nodes)))
         array.report(Topic.CHOICE, array.node, text)
@@ -518,32 +514,32 @@ def _coordinate_of(
         return None
     place = Fragment(array.node, dimension_keys(array.document), dimension.name)
     array.resolver.record(place, dimension.name, nodes[0])
-    found = follower.attached(nodes[0], (dimension.dim,), place)
-    return replace(found, name=dimension.dim)
+    coordinate = follower.attached(nodes[0], (dimension.dim,), place)
+    return replace(coordinate, name=dimension.dim)
 
 
 def _nearest_above(
     array: ArrayView, dimension: _Dimension, groups: Sequence[Node]
 ) -> tuple[Node | None, Sequence[Node]]:
-    """Return the first coordinate variable of a dimension in groups, or None, and the groups below which it may be."""
+    """Return the first coordinate variable of a dimension in `groups`, or None and the possible apexes."""
     for depth, group in enumerate(groups):
         node = group.child(dimension.name)
         document = array.document_of(node)
         if dimension.has_coordinate_variable(node, document):
             return node, ()
         if depth and dimension.path is None and _is_coordinate_variable(node, document):
-            return None, groups[:depth]  # from here on, the name is that of a different dimension
+            return None, groups[:depth]  # from here on, the name means a different dimension
     return None, groups if dimension.path is None else groups[-1:]
 
 
 def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[Node] | None:
-    """Return the coordinate variables of a dimension the fewest levels below the local apex, None if there are none."""
+    """Return the coordinate variables of a dimension that are the fewest levels below the local apex, or None."""
     array.memo(_ask_for_members_below, array.tree, apex)
     groups = array.tree.groups_with(apex.store, dimension.name)
     variables = array.memo(
         _coordinate_variables_in,
         *(array, groups, dimension.name),
-        by=(apex.store, dimension.name, len(groups)),  # more become known, never fewer
+        by=(apex.store, dimension.name, len(groups)),  # the number of known groups only grows
     )
     levels: defaultdict[int, list[Node]] = defaultdict(list)
     for node, size, path in variables:
@@ -553,7 +549,7 @@ def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[
 
 
 def _ask_for_members_below(tree: Tree, group: Node) -> None:
-    """Ask the tree for the members of all groups below one, so that it records which have not been read yet."""
+    """Query the members of all groups below a group, so that the tree records those that have not been read yet."""
     if not tree.is_consolidated(group):
         for _below in tree.subtree(group):
             pass
@@ -562,7 +558,7 @@ def _ask_for_members_below(tree: Tree, group: Node) -> None:
 def _coordinate_variables_in(
     array: ArrayView, groups: Collection[Node], name: str
 ) -> list[tuple[Node, int, str | None]]:
-    """Return the coordinate variables with a name in groups, each with its dimension's size and path in the store."""
+    """Return the coordinate variables with a name in groups, each with the size and path of its dimension."""
     nodes = [group.child(name) for group in groups]
     return [
         (node, document["shape"][0], dimension_references(document)[0])

@@ -276,7 +276,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
             epoch = units.partition(" since ")[2] or None
         if epoch is not None and not is_epoch(epoch):
             text = _(
-                "must be a date and time in ISO 8601 (such as {example}), got {value!r}; the times are "
+                "must be an ISO 8601 date and time (such as {example}), got {value!r}; the times are "
                 "not decoded"
             ).format(example="2028-02-01T00:00:00", value=fields.pop(keys[EPOCH]))
             reader.report(FORM, fragment.place(keys[EPOCH]), text, such_as(_EPOCH))

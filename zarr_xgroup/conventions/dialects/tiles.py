@@ -131,7 +131,7 @@ def _tile_set(array: ArrayView, written: Fragment) -> Fragment:
         raise written.error(message)
     target = path if path.startswith("/") else relative_path(written.node.path, path or ".")
     if target is None:
-        raise written.error(_("leads above the root of the store"))
+        raise written.error(_("points above the root of the store"))
     reference = {NODE: f"/{target.lstrip('/')}", POINTER: pointer}
     return array.resolver.fragment(Fragment(written.node, written.keys, reference))
 

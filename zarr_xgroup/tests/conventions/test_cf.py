@@ -47,9 +47,9 @@ REFERENCES = {
         d () 3
         e () 4
         v (y x) @ b d e
-        ! Resolution: /a/g/v was opened without 'c' of 'coordinates': /a/g/v#/attributes/coordinates: 'c' leads to no array, tried /a/g/c, /a/c, /c
-        ! Resolution: /a/g/v was opened without './e' of 'coordinates': /a/g/v#/attributes/coordinates: './e' leads to no array, tried /a/g/e
-        ! Resolution: /a/g/v was opened without '../d' of 'coordinates': /a/g/v#/attributes/coordinates: '../d' leads to no array, tried /a/d
+        ! Resolution: /a/g/v was opened without 'c' of 'coordinates': /a/g/v#/attributes/coordinates: 'c' does not refer to an array; tried /a/g/c, /a/c, /c
+        ! Resolution: /a/g/v was opened without './e' of 'coordinates': /a/g/v#/attributes/coordinates: './e' does not refer to an array; tried /a/g/e
+        ! Resolution: /a/g/v was opened without '../d' of 'coordinates': /a/g/v#/attributes/coordinates: '../d' does not refer to an array; tried /a/d
         """,
     ),
     "a name is that of the nearest array along dimensions of the array": (
@@ -57,8 +57,8 @@ REFERENCES = {
         """
         lat (y) 0.0 0.0
         v (y x) @ lat | cell_measures=area: area
-        ! Resolution: /a/g/v was opened without 'lon' of 'coordinates': /a/g/v#/attributes/coordinates: 'lon' leads to no array along its dimensions, tried /a/g/lon, /a/lon, /lon
-        ! Resolution: /a/g/v was opened without 'area' of 'cell_measures': /a/g/v#/attributes/cell_measures: 'area' leads to no array along its dimensions, tried /a/g/area, /a/area, /area
+        ! Resolution: /a/g/v was opened without 'lon' of 'coordinates': /a/g/v#/attributes/coordinates: 'lon' does not refer to an array along dimensions of this one; tried /a/g/lon, /a/lon, /lon
+        ! Resolution: /a/g/v was opened without 'area' of 'cell_measures': /a/g/v#/attributes/cell_measures: 'area' does not refer to an array along dimensions of this one; tried /a/g/area, /a/area, /area
         """,
     ),
     "what may be missing is not told": (
@@ -103,21 +103,21 @@ REFERENCES = {
         """
         lat () 1 | bounds=none ../../lost
         v (y x) @ lat | ancillary_variables=../lost ../s /../up
-        ! Resolution: /a/g/v was opened without 'none' of 'bounds': /s/lat#/attributes/bounds: 'none' leads to no array, tried /s/none, /none
-        ! Resolution: /a/g/v was opened without '../../lost' of 'bounds': /s/lat#/attributes/bounds: '../../lost' leads above the root of the store
-        ! Resolution: /a/g/v was opened without '../lost' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '../lost' leads to no array, tried /a/lost
-        ! Resolution: /a/g/v was opened without '../s' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '../s' leads to no array, tried /a/s
-        ! Resolution: /a/g/v was opened without '/../up' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '/../up' leads above the root of the store
+        ! Resolution: /a/g/v was opened without 'none' of 'bounds': /s/lat#/attributes/bounds: 'none' does not refer to an array; tried /s/none, /none
+        ! Resolution: /a/g/v was opened without '../../lost' of 'bounds': /s/lat#/attributes/bounds: '../../lost' points above the root of the store
+        ! Resolution: /a/g/v was opened without '../lost' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '../lost' does not refer to an array; tried /a/lost
+        ! Resolution: /a/g/v was opened without '../s' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '../s' does not refer to an array; tried /a/s
+        ! Resolution: /a/g/v was opened without '/../up' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '/../up' points above the root of the store
         """,
     ),
     "attributes without CF's syntax": (
         in_group(v=field(coordinates="lat, lon", cell_measures="area", bounds=5, ancillary_variables="p: q", grid_mapping="m n:")),
         """
         v (y x) | ancillary_variables=p: q bounds=5 cell_measures=area grid_mapping=m n:
-        ! Resolution: /a/g/v was opened without 'lat' of 'coordinates', 'lon' of 'coordinates': /a/g/v#/attributes/coordinates: must be names with blanks between them, got string "lat, lon"
-        ! Resolution: /a/g/v was opened without 'p' of 'ancillary_variables', 'q' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: must be names with blanks between them, got string "p: q"
-        ! Resolution: /a/g/v was opened without 'area' of 'cell_measures': /a/g/v#/attributes/cell_measures: must be pairs of a role with a colon and a name, with blanks between them, got string "area"
-        ! Resolution: /a/g/v was opened without 'm' of 'grid_mapping', 'n' of 'grid_mapping': /a/g/v#/attributes/grid_mapping: must be names with blanks between them, got string "m n:"
+        ! Resolution: /a/g/v was opened without 'lat' of 'coordinates', 'lon' of 'coordinates': /a/g/v#/attributes/coordinates: must be names separated by spaces, got string "lat, lon"
+        ! Resolution: /a/g/v was opened without 'p' of 'ancillary_variables', 'q' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: must be names separated by spaces, got string "p: q"
+        ! Resolution: /a/g/v was opened without 'area' of 'cell_measures': /a/g/v#/attributes/cell_measures: must be pairs of a role with a colon and a name, separated by spaces, got string "area"
+        ! Resolution: /a/g/v was opened without 'm' of 'grid_mapping', 'n' of 'grid_mapping': /a/g/v#/attributes/grid_mapping: must be names separated by spaces, got string "m n:"
         """,
     ),
     "the group's own coordinate stands beside what is named, which comes with its boundaries": (
@@ -152,7 +152,7 @@ OTHER_OPTIONS: dict[str, Any] = {
         x (x) 0 1
         y (y) 0 1
         v (y x) @ lon x y | ancillary_variables=/s/none
-        ! Resolution: /a/g/v was opened without '/s/none' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '/s/none' leads to no array, tried /s/none
+        ! Resolution: /a/g/v was opened without '/s/none' of 'ancillary_variables': /a/g/v#/attributes/ancillary_variables: '/s/none' does not refer to an array; tried /s/none
         """,
     ),
     "and names, if CF is declared": (
@@ -214,7 +214,7 @@ DIMENSIONS = {
     "not a scalar or a group": ({"t": stored(0), "a/g/t": {}, **V}, ""),
     "not several equally near": (
         {"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, **V},
-        "! Resolution: /a/g/v: dimension 't' has no coordinate in its group or above it, and /a/s/t, /a/u/t are equally near; none of them was attached",
+        "! Resolution: /a/g/v: dimension 't' has no coordinate in its group or above it, and /a/s/t, /a/u/t are equally near; none of them is attached",
     ),
     "that which the array names, of several": ({"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, "a/g/v": field("t", coordinates="../s/t")}, "t (t) 5 7"),
     "above an own one of another length": (
@@ -282,7 +282,7 @@ def test_references_beyond_the_hundredth_are_left(number: int) -> None:
     nodes = in_groups(in_group(nodes, v=field(coordinates="/s/hub")))
     found, told = opened_with_warnings(xr.open_dataset, store_of(nodes), group="a/g", **CF)
     assert set(found.coords) == {"hub", *names[:100]}
-    left = "/a/g/v: the arrays that it refers to refer to more than 100 others, of which the rest were left out"
+    left = "/a/g/v: the referenced arrays refer to more than 100 other arrays; the rest is left out"
     assert [str(warning) for warning in told] == [left] * (number > 100)
 
 

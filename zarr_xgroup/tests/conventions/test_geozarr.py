@@ -380,7 +380,7 @@ WRONG_TILES = {
     "no tile matrices": ({**TILES, "tileMatrices": []}, "/tile_matrix_set: has no tile matrix '0'"),
     "another document": ("https://example.org/tiles.json", "other documents are not read"),
     "a file": ("tiles.json", "other documents are not read"),
-    "above the root": ("../../..#/attributes/sets", "leads above the root of the store"),
+    "above the root": ("../../..#/attributes/sets", "points above the root of the store"),
     "no such attribute": ("/#/attributes/none", "/attributes/none"),
     "no cell size": (matrix(cellSize=None), "has no 'cellSize'"),
     "a negative cell size": (matrix(cellSize=-1), "/cellSize: must be a positive number"),

@@ -133,7 +133,7 @@ REFERENCES: dict[str, tuple[Any, str]] = {
          "g": {"zarr_conventions": [{"name": "CF"}]}, "g/a": sized("time x", 2, 3, coordinates="/at/lon gone"),
          "h": {}, "h/b": sized("/time x", 2, 3)},
         """reference /g/a /at/lon = /at/lon @ /g/a
-        reference /g/a gone = None @ /g/a: leads to no array
+        reference /g/a gone = None @ /g/a: does not refer to an array
         reference /g/a time = /time @ /g/a
         reference /h/b /time = /time @ /h/b
         problem /g/a#/attributes/coordinates @ /g/a: 'gone' of 'coordinates'""",
