@@ -1,6 +1,6 @@
-"""The `dggs` principal convention: the cells of a discrete global grid system that an array has values of.
+"""The `dggs` principal convention: arrays with values for cells of a discrete global grid system.
 
-The ids of cells become a coordinate with the attributes from which xdggs reads the grid.
+The ids of cells become a coordinate, whose attributes describe the grid for xdggs.
 
 Source: dggs convention (zarr-conventions/dggs).
 """
@@ -53,21 +53,20 @@ _EXAMPLE = (
     '"dggs": {"name": "healpix", "refinement_level": 2, "indexing_scheme": "nested", '
     '"spatial_dimension": "cells"}'
 )
-#: What xdggs calls the coordinate of cells.
+#: The name of the coordinate of cells in xdggs.
 _CELL_IDS = "cell_ids"
-#: How many times as long the cells of a level are as those of the next finer level, by the name of the grid.
+#: The ratio of the side lengths of cells at a level and at the next finer level, by the name of the grid.
 LENGTHS = {"healpix": 2.0}
-#: How ids may be packed.
+#: The compressions of ids.
 _COMPRESSIONS = ("none", "compacted", "ranges")
-#: Indexing schemes of HEALPix in which the ids of all cells of a level are known; "" means nested.
+#: Indexing schemes of HEALPix for which the ids of all cells of a level can be computed; "" means nested.
 _IN_ORDER = ("", "nested", "ring", "zuniq")
-
 
 _POSITIVE_NUMBER = Parsed(positive_number)
 
 
 class Ellipsoid(Model, frozen=True, kw_only=True):
-    """The shape of the Earth: a sphere, or an ellipsoid; lengths are in metres."""
+    """The shape of the Earth, a sphere or an ellipsoid, in metres."""
 
     form: ClassVar[Rule] = FORM
     others: ClassVar[frozenset[str]] = frozenset({"semimajor_axis", "semiminor_axis"})
@@ -93,39 +92,36 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Read the keys that the axes had before summer 2026, ``semimajor_axis`` and ``semiminor_axis``.
-
-        If both are written, the newer key takes precedence.
-        """
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+        """Read the keys before summer 2026, ``semimajor_axis`` and ``semiminor_axis``; the newer keys take precedence."""
         for key in ("semi_major_axis", "semi_minor_axis"):
             kind, member = fields_of(cls)[key]
             older = fragment.get(key.replace("semi_", "semi"))
             value = UNUSABLE if older is None else kind.read(older, reader.of(member))
             if fragment.get(key) is None and value is not UNUSABLE:
-                found[key] = value
+                fields[key] = value
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The ellipsoid as xdggs reads it: by its radius if it is a sphere, else by its axes.
+        """The ellipsoid for xdggs: the radius of a sphere, else the axes.
 
-        xdggs refuses an ellipsoid of equal axes, which is written as a sphere.
+        xdggs refuses an ellipsoid with equal axes, which becomes a sphere.
         """
         is_sphere = self.semi_major_axis is None or self.semi_major_axis == self.semi_minor_axis
-        found: dict[str, Any] = {"name": self.name or None}
+        attributes: dict[str, Any] = {"name": self.name or None}
         if is_sphere:
-            found["radius"] = self.semi_major_axis or self.radius
+            attributes["radius"] = self.semi_major_axis or self.radius
         else:
-            found["semimajor_axis"] = self.semi_major_axis
-            found["semiminor_axis"] = self.semi_minor_axis
-            found["inverse_flattening"] = self.inverse_flattening
-        return {key: value for key, value in found.items() if value is not None}
+            attributes["semimajor_axis"] = self.semi_major_axis
+            attributes["semiminor_axis"] = self.semi_minor_axis
+            attributes["inverse_flattening"] = self.inverse_flattening
+        return {key: value for key, value in attributes.items() if value is not None}
 
 
 class Dggs(Model, frozen=True, kw_only=True):
-    """A discrete global grid system, and which of its cells an array has.
+    """A discrete global grid system, and the cells of an array.
 
-    Without `coordinate`, the array has all cells of its level, in order.
+    If `coordinate` is empty, the array has all cells of its level, in order.
     """
 
     form: ClassVar[Rule] = FORM
@@ -152,11 +148,11 @@ class Dggs(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn if ``refinement_level`` is missing; null is allowed, for cells of several levels."""
         key = "refinement_level"
         if key in fragment.value:
-            found.setdefault(key, None)
+            fields.setdefault(key, None)
         elif key not in reader.misspelt.values():
             _kind, member = fields_of(cls)[key]
             text, place = _("is missing"), fragment.place(key)
@@ -164,18 +160,18 @@ class Dggs(Model, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes by which xdggs reads the grid from a coordinate of cell ids."""
-        found: dict[str, Any] = {"grid_name": self.name, "level": self.refinement_level}
+        """The attributes of a coordinate of cell ids from which xdggs reads the grid."""
+        attributes: dict[str, Any] = {"grid_name": self.name, "level": self.refinement_level}
         if self.indexing_scheme:
-            found["indexing_scheme"] = self.indexing_scheme
+            attributes["indexing_scheme"] = self.indexing_scheme
         if self.ellipsoid is not None and self.ellipsoid.lost is None:
-            found["ellipsoid"] = self.ellipsoid.attributes
-        return found
+            attributes["ellipsoid"] = self.ellipsoid.attributes
+        return attributes
 
 
 ATTRIBUTE = Attribute("dggs", Nested(Dggs), FORM, _EXAMPLE, marks=("spatial_dimension",))
 
-#: The keys that lead to the attribute in a document; those to the object of a level are longer.
+#: The keys of the attribute in a document; the object of a level has more keys.
 _ATTRIBUTE_KEYS = ("attributes", ATTRIBUTE.key)
 
 
@@ -184,7 +180,7 @@ class DggsHandler(ConventionHandler):
 
     tier = "principal"
     name = "dggs"
-    gives_way = True  # it does not define times or levels, which a different convention may
+    gives_way = True  # other conventions may define coordinates such as times and levels
     uuid: ClassVar[str | None] = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
     repositories = ("zarr-conventions/dggs",)
     implies = ("proj",)
@@ -194,14 +190,14 @@ class DggsHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Return whether the convention is declared, and a ``dggs`` object is about the array: its own or its group's.
+        """Return whether the convention is declared, and a ``dggs`` object applies to the array.
 
-        The object of a group is about the arrays with its ``spatial_dimension``, but not about the cell ids
-        themselves. If no array of the group has that dimension, it is about all arrays, and `interpret` reports that.
+        A group's object applies to the arrays with its ``spatial_dimension``, except the cell ids themselves. If no
+        array of the group has that dimension, it applies to all arrays, so that `interpret` reports the mistake.
         """
         if not follows_by_level(cls, array):
             return False
-        written = _object_about(array)
+        written = _object_for(array)
         if written is None or written.node is array.node:
             return written is not None
         dggs = _read(array, written)[0]
@@ -212,9 +208,8 @@ class DggsHandler(ConventionHandler):
             reference = _reference_to_cell_ids(dggs, written.node)
             named = array.try_silently(array.resolver.array, reference)
         if array.node in (array.node.group.child(_CELL_IDS), named):
-            array.resolver.reached.add(
-                array.node
-            )  # an equal array of a different name is not the cell ids
+            # So that an equal array with a different name does not share this result.
+            array.resolver.reached.add(array.node)
             return False
         if not array.dims:
             return False
@@ -226,20 +221,20 @@ class DggsHandler(ConventionHandler):
     @classmethod
     def why_not(cls) -> str:
         """Return why the convention does not apply to an array whose group declares it."""
-        return _("it does not have the dimension of cells, or is their ids")
+        return _("it does not have the dimension of cells, or it contains the cell ids")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Interpret the array: one coordinate, the cell ids; without one if the metadata are unusable."""
-        written, lost = _object_about(array), _("the ids of its cells")
+        """Return the cell ids as a coordinate, or no coordinate if the metadata cannot be used."""
+        written, cost = _object_for(array), _("the ids of its cells")
         if written is None:
             return array.interpretation()
-        dggs, wrong = _read(array, written)
-        array.report_wrong(written.node, wrong, lost)
-        array.report_wrong(written.node, dggs, lost)
+        dggs, findings = _read(array, written)
+        array.report_wrong(written.node, findings, cost)
+        array.report_wrong(written.node, dggs, cost)
         if not isinstance(dggs, Dggs) or dggs.lost is not None:
             return array.interpretation()
         array.report_wrong(written.node, dggs.ellipsoid, _("the ellipsoid of its cells"))
-        cells = array.try_reporting(_cell_ids, array, dggs, written.node, cost=lambda: lost)
+        cells = array.try_reporting(_cell_ids, array, dggs, written.node, cost=lambda: cost)
         return array.interpretation(*filter(None, [cells]))
 
     @classmethod
@@ -248,8 +243,8 @@ class DggsHandler(ConventionHandler):
     ) -> Mapping[str, Any]:
         """Return the attributes with a ``dggs`` that names the attached coordinate of cell ids, without compression.
 
-        Readers of ``dggs`` in the Dataset, or in a store written from it, look for the coordinate that it names, which
-        has unpacked ids. Without such a coordinate the attributes are returned unchanged.
+        Programs that read ``dggs`` from the Dataset, or from a store written from it, need the coordinate that it names,
+        and its ids are unpacked. If the Dataset has no such coordinate, the attributes are unchanged.
         """
         written = attributes.get(ATTRIBUTE.key)
         if not isinstance(written, Mapping):
@@ -264,11 +259,10 @@ class DggsHandler(ConventionHandler):
 
 
 @once_per_array
-def _object_about(array: ArrayView) -> Fragment | None:
-    """Return the ``dggs`` object about an array: its own, its level's, else its group's; None without one.
+def _object_for(array: ArrayView) -> Fragment | None:
+    """Return the ``dggs`` object of an array, else of its level, else of its group, else None.
 
-    The object of a level may have only the members that differ from the object of the layout's group. It is merged
-    over that object.
+    The object of a level may have only some members, which then override those of the layout's group.
     """
     nearest = scopes_of(array).get(ATTRIBUTE.key, skip_shared=True)
     nearest = nearest or array.attribute(ATTRIBUTE.key, array.node.group)
@@ -286,7 +280,7 @@ def _object_about(array: ArrayView) -> Fragment | None:
 
 
 def _read(array: ArrayView, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
-    """Return the `Dggs` that an object means, None if it cannot be used, and findings about the object as a whole."""
+    """Return the `Dggs` of an object, None if it cannot be used, and findings about the object as a whole."""
     if written.keys == _ATTRIBUTE_KEYS:
         return parse_once(array, ATTRIBUTE.read, written)
     # The object of a level depends on two attributes of one group.
@@ -299,7 +293,7 @@ def _group_has_dimension(array: ArrayView, dimension: str) -> bool:
 
 
 def _reference_to_cell_ids(dggs: Dggs, node: Node) -> Fragment:
-    """Return ``coordinate`` of a ``dggs`` object in a node as a reference to the array of cell ids."""
+    """Return a reference to the array of cell ids that ``coordinate`` names. `node` has the ``dggs`` object."""
     place = dggs.place(node, "coordinate")
     return Fragment(place.node, place.keys, {"node": dggs.coordinate})
 
@@ -307,14 +301,14 @@ def _reference_to_cell_ids(dggs: Dggs, node: Node) -> Fragment:
 def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     """Return the coordinate of cell ids, or raise XGroupError.
 
-    Its values are, in this order: those of the group's own array of its name; all cells of the level, if no
-    array is named; those of the array that is named, unpacked if that is packed.
+    Its values are those of the group's own ``cell_ids``; else all cells of the level if ``coordinate`` is missing; else
+    those of the array that ``coordinate`` names, unpacked if necessary.
     """
     dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
     if dimension not in array.sizes:
-        text = _("{dimension!r} is no dimension of the array ({dims})")
+        text = _("{dimension!r} is not a dimension of the array ({dims})")
         if written_in != array.node:
-            text = _("{dimension!r} is no dimension of an array of the group")
+            text = _("{dimension!r} is not a dimension of any array of the group")
         text = text.format(dimension=dimension, dims=", ".join(array.dims))
         remedy = write("spatial_dimension", (*array.dims, "cells")[-1])
         raise dggs.place(written_in, "spatial_dimension").error(text, DIMENSION, remedy)
@@ -323,11 +317,12 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     reference = _reference_to_cell_ids(dggs, written_in)
     own = array.node.group.child(_CELL_IDS)
     if array.sibling(_CELL_IDS) is not None and array.siblings[_CELL_IDS] == {dimension: size}:
-        # Data that were written again have their unpacked cell ids with them, beside attributes of what was read.
+        # Data that were written again contain their unpacked cell ids, but still have the original attributes.
         if is_packed or name in ("", _CELL_IDS) or "/" in name:
             return _stored_cell_ids(array, dggs, written_in, dimension, own)
         if array.sibling(name) is None:
-            text = _("leads nowhere; the group's own {name!r} was taken").format(name=_CELL_IDS)
+            text = _("cannot be resolved; the group's own array {name!r} is used")
+            text = text.format(name=_CELL_IDS)
             remedy, topic = write("coordinate", _CELL_IDS), Topic.CHOICE
             array.report(CELLS, reference, text, remedy, topic=topic, severity="warning")
             return _stored_cell_ids(array, dggs, written_in, dimension, own)
@@ -342,16 +337,16 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
 
 
 def _shape_misfit(array: ArrayView, compression: str, size: int, node: Node) -> str | None:
-    """Return why an array cannot hold the ids of `size` cells with a compression, None if it can.
+    """Return why the shape of an array is wrong for the ids of `size` cells with a compression, None if it is not.
 
-    There may be any number of packed ids ("n"); ranges have a start and an end.
+    There may be any number ("n") of packed ids. Ranges have a start and an end.
     """
-    wanted: dict[str, list[int | str]] = {"none": [size], "ranges": ["n", 2]}
-    needed, shape = wanted.get(compression, ["n"]), list(shape_of(array, node))
+    shapes: dict[str, list[int | str]] = {"none": [size], "ranges": ["n", 2]}
+    needed, shape = shapes.get(compression, ["n"]), list(shape_of(array, node))
     pairs = zip(needed, shape, strict=False)
     if len(shape) == len(needed) and all(length in ("n", own) for length, own in pairs):
         return None
-    return _("its shape is {shape}, the cells need {needed}").format(shape=shape, needed=needed)
+    return _("its shape is {shape}, but the cells need {needed}").format(shape=shape, needed=needed)
 
 
 def _stored_cell_ids(
@@ -364,8 +359,8 @@ def _stored_cell_ids(
 ) -> Coordinate:
     """Return an array of unpacked cell ids as the coordinate.
 
-    Of the attributes of the grid it gets only those that xdggs does not find: from an array with a ``grid_name``
-    xdggs takes all attributes for parameters of the grid, else it reads ``dggs`` of the group.
+    It gets only those attributes of the grid that xdggs does not find itself: if an array has a ``grid_name``, xdggs
+    reads all attributes of that array as parameters of the grid, otherwise it reads ``dggs`` of the group.
     """
     name = node.name if node.group == array.node.group else _CELL_IDS
     source = array.stored(Stored(node, (dimension,)), reference)
@@ -382,18 +377,21 @@ def _stored_cell_ids(
 def _unpacked_cell_ids(
     array: ArrayView, dggs: Dggs, dimension: str, node: Node, reference: Fragment
 ) -> Computed:
-    """Return the source of cell ids that are unpacked from an array, or raise XGroupMetadataError."""
+    """Return the source of cell ids that are unpacked from an array, or raise XGroupMetadataError.
+
+    Unpacking is supported only for nested cells of HEALPix at one level.
+    """
     level, scheme = dggs.refinement_level, dggs.indexing_scheme
     is_healpix = dggs.name.lower() == "healpix" and scheme in ("", "nested")
     if not is_healpix or level is None or level > FINEST:
-        text = _("is packed, which is only known of nested cells of a level of HEALPix")
+        text = _("is packed, which is supported only for nested HEALPix cells of one level")
         raise reference.error(text, CELLS, write("compression", "none"))
     array.referred.add(node)
     along = ("range", "end")[: len(shape_of(array, node))]
     packed = array.stored(Stored(node, along, decoded=False), reference)
     kind = array.factory.decoded_dtype(packed)
     if kind.kind not in "iu":
-        text, remedy = _("names {node}, which has no integers"), _("name an array of integers")
+        text, remedy = _("needs integers in {node}"), _("use an array of integers")
         raise reference.error(text.format(node=node), CELLS, remedy)
     size, chunks = array.sizes[dimension], chunks_along(array, (dimension,))
     function = UnpackedCells(size, level)
@@ -403,19 +401,24 @@ def _unpacked_cell_ids(
 def _all_cell_ids(array: ArrayView, dggs: Dggs, written_in: Node, dimension: str) -> Computed:
     """Return the source of the ids of all cells of a level, in order, or raise XGroupMetadataError.
 
-    They are known of HEALPix only, which divides the sphere into 12 cells, and each cell into 4 at the next level.
+    Only HEALPix is supported. It divides the sphere into 12 cells, and each cell into 4 at the next level.
     """
     size, level = array.sizes[dimension], dggs.refinement_level
     place, remedy = dggs.place(written_in), write("coordinate", _CELL_IDS)
-    is_known = dggs.name.lower() == "healpix" and dggs.indexing_scheme in _IN_ORDER
-    if not is_known or level is None or level > FINEST:
-        text = _("has no 'coordinate', without which the ids of cells are only known of HEALPix")
+    is_supported = dggs.name.lower() == "healpix" and dggs.indexing_scheme in _IN_ORDER
+    if not is_supported or level is None or level > FINEST:
+        text = _(
+            "must have 'coordinate': cell ids can be computed only for HEALPix (nested, ring or "
+            "zuniq) and a known level"
+        )
         raise place.error(text, CELLS, remedy)
     number = 12 * 4**level
     if size != number:
-        text = _("has no 'coordinate': all {number} cells of level {level}, but there are {size}")
+        text = _(
+            "has no 'coordinate', so it needs all {number} cells of level {level}, but has {size}"
+        )
         raise place.error(text.format(number=number, level=level, size=size), CELLS, remedy)
-    # An id of zuniq is ``2 * nested + 1``, shifted to the finest level: the lowest set bit tells the level.
+    # An id of zuniq is ``2 * nested + 1``, shifted to the finest level: the lowest set bit encodes the level.
     lowest = 4 ** (FINEST - level)
     ids = Regular(lowest, 2 * lowest) if dggs.indexing_scheme == "zuniq" else Regular(0, 1)
     chunks = chunks_along(array, (dimension,))

@@ -1,6 +1,6 @@
 """The `geolocation` service convention: 2-D coordinates of curvilinear grids and swaths.
 
-A geolocation object names the arrays of these coordinates. A CRS of `cs` may hold such an object, too.
+A geolocation object names the arrays of these coordinates. A CRS of `cs` may also have such an object.
 
 Source: geolocation convention (R-CF/zarr_convention_geolocation).
 """
@@ -48,7 +48,7 @@ DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
 KINDS = Rule("geolocation/kinds", DOCUMENT, "geodetic, planar")
 PAIR = Rule("geolocation/x-and-y", DOCUMENT, "x, y")
 
-#: The members of a geolocation object: arrays of longitude and latitude, arrays of projected x and y.
+#: The members of a geolocation object: arrays of longitude and latitude, and of projected x and y.
 GEODETIC, PLANAR = KINDS_OF_ARRAYS = ("geodetic", "planar")
 
 EXAMPLE = '"geodetic": {"x": {"node": "longitude"}, "y": {"node": "latitude"}}'
@@ -71,7 +71,7 @@ class ArrayPair(Model, frozen=True, kw_only=True):
 
 
 class Geolocation(Model, frozen=True, kw_only=True):
-    """A geolocation object: names the arrays that say where each cell of a grid is."""
+    """A geolocation object, which names the arrays with the position of each cell of a grid."""
 
     form: ClassVar[Rule] = KINDS
 
@@ -79,16 +79,16 @@ class Geolocation(Model, frozen=True, kw_only=True):
     planar: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Report an object without ``geodetic`` and ``planar``, unless one of them is misspelt."""
         is_misspelt = any(finding.topic for finding in reader.wrong)
         if not is_misspelt and not any(map(fragment.get, KINDS_OF_ARRAYS)):
-            reason = _("has neither 'geodetic' nor 'planar'")
-            reader.report(reader.form, fragment, reason, such_as(EXAMPLE))
+            text = _("must have 'geodetic' or 'planar'")
+            reader.report(reader.form, fragment, text, such_as(EXAMPLE))
 
     @property
     def references(self) -> tuple[Part, ...]:
-        """The references to the arrays of x and y, as far as they are given."""
+        """The valid references to the arrays of x and y."""
         pairs = [pair for pair in (self.geodetic, self.planar) if pair is not None]
         return tuple(axis for pair in pairs for axis in (pair.x, pair.y) if axis is not None)
 
@@ -104,7 +104,7 @@ ATTRIBUTE = Attribute(
 
 
 class GeolocationHandler(ConventionHandler):
-    """Attaches the coordinates that the attribute ``geolocation`` of an array, or else of its group, names."""
+    """Attaches the coordinates that ``geolocation`` of an array or its group names."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -122,28 +122,28 @@ class GeolocationHandler(ConventionHandler):
         return written is not None and super().applies(array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the arrays of x and y as coordinates; none if no geolocation object is about the array."""
-        written = _geolocation_about(array)
+        """Return the arrays of x and y as coordinates, if a geolocation object applies to the array."""
+        written = _geolocation_for(array)
         if written is None:
             return array.interpretation()
-        geolocation, _wrong = parse_once(array, ATTRIBUTE.read, written)
+        geolocation, _findings = parse_once(array, ATTRIBUTE.read, written)
         return array.interpretation(*geolocation_coordinates(array, written.node, geolocation))
 
 
 @once_per_array
-def _geolocation_about(array: ArrayView) -> Fragment | None:
-    """Return the geolocation object that is about an array: its own, or else its group's; None if neither is.
+def _geolocation_for(array: ArrayView) -> Fragment | None:
+    """Return the geolocation object of an array, else of its group if that applies to the array, else None.
 
-    A group's is about the arrays that have the dimensions, or the shape, of one of the geolocation arrays; it is
-    not about the geolocation arrays themselves.
+    A group's object applies to the arrays with the dimensions or the shape of one of the geolocation arrays, except
+    these arrays themselves.
     """
     own = array.attribute(ATTRIBUTE.key)
     shared = array.attribute(ATTRIBUTE.key, array.node.group)
     if own is not None or shared is None:
         return own
-    found, _wrong = parse_once(array, ATTRIBUTE.read, shared)
+    geolocation, _findings = parse_once(array, ATTRIBUTE.read, shared)
     fitting: list[bool] = []
-    for reference in found.references if isinstance(found, Geolocation) else ():
+    for reference in geolocation.references if isinstance(geolocation, Geolocation) else ():
         node = array.try_silently(coordinate_referred_to, array, reference.at(shared.node))
         if node == array.node:
             return None
@@ -152,61 +152,61 @@ def _geolocation_about(array: ArrayView) -> Fragment | None:
             dims = zip(own_dims_of(array, node), shape, strict=True)
             has_dims = all(array.sizes.get(name) == size for name, size in dims)
             fitting.append(has_dims or array.shape[-len(shape) :] == shape)
-    # If no referenced array exists, the object is returned: interpreting it reports that.
+    # If no referenced array exists, the object is returned, so that `interpret` reports it.
     return shared if any(fitting) or not fitting else None
 
 
 def geolocation_coordinates(
     array: ArrayView, node: Node, written: Geolocation | Part, identity: Fragment | None = None
 ) -> Iterator[Coordinate]:
-    """Yield the arrays that a geolocation object names as coordinates of an array; unusable arrays are reported.
+    """Yield the arrays that a geolocation object names as coordinates of an array, and report unusable ones.
 
     `written` is the object, or a reference to it. `identity` is the ``id`` of the CRS of ``cs`` that contains the
-    object: it takes precedence over the CRS of the object.
+    object, and takes precedence over the CRS of the object.
     """
-    found = array.try_reporting(dereferenced, array, node, written, Geolocation)
-    if found is None:
+    resolved = array.try_reporting(dereferenced, array, node, written, Geolocation)
+    if resolved is None:
         return
-    node, geolocation = found
-    for wrong in geolocation.wrong:
-        kind = wrong.place.keys[-1]
+    node, geolocation = resolved
+    for finding in geolocation.wrong:
+        kind = finding.place.keys[-1]
         both = (_axis_of_geolocation(kind, axis) for axis in ("x", "y") if kind in KINDS_OF_ARRAYS)
-        array.report_wrong(node, [wrong], ", ".join(both))
+        array.report_wrong(node, [finding], ", ".join(both))
     for kind, pair in ((GEODETIC, geolocation.geodetic), (PLANAR, geolocation.planar)):
         if pair is None:
             continue
-        # The first usable CRS is used. Longitudes and latitudes can only be in a geographic CRS.
+        # Longitudes and latitudes can only be in a geographic CRS.
         own = (part.at(node) for part in (pair.crs, pair.id) if part is not None)
         systems = (crs_at(array, place) for place in (identity, *own) if place is not None)
-        crs = next((it for it in systems if it and (kind == PLANAR or it.is_geographic)), None)
+        crs = next((crs for crs in systems if crs and (kind == PLANAR or crs.is_geographic)), None)
         for axis, reference, name in (("x", pair.x, "longitude"), ("y", pair.y, "latitude")):
-            lost = partial(_axis_of_geolocation, kind, axis)
+            cost = partial(_axis_of_geolocation, kind, axis)
             if reference is None:
-                array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), lost())
+                array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), cost())
                 continue
-            source = array.try_reporting(_stored_positions, array, reference.at(node), cost=lost)
+            source = array.try_reporting(_stored_positions, array, reference.at(node), cost=cost)
             if source is not None:
-                # A standard name of planar arrays would compete with those of the grid's own X and Y.
+                # Standard names of planar arrays would compete with those of the grid's own X and Y.
                 attributes = {"standard_name": name} if kind == GEODETIC else {}
                 yield Coordinate(source.node.name, source, attributes, crs=crs, places_cells=True)
 
 
 def _axis_of_geolocation(kind: str, axis: str) -> str:
-    """Return the name that messages use for the coordinate of one axis of a geolocation object."""
+    """Return the name of the coordinate along x or y of a geolocation object, for messages."""
     return _("{axis} of its {kind} geolocation").format(axis=axis, kind=kind)
 
 
 def _stored_positions(array: ArrayView, reference: Fragment) -> Stored:
     """Return the array of x or y that a reference points to as a source, or raise XGroupError.
 
-    If it does not fit the array, it keeps its own dimensions, which is reported.
+    An array that does not fit keeps its own dimensions, which is reported.
     """
     node = own_or_referred(array, coordinate_referred_to(array, reference))
     dims = fitting_dims(array, node)
     if not set(dims) <= set(array.dims):
         message = _(
-            "the shape of {node} is not that of the array's horizontal axes; it was attached "
-            "under its own dimensions {dimensions}"
+            "the shape of {node} does not match the array's horizontal axes; it is attached with "
+            "its own dimensions {dimensions}"
         ).format(node=node, dimensions=", ".join(dims))
         array.report(Topic.CHOICE, reference, message)
     return array.stored(Stored(node, dims), reference)

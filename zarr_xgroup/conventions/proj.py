@@ -1,9 +1,8 @@
 """`proj`: the coordinate reference system of an array.
 
-The attributes ``proj:*`` pass through unchanged. In addition, the CRS becomes a grid mapping variable for tools: a
-scalar coordinate that the array's ``grid_mapping`` names (CF 1.12, section 5.6), usually ``spatial_ref``. The members
-are read by `zarr_xgroup.conventions.crs`, because other conventions have proj objects, too. `crs_of` returns the CRS of
-an array to other conventions.
+The attributes ``proj:*`` are kept unchanged. In addition, the CRS becomes a grid mapping variable: a scalar coordinate,
+usually ``spatial_ref``, that the array's ``grid_mapping`` names (CF 1.12, section 5.6). `zarr_xgroup.conventions.crs`
+reads proj objects, also for other conventions, which use `crs_of`.
 
 Source: proj convention (zarr-conventions/proj).
 """
@@ -37,7 +36,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import only_mapping
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 
-#: Attributes that only the projection extension of STAC has: beside one of these, ``proj:*`` is not the convention.
+#: Attributes of the projection extension of STAC only. If there is one, ``proj:*`` does not mean the convention.
 OF_STAC = (EPSG, *(f"proj:{key}" for key in ("transform", "shape", "bbox", "centroid")))
 
 #: The attributes of arrays and groups.
@@ -51,7 +50,7 @@ ATTRIBUTES = tuple(
 
 
 class ProjHandler(ConventionHandler):
-    """Returns the CRS of an array, whichever of the built-in conventions declares it."""
+    """Returns the CRS of an array, by `proj` or by a different convention."""
 
     tier = "service"
     name = "proj"
@@ -67,7 +66,7 @@ class ProjHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Return whether the array declares the convention, or its group, or the group of its layout."""
+        """Return whether the array, its group, or the group with its layout declares the convention."""
         return follows_by_level(cls, array)
 
     def interpret(self, array: ArrayView) -> Interpretation:
@@ -75,36 +74,36 @@ class ProjHandler(ConventionHandler):
         return array.interpretation(crs=crs_of(array))
 
 
-# Which CRS an array has.
+# The CRS of an array.
 
 
 @once_per_array
 def crs_of(array: ArrayView) -> Crs | None:
-    """Return the CRS of an array, None if none is declared.
+    """Return the CRS of an array, None if it is not declared.
 
-    It is that of the array's own grid mapping variable; else that of ``proj:*`` in the first object that has them
-    (`scopes_of`); else that of other conventions (`ConventionHandler.crs`). The CRS of a geolocation belongs to the
+    It is the CRS of the array's own grid mapping variable; else of ``proj:*`` in the first object that has them
+    (`scopes_of`); else of other conventions (`ConventionHandler.crs`). The CRS of a geolocation belongs to the
     geolocation arrays, not to the grid.
     """
     mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
     own = None if mapping is None else crs_of_grid_mapping(mapping.value)
     scopes = scopes_of(array)
-    # The CRS of a group is that of its grids: 1-D arrays, such as the coordinates of axes, do not get it.
+    # The CRS of a group is for its grids, not for 1-D arrays such as the coordinates of axes.
     written = scopes.own if len(array.dims) < 2 else scopes.all
     declared = next(filter(None, (crs_at(array, place) for place in written)), None)
     declared = declared or array.crs_of(array)
     if own is None:
         return declared
-    # Mistakes in a CRS that is not used lose nothing: without a topic, only a check reports them.
+    # Without a topic, only `check` reports the mistakes in a CRS that is not used.
     array.findings[before:] = [replace(finding, topic=None) for finding in array.findings[before:]]
     array.overruled_crs = declared
     return own
 
 
 def own_grid_mapping(array: ArrayView) -> Fragment | None:
-    """Return the attributes of an array's grid mapping variable if that is a scalar of its group, else None.
+    """Return the attributes of an array's grid mapping variable if that is a scalar in its group, else None.
 
-    It is the variable that the array names by ``grid_mapping``; if the array has no such attribute, ``spatial_ref``.
+    The variable is named by the array's ``grid_mapping``, and is ``spatial_ref`` if the array has no such attribute.
     """
     is_named = isinstance(array.attributes.get("grid_mapping"), str)
     name = only_mapping(array.attributes) if is_named else SPATIAL_REF
@@ -117,17 +116,17 @@ def own_grid_mapping(array: ArrayView) -> Fragment | None:
 def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
     """Return the first usable CRS that an object has under some keys, by default those of `proj`, else None.
 
-    Report values that pyproj does not understand, which are skipped, and CRSs that differ from the first.
+    Report values that pyproj cannot read, and CRSs that differ from the first.
     """
     if not isinstance(place.value, OBJECT) or not any(map(place.value.__contains__, keys)):
         return None
-    found, wrong = read_systems(place, keys)
-    for finding in wrong:
-        # Of CRSs that disagree one is used, so nothing is lost.
+    systems, findings = read_systems(place, keys)
+    for finding in findings:
+        # One of different CRSs is used, so none is missing.
         if finding.rule is AGREEING:
             choice = replace(finding.at(place.node), topic=Topic.CHOICE)
             array.findings.append(replace(choice, arrays=(str(array.node),)))
         else:
-            lost = _("the CRS of {key!r}").format(key=finding.place.keys[-1])
-            array.report_wrong(place.node, [finding], lost)
-    return found[0] if found else None
+            cost = _("the CRS of {key!r}").format(key=finding.place.keys[-1])
+            array.report_wrong(place.node, [finding], cost)
+    return systems[0] if systems else None

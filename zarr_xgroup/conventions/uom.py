@@ -1,6 +1,6 @@
 """The `uom` service convention: the unit of an array, by its code in UCUM.
 
-An axis of `cs` may have a uom object, too. Conventions write codes of UCUM; CF ``units`` are names of UDUNITS.
+An axis of `cs` may also have a uom object. The convention uses UCUM codes; CF ``units`` are names of UDUNITS.
 
 Sources: uom convention (clbarnes/zarr-convention-uom); The Unified Code for Units of Measure (UCUM).
 """
@@ -43,7 +43,7 @@ UNIT = Rule(
 )
 OF_ARRAY = Rule("uom/of-arrays", DOCUMENT, "Applicability")
 
-#: Names of units that are not UCUM, by the code in UCUM.
+#: Names of units that are not UCUM codes, by UCUM code.
 _OTHER_NAMES = {
     "m": ("meter", "meters", "metre", "metres"),
     "km": ("kilometer", "kilometers", "kilometre", "kilometres"),
@@ -67,8 +67,8 @@ _OTHER_NAMES = {
 }
 _CODES_BY_NAME = {name: code for code, names in _OTHER_NAMES.items() for name in names}
 
-#: What UDUNITS calls the units that UCUM has another code for; it reads some of these codes as other units
-#: (``a`` as are, ``10*-6`` as -60). All others of the most used codes are the same in both.
+#: The UDUNITS names of common units with a different UCUM code. UDUNITS reads some of these codes as other units:
+#: ``a`` as are, ``10*-6`` as -60.
 # fmt: off
 _UDUNITS_BY_CODE = {
     "Cel": "degC", "[degF]": "degF", "[degR]": "degR",
@@ -86,20 +86,17 @@ _UDUNITS_BY_CODE = {
 _UNIT_OR_ANNOTATION = re.compile(r"\{[^{}]*\}|10\*|''|[A-Za-z_]*\[[^\[\]]*\]|[A-Za-z_]+")
 #: The CF units of longitudes and latitudes, by standard name. UCUM has one code, ``deg``, for both.
 _DEGREES_ALONG = {"longitude": "degrees_east", "latitude": "degrees_north"}
-#: Signs of a power, which UCUM does not have; ``10^`` is a unit of UCUM.
+#: Signs of a power, which UCUM does not use; ``10^`` is a unit in UCUM.
 _EXPONENT = re.compile(r"\*\*|(?<!10)\^")
 
 
 def ucum_code(unit: str) -> str:
-    """Return the UCUM code of a unit, "" if none is known.
-
-    There is no list of all UCUM units here: a text in the form of a code is accepted as a code.
-    """
+    """Return the UCUM code of a unit, or "". Any text in the form of a UCUM code is accepted as a code."""
     if unit in _CODES_BY_NAME:
         return _CODES_BY_NAME[unit]
     if _has_form_of_ucum(unit):
         return unit
-    # Other names, spaces and signs of powers: "kg m**-2" is "kg.m-2" in UCUM.
+    # Convert names, spaces and signs of powers: "kg m**-2" is "kg.m-2" in UCUM.
     words = re.sub(_EXPONENT, "", unit.strip()).split()
     code = ".".join(_CODES_BY_NAME.get(word, word) for word in words)
     return code if _has_form_of_ucum(code) else ""
@@ -107,14 +104,14 @@ def ucum_code(unit: str) -> str:
 
 @lru_cache
 def _has_form_of_ucum(unit: str) -> bool:
-    """Return whether a text has the form of a UCUM code. Its units are not looked up in UCUM."""
+    """Return whether a text has the form of a UCUM code, of any units."""
     without_annotations = re.sub(r"\{[!-z|~]*\}", "", unit)
     if not re.fullmatch(r"[!-~]+", unit) or _EXPONENT.search(without_annotations):
         return False
     # An operator is between two units; a code may begin with "/".
     if re.search(r"[./]{2}|[./(]$|\.\)|^\.", without_annotations):
         return False
-    # Parentheses match. Pairs of square brackets and braces are removed: any that remain have no partner.
+    # Parentheses match. Pairs of square brackets and braces are removed, so none may remain.
     depth = 0
     for letter in re.sub(r"\[[^\[\]]*\]", "", without_annotations):
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -132,15 +129,15 @@ class Ucum(Model, frozen=True, kw_only=True):
     version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn if the unit is not a valid UCUM code."""
-        unit = found.get("unit")
+        unit = fields.get("unit")
         code = None if unit is None else ucum_code(unit)
         if unit is not None and (not unit or code != unit):
-            remedy = write("unit", code) if code else _("write its code in UCUM (https://ucum.org)")
-            reason = _("{unit} is no unit of UCUM").format(unit=shown(unit))
+            remedy = write("unit", code) if code else _("write its UCUM code (https://ucum.org)")
+            text = _("{unit} is not a UCUM code").format(unit=shown(unit))
             place = fragment.place("unit")
-            reader.report(UNIT, place, reason, remedy, severity="warning", value_kept=True)
+            reader.report(UNIT, place, text, remedy, severity="warning", value_kept=True)
 
 
 class Uom(Model, frozen=True, kw_only=True):
@@ -163,13 +160,13 @@ class UnitOfMeasure(Kind):
     Attributes
     ----------
     or_text : bool
-        Whether a string is allowed; if not, it is reported, and used all the same.
+        Whether a string is allowed. If not, it is reported, but used.
     """
 
     or_text: bool = False
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the unit as a `Uom` or as a string; `UNUSABLE`, after reporting why, if it is neither."""
+        """Return the unit as a `Uom` or a string, or report why it cannot be used and return `UNUSABLE`."""
         value = value.get("uom") or value
         if isinstance(value.value, OBJECT):
             return Uom.read(value)
@@ -177,7 +174,7 @@ class UnitOfMeasure(Kind):
         if not (is_text and self.or_text):
             expected = _("a string or an object") if self.or_text else _("an object")
             code = ucum_code(value.value) if is_text else "m"
-            remedy = _("write its code in UCUM (https://ucum.org)")
+            remedy = _("write its UCUM code (https://ucum.org)")
             if code:
                 example = json.dumps({"ucum": {"unit": code}})
                 remedy = _("write {example}").format(example=example)
@@ -198,7 +195,7 @@ ATTRIBUTE = Attribute(
 
 
 class UomHandler(ConventionHandler):
-    """Gives an array the CF ``units`` that follow from its ``uom``; the attribute ``uom`` itself is kept."""
+    """Adds the CF ``units`` of ``uom`` to an array, and keeps the attribute ``uom``."""
 
     tier = "service"
     name = ATTRIBUTE.key
@@ -211,11 +208,11 @@ class UomHandler(ConventionHandler):
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return None: no coordinates follow from ``uom``."""
+        """Return None, because ``uom`` defines no coordinates."""
         return None
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return CF ``units`` for the array; none if its ``uom`` is missing or cannot be used."""
+        """Return CF ``units`` for the array if its ``uom`` can be used."""
         unit = array.read(ATTRIBUTE, cost=_("the attribute 'units'"))
         if isinstance(unit, Uom):
             array.report_wrong(array.node, unit.all_wrong(), _("the attribute 'units'"))
@@ -224,7 +221,7 @@ class UomHandler(ConventionHandler):
 
 
 def cf_units_of_measure(unit: str | Uom | None, standard_name: object = None) -> Mapping[str, str]:
-    """Return the attribute ``units`` that CF has for a unit of measure; no attribute if there is no unit.
+    """Return the CF attribute ``units`` for a unit of measure, or no attribute if there is no unit.
 
     `standard_name` is that of the array or coordinate: a longitude is in ``degrees_east``, not in ``degree``.
     """

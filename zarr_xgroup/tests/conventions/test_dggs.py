@@ -83,7 +83,7 @@ CELL_IDS = {
     ),
     "of the group's own, where what is named is lost": (
         {"": of_group(coordinate="cellids"), "a": stored(np.zeros(3), "cells"), "cell_ids": IDS},
-        f"cell_ids (cells) 5 7 8 | {LEVEL_1}\n! Resolution: /a: /#/attributes/dggs/coordinate: leads nowhere; the group's own 'cell_ids' was taken",
+        f"cell_ids (cells) 5 7 8 | {LEVEL_1}\n! Resolution: /a: /#/attributes/dggs/coordinate: cannot be resolved; the group's own array 'cell_ids' is used",
     ),
     "without an ellipsoid that is wrong": (
         {"a": on_cells(coordinate="cell_ids", ellipsoid={"radius": 0}), "cell_ids": IDS},
@@ -91,7 +91,7 @@ CELL_IDS = {
     ),
     "not of a group without the dimension": (
         {"": of_group(spatial_dimension="cell"), "a": stored(np.zeros(3), "cells"), "s": stored(0)},
-        "! Resolution: /a was opened without the ids of its cells: /#/attributes/dggs/spatial_dimension: 'cell' is no dimension of an array of the group",
+        "! Resolution: /a was opened without the ids of its cells: /#/attributes/dggs/spatial_dimension: 'cell' is not a dimension of any array of the group",
     ),
     "beside what another principal convention says": (
         {
@@ -154,16 +154,16 @@ def test_what_xdggs_reads_of_a_grid(grid: Any, read: Any) -> None:
 RANGED = {"coordinate": "texts", "compression": "ranges"}
 #: Grids of an array of five cells, and what is told of them.
 WRONG: dict[str, Any] = {
-    "another number of cells": ({}, "all 48 cells of level 1, but there are 5"),
-    "implied ids of another system": ({"name": "h3"}, "only known of HEALPix"),
-    "implied ids that do not begin with 0": ({"indexing_scheme": "nuniq"}, "only known of HEALPix"),
+    "another number of cells": ({}, "all 48 cells of level 1, but has 5"),
+    "implied ids of another system": ({"name": "h3"}, "can be computed only for HEALPix"),
+    "implied ids that do not begin with 0": ({"indexing_scheme": "nuniq"}, "can be computed only for HEALPix"),
     "a level that is no integer": ({"refinement_level": "2"}, "must be an integer from 0 to"),
-    "a dimension of others": ({"spatial_dimension": "nope"}, "is no dimension of the array (cells)"),
+    "a dimension of others": ({"spatial_dimension": "nope"}, "is not a dimension of the array (cells)"),
     "too few ids": ({"coordinate": "few"}, "the cells need [5]"),
     "ranges of one dimension": ({**RANGED, "coordinate": "few"}, "the cells need ['n', 2]"),
     "compacted ids of two": ({**RANGED, "compression": "compacted"}, "the cells need ['n']"),
-    "packed ids of another scheme": ({**RANGED, "indexing_scheme": "ring"}, "is packed, which is only"),
-    "packed texts": (RANGED, "names /texts, which has no integers"),
+    "packed ids of another scheme": ({**RANGED, "indexing_scheme": "ring"}, "is packed, which is supported only"),
+    "packed texts": (RANGED, "needs integers in /texts"),
 }  # fmt: skip
 
 

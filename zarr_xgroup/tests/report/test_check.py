@@ -403,7 +403,7 @@ CASES: list[BrokenRule] = [
     case("dggs/cells", {DGGS: {**HEALPIX, "name": "h3"}}, '"coordinate": "cell_ids"'),
     # uom.
     case("uom/object", {UOM: "meters"}, '{"ucum": {"unit": "m"}}'),
-    case("uom/object", {UOM: "\u00b5g"}, "write its code in UCUM"),
+    case("uom/object", {UOM: "\u00b5g"}, "write its UCUM code"),
     case("uom/ucum", {f"{UOM}/ucum": GONE}, '"ucum": {"unit": "m"}'),
     case("uom/ucum", {f"{UOM}/ucum/unit": 1}, '"unit": "m"'),
     case("uom/unit", {f"{UOM}/ucum/unit": "kg m-2"}, 'write "unit": "kg.m-2"'),
