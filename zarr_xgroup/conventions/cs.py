@@ -500,8 +500,8 @@ class CsHandler(ConventionHandler):
         """Return the coordinates of all axes and geolocation objects of all coordinate reference systems."""
         if array.attribute(ATTRIBUTE.key) is None:
             place = Fragment(array.node, ("attributes", ATTRIBUTE.key), None)
-            cost = _("the coordinates of its dimensions")
-            array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=cost)
+            missing = _("the coordinates of its dimensions")
+            array.report(Topic.PROBLEM, place, _("is declared, but missing"), cost=missing)
         cs: Cs | None = array.read(ATTRIBUTE)
         if cs is None:
             return array.interpretation()
