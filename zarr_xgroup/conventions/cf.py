@@ -1,10 +1,9 @@
 """The `CF` principal convention: references between the groups of a hierarchy.
 
-Names and paths in attributes such as ``coordinates`` and ``grid_mapping`` are resolved according to CF 1.12,
-section 2.7 "Groups". The referenced arrays are attached as coordinates, and their names replace the paths in the
-attribute, so that xarray finds them (specification, ResolvedZarrStore). Paths are followed for the arrays of every
-principal convention. For arrays that follow CF, names are also searched for in the groups above, and the attributes of
-the attached arrays are followed in turn.
+Names and paths in attributes such as ``coordinates`` and ``grid_mapping`` are resolved by CF 1.12, section 2.7
+"Groups". The referenced arrays are attached as coordinates, and their names replace the paths in the attribute
+(specification, ResolvedZarrStore). Paths are followed for the arrays of every principal convention. For arrays that
+follow CF, names are also searched for in the groups above, and the attributes of attached arrays are followed in turn.
 
 Coordinate variables of dimensions are searched for from the group of an array upwards to the local apex, the group that
 defines the dimension, and from there downwards, breadth first. NCZarr specifies which group defines a dimension, Zarr
@@ -410,7 +409,7 @@ class Follower:
         raise XGroupReferenceError(message, place=str(place), target=name, reason=reason)
 
     def _may_be_missing(self, place: Fragment) -> bool:
-        """Return whether an array with a name may be missing, because the name is a dimension or an external variable.
+        """Return whether a name may be that of a dimension or an external variable instead of an array.
 
         ``external_variables`` of a group lists the variables in other files (CF 1.12, 2.6.3).
         """
@@ -492,8 +491,8 @@ def _coordinate_of(
 ) -> Coordinate | None:
     """Return the coordinate of a dimension: the coordinate variable that is nearest to the array.
 
-    The search goes upwards from the array's group to the local apex, then downwards from there. Return None if there is
-    no such variable, or if several are equally near, which is reported.
+    The search goes upwards from the array's group to the local apex, then downwards. Return None if there is no such
+    variable, or if several are equally near, which is reported.
     """
     groups = list(array.node.ancestors())
     if dimension.path is not None:  # it names the apex
@@ -549,7 +548,7 @@ def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[
 
 
 def _ask_for_members_below(tree: Tree, group: Node) -> None:
-    """Query the members of all groups below a group, so that the tree records those that have not been read yet."""
+    """Query the members of all groups below a group, so that the tree records unread ones."""
     if not tree.is_consolidated(group):
         for _below in tree.subtree(group):
             pass

@@ -243,8 +243,8 @@ class DggsHandler(ConventionHandler):
     ) -> Mapping[str, Any]:
         """Return the attributes with a ``dggs`` that names the attached coordinate of cell ids, without compression.
 
-        Programs that read ``dggs`` from the Dataset, or from a store written from it, need the coordinate that it names,
-        and its ids are unpacked. If the Dataset has no such coordinate, the attributes are unchanged.
+        Programs that read ``dggs`` from the Dataset, or from a store written from it, need that coordinate. If the
+        Dataset does not have it, the attributes are unchanged.
         """
         written = attributes.get(ATTRIBUTE.key)
         if not isinstance(written, Mapping):
@@ -293,7 +293,7 @@ def _group_has_dimension(array: ArrayView, dimension: str) -> bool:
 
 
 def _reference_to_cell_ids(dggs: Dggs, node: Node) -> Fragment:
-    """Return a reference to the array of cell ids that ``coordinate`` names. `node` has the ``dggs`` object."""
+    """Return the array of cell ids that ``coordinate`` names as a reference. `node` has the ``dggs`` object."""
     place = dggs.place(node, "coordinate")
     return Fragment(place.node, place.keys, {"node": dggs.coordinate})
 
@@ -337,7 +337,7 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
 
 
 def _shape_misfit(array: ArrayView, compression: str, size: int, node: Node) -> str | None:
-    """Return why the shape of an array is wrong for the ids of `size` cells with a compression, None if it is not.
+    """Return why an array does not have the shape of the ids of `size` cells with a compression, or None.
 
     There may be any number ("n") of packed ids. Ranges have a start and an end.
     """
@@ -359,8 +359,8 @@ def _stored_cell_ids(
 ) -> Coordinate:
     """Return an array of unpacked cell ids as the coordinate.
 
-    It gets only those attributes of the grid that xdggs does not find itself: if an array has a ``grid_name``, xdggs
-    reads all attributes of that array as parameters of the grid, otherwise it reads ``dggs`` of the group.
+    It gets only the attributes of the grid that xdggs does not find itself: xdggs reads all attributes of an array with a
+    ``grid_name`` as parameters of the grid, otherwise it reads ``dggs`` of the group.
     """
     name = node.name if node.group == array.node.group else _CELL_IDS
     source = array.stored(Stored(node, (dimension,)), reference)

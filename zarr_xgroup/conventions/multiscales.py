@@ -1,8 +1,7 @@
 """`multiscales`: one image at several resolutions.
 
-The layout of a group lists its levels, which are groups or arrays below it, and the source from which each level is
-derived. A layout defines no coordinates. Other conventions use it to find the level of an array (`level_of`) and the
-attributes that apply to an array (`scopes_of`).
+The layout of a group lists its levels, which are groups or arrays below it, and the source of each level. It defines no
+coordinates. Other conventions need the level of an array (`level_of`) and the attributes that apply to it (`scopes_of`).
 
 Source: multiscales convention (zarr-conventions/multiscales).
 """
@@ -80,7 +79,7 @@ _TRANSFORM = '"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}'
 
 
 def _numbers(written: Fragment) -> Part:
-    """Return a list of finite numbers as a part; the array determines the required length."""
+    """Return a list of finite numbers as a part, with the length still unchecked."""
     finite_numbers(written, len(written.as_list()))
     return written.part
 
@@ -160,10 +159,10 @@ class Relation(Model, frozen=True, kw_only=True):
 
 
 class Item(Model, frozen=True, kw_only=True):
-    """An item of a layout: the description of one level.
+    """An item of a layout, which describes one level.
 
-    `asset` is the path of the level's group or array, as `asset_path` returns it. `whole` is the JSON object, which may
-    have attributes of other conventions, such as ``spatial:transform``.
+    `asset` is the path by `asset_path` of the level's group or array. `whole` is the JSON object, which may have
+    attributes of other conventions, such as ``spatial:transform``.
     """
 
     form: ClassVar[Rule] = LAYOUT
@@ -285,8 +284,7 @@ class Layout(Model, frozen=True, kw_only=True, dict=True):
     def derivation(self, item: Item, group: Node) -> tuple[list[Item], XGroupError | None]:
         """Return a level, its source, the source of that, and so on, and an error. `group` has the layout.
 
-        The error is for the source of the last level if that is not a level, or is in the list already. It is None if
-        the last level has no source.
+        The error is None if the last level has no source. Otherwise it is the reason why that source cannot be used.
         """
         levels: dict[str | None, Item] = {item.asset: item}
         while item.has_transform and item.is_derived:
@@ -318,7 +316,7 @@ ATTRIBUTE = Attribute(
 
 
 def items_in_layout(subject: NodeView) -> list[Fragment]:
-    """Return the JSON of the items of a group's layout; [] if there is no list of items, or for an array."""
+    """Return the JSON of the items of a group's layout, [] if there are no items."""
     layout = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
     levels = None if layout is None else layout.get("layout")
     return list(levels.items()) if levels is not None and isinstance(levels.value, list) else []
@@ -393,7 +391,7 @@ class LevelMembership:
 
     @property
     def items(self) -> tuple[Item, ...]:
-        """The items that describe the array, its own first; empty if the array does not belong to a level."""
+        """The items that describe the array, its own first."""
         return tuple(item for item in (self.of_array, self.of_group) if item is not None)
 
 

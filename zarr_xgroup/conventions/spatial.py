@@ -340,14 +340,14 @@ def _unit(array: ArrayView) -> str:
 
 
 def _box_sides(array: ArrayView, box: Fragment) -> list[float]:
-    """Return the sides of a bounding box; the right one is beyond 180 degrees if the box crosses the antimeridian."""
+    """Return the sides of a bounding box; across the antimeridian, the right side is beyond 180 degrees."""
     left, bottom, right, top = BOX.value(box)
     is_across = left > right and _unit(array) == "degrees_east"
     return [left, bottom, right + 360 if is_across else right, top]
 
 
 def _no_area_error(box: Fragment, sizes: Sizes) -> XGroupMetadataError:
-    """Return the error for a bounding box without area for a grid of several rows or columns."""
+    """Return the error for a bounding box without area."""
     text = _("spans no area for {rows} x {columns} cells")
     return box.error(text.format(rows=sizes[0], columns=sizes[1]))
 
@@ -379,8 +379,7 @@ def _transform_of_box(array: ArrayView, box: Fragment, sizes: Sizes, centre: flo
     """Return the transform of a grid that fills a bounding box, or raise XGroupMetadataError.
 
     North is up in such a grid. With node registration the box ends at the outermost centres, so the grid is one cell
-    shorter. A single row or column of nodes has no length. If the box has a length there, its position is not known,
-    and the step is NaN.
+    shorter. If a box has a length along a single row or column of nodes, its position is not known: the step is NaN.
     """
     left, bottom, right, top = _box_sides(array, box)
     rows, columns = (size - 1 + 2 * centre for size in sizes)
@@ -402,10 +401,10 @@ _Grid: TypeAlias = tuple[Transform | XGroupError | None, Sizes | None]
 def _transform_of_array(
     array: ArrayView, dims: tuple[str, str], missing: Sequence[str]
 ) -> Transform | None:
-    """Return the transform of an array's grid, None if no attribute defines one, and report missing coordinates.
+    """Return the transform of an array's grid, None if it is not defined, and report missing coordinates.
 
-    `missing` are the dimensions without their own coordinate variable. Raises XGroupError if an attribute of the array,
-    or of a level from which its level is derived, cannot be used.
+    `missing` are the dimensions without a coordinate variable. Raises XGroupError if an attribute of the array, or of a
+    level from which its level is derived, cannot be used.
     """
     scopes, level = scopes_of(array), level_of(array)
     sizes, transform = (array.sizes[dims[0]], array.sizes[dims[1]]), None
@@ -436,10 +435,7 @@ def _transform_of_array(
 def _report_coordinates_not_given(
     array: ArrayView, dims: tuple[str, str], missing: Sequence[str], transform: Transform | None
 ) -> None:
-    """Report coordinates without known values, an unused bounding box, or that no transform is declared.
-
-    A bounding box that is a placeholder is not reported.
-    """
+    """Report coordinates without known values, an unused bounding box, or that no transform is declared."""
     scopes = scopes_of(array)
     box = _box(scopes)
     if transform is not None and box is not None:
@@ -527,8 +523,7 @@ def _derived_transform(
 ) -> Transform | None:
     """Return the transform of a level's source, composed with the item's scale and translation.
 
-    None if the source has no transform. `group` has the layout. Raises XGroupError if the source's transform or the
-    item's cannot be used.
+    None if the source has no transform. `group` has the layout. Raises XGroupError if a transform cannot be used.
     """
     transform, whole = source
     if isinstance(transform, XGroupError):
@@ -607,11 +602,10 @@ _LONG, _FAR_LONGER = 10, 1000
 def in_order_of_gdal(
     transform: Transform, sizes: Sizes, box: list[float] | None, unit: str
 ) -> Transform | None:
-    """Return the transform with its numbers read in the order of GDAL if they seem to be in that order, else None.
+    """Return the transform in the order of GDAL if its numbers seem to be in that order, else None.
 
-    They are if the grid fills its bounding box only in the order of GDAL. If there is no box, they are if the grid is
-    wider than the Earth, or its cells are skewed or much longer than wide, and in that order are not. `unit` is that of
-    the CRS, "" if it is not known.
+    They are if only that order fills the bounding box. If there is no box, they are if the grid is wider than the Earth,
+    or its cells are skewed or much longer than wide, and not in the order of GDAL. `unit` is that of the CRS, or "".
     """
     c, a, b, f, d, e = list(transform.affine)[:6]  # read in the order of GDAL
     other = Transform(affine_of(a, b, c, d, e, f), transform.centre)
