@@ -57,7 +57,6 @@ _EXAMPLE = (
 _CELL_IDS = "cell_ids"
 #: The ratio of the side lengths of cells at a level and at the next finer level, by the name of the grid.
 LENGTHS = {"healpix": 2.0}
-#: The compressions of ids.
 _COMPRESSIONS = ("none", "compacted", "ranges")
 #: Indexing schemes of HEALPix for which the ids of all cells of a level can be computed; "" means nested.
 _IN_ORDER = ("", "nested", "ring", "zuniq")
