@@ -1,4 +1,4 @@
-"""The conventions, one module each, the registry of their handlers, and the API for handlers of third parties."""
+"""Conventions (one module each), the registry of their handlers, and the API for third-party handlers."""
 
 from zarr_xgroup.conventions.array import ArrayView, NodeView
 from zarr_xgroup.conventions.attributes import Attribute

@@ -1,4 +1,4 @@
-"""The base class of the handlers of all conventions."""
+"""The base class of all convention handlers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["ConventionHandler", "Marks", "failure_message", "gives_coordinates"]
 
 @dataclass(frozen=True)
 class Marks:
-    """The parts of an array's georeference that undeclared attributes seem to define by a convention.
+    """The coordinates and CRS that an undeclared convention seems to define for an array.
 
     Attributes
     ----------
@@ -40,19 +40,19 @@ class Marks:
 
 
 class ConventionHandler(Convention):
-    """Base class of the handlers of all conventions, built in or third-party.
+    """Base class of all convention handlers, built-in and third-party.
 
-    A handler says which coordinates an array has. It neither merges them with those of other arrays, nor names
-    them uniquely, nor warns: the open of the group does. A handler implements `interpret` or, as in the
-    specification, `get_variables`: each by default calls the other.
+    A handler returns the coordinates that its convention declares for an array. Opening the group merges them with
+    those of other arrays, makes names unique, and warns. A handler implements `interpret` or, as in the
+    specification, `get_variables`. By default, each calls the other.
 
     Attributes
     ----------
     tier : {"principal", "service"}
-        A principal convention defines the coordinate structure of an array; an array follows at
-        most one. Any number of service conventions add to it.
+        A principal convention defines the coordinates of an array, which follows at most one. Any number of service
+        conventions add to it.
     name : str
-        The name of the convention, as arrays declare it (without a trailing colon).
+        The name by which arrays declare the convention, without a trailing colon.
     aliases : tuple of str
         Other or earlier names of the convention.
     uuid : str or None
@@ -62,29 +62,30 @@ class ConventionHandler(Convention):
     repositories : tuple of str
         ``owner/repository`` of the URLs `schema_url` and `spec_url` in declarations.
     named_by_root : re.Pattern or None
-        A regular expression for its name in ``conventions`` of the root group (NZ-1.0), None if a root cannot name it.
+        A regular expression for its name in ``conventions`` of the root group (NZ-1.0); None if the root cannot
+        declare it.
     is_declarable : bool
-        Whether stores can declare the convention; else users can only assume it (``assume_conventions``).
+        Whether stores can declare the convention. Otherwise users can only assume it (``assume_conventions``).
     implies : tuple of str
         The names of service conventions that an array also follows if it follows this one.
     gives_way : bool
-        Whether a coordinate of this convention is left out if another convention gives one of the same name. A
-        principal convention that gives way is asked besides another principal one.
+        Whether a coordinate of this convention is left out if a different convention declares one of the same name. A
+        principal convention that gives way interprets arrays in addition to their other principal convention.
     follows_names : bool
-        Whether names in CF attributes lead to arrays of the groups above. Another principal convention goes first,
-        and names in CF attributes of its arrays are then followed in this way.
+        Whether names in CF attributes refer also to arrays of the groups above. Other principal conventions take
+        precedence; names in CF attributes of their arrays are then resolved in this way.
     described : tuple of Attribute
         Descriptions of the attributes that the handler reads: `zarr_xgroup.check` reports mistakes in them.
     rules : tuple of Rule
-        The rules that the documents of the convention demand.
+        The rules that the documents of the convention define.
     reads : tuple of str or None
         The attributes that the handler reads among those that only describe an array (`long_name`, `units`, ...).
-        A handler with `reads`, be it empty, promises that its result depends on nothing but the document of the array,
+        A handler with `reads`, even if empty, promises that its result depends only on the document of the array,
         the attributes of the groups that contain it, the other arrays of its group, and the nodes that these refer
-        to. It is then asked once about arrays that are equal in all of these; with None, about each array.
+        to. It is called once for all arrays that are equal in all of these; if None, it is called for each array.
     resolver : BoundResolver
-        References and lazy variables, for `get_variables`; bound while an open runs, and by
-        `BoundResolver.of(array, root)` outside of one.
+        Resolves references and makes lazy variables, for `get_variables`. It is bound during an open call; elsewhere,
+        set it to `BoundResolver.of(array, root)`.
     """
 
     tier: ClassVar[Literal["principal", "service"]]
@@ -98,10 +99,7 @@ class ConventionHandler(Convention):
 
     @classmethod
     def detect(cls, root: zarr.Group, group: zarr.Group, array: zarr.Array[Any]) -> bool:
-        """Tell whether this convention applies to an array.
-
-        By default it does if `applies` says so: if the array or its group declares it in
-        ``zarr_conventions``.
+        """Return whether this convention applies to an array; by default the result of `applies`.
 
         Parameters
         ----------
@@ -116,27 +114,28 @@ class ConventionHandler(Convention):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Tell whether this convention applies to an array: the array or its group declares it, or the user assumes it.
+        """Return whether this convention applies to an array.
 
-        Not called for a class that has its own `detect`.
+        By default it does if the array or its group declares it, or the user assumes it. Not called for a class that
+        overrides `detect`.
         """
         return array.follows(cls)
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return which coordinates attributes seem to define by this convention, which the store does not declare.
+        """Return the coordinates and CRS that attributes seem to define by this convention, although it is not declared.
 
-        With ``assume_conventions="auto"`` the convention is assumed for the arrays that have its marks. Without
-        it, a warning about arrays without coordinates or a CRS advises to assume the convention if that adds some.
+        With ``assume_conventions="auto"``, the convention is assumed for the arrays that have its marks. Otherwise, a
+        warning about arrays without coordinates or a CRS recommends the convention if it would add them.
 
-        By default an array has the marks if one of its attributes, or of the groups that contain it, has the name
-        of the convention as its prefix, or is a JSON object of this name. Attributes of the array and of its
-        group are taken to define coordinates along all dimensions.
+        By default, an array has the marks if it or a group that contains it has an attribute with the name of the
+        convention as its prefix, or a JSON object of this name. If the attribute is on the array or its group, it is
+        assumed to define coordinates along all dimensions.
 
         Parameters
         ----------
         array : ArrayView
-            The array. No document is read for a warning: `ArrayView.may_exist` is then true for nodes that have
+            The array. No document is read to word a warning: `ArrayView.may_exist` is then true for nodes that have
             not been read.
 
         Returns
@@ -151,18 +150,18 @@ class ConventionHandler(Convention):
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> Collection[str]:
-        """Return the names of conventions to which this one leaves some coordinates of an array.
+        """Return the names of conventions that define some coordinates of an array in place of this one.
 
-        By default none. Their handlers are asked, too, even if they are principal and nobody declares them.
+        By default none. Their handlers interpret the array, too, even if they are principal and not declared.
         """
         return ()
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the names of the attributes that have a meaning in this convention only.
+        """Yield the names of the attributes that belong only to this convention.
 
-        They are dropped with ``convention_attrs="drop"``, since coordinates then say the same. By default the
-        attribute called like the convention, and those with its name and a colon as prefix.
+        They are dropped with ``convention_attrs="drop"``, because coordinates contain the same information. By default,
+        these are the attribute named like the convention, and those with its name and a colon as prefix.
 
         Parameters
         ----------
@@ -176,9 +175,7 @@ class ConventionHandler(Convention):
     def restated(
         cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
     ) -> Mapping[str, Any]:
-        """Return the attributes of a node, rewritten to stay true in a Dataset that has its coordinates.
-
-        By default unchanged.
+        """Return the attributes of a node, rewritten for a Dataset that has its coordinates; by default unchanged.
 
         Parameters
         ----------
@@ -195,22 +192,22 @@ class ConventionHandler(Convention):
         return _("the convention does not apply to it")
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return what the convention says of an array: coordinates, CRS, attributes, and findings.
+        """Return the coordinates, CRS, attributes and findings that the convention gives an array.
 
-        By default the coordinates that `get_variables` returns.
+        By default, the coordinates are the variables that `get_variables` returns.
 
         Parameters
         ----------
         array : ArrayView
-            The array, for which `applies` or `detect` was true. Its method `report` takes mistakes
-            in the metadata.
+            The array, for which `applies` or `detect` returned True. Report mistakes in its metadata with its method
+            `report`.
         """
         self.resolver = plugin_adapter.BoundResolver(lambda question: question(array))
         return plugin_adapter.interpretation_from_variables(self.get_variables, array)
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterable[Finding]:
-        """Return findings about the metadata of a node that its producer should mend, for `zarr_xgroup.check`.
+        """Return problems in the metadata of a node that its producer should fix, for `zarr_xgroup.check`.
 
         By default none. Called for every group and array, whether or not it declares the convention.
 
@@ -228,15 +225,15 @@ class ConventionHandler(Convention):
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        """Return the CRS that the convention says of an array, or None, as by default.
+        """Return the CRS that the convention declares for an array, or None, which is the default.
 
-        Called for arrays that the convention applies to, and used if neither a grid mapping variable nor `proj`
-        says a CRS.
+        Called for arrays to which the convention applies, and used if neither a grid mapping variable nor `proj`
+        defines a CRS.
         """
         return None
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
-        """Return dimension names for the last axes of an array that leaves some unnamed, by default none.
+        """Return dimension names for the last axes of an array with unnamed axes, by default none.
 
         Parameters
         ----------
@@ -248,14 +245,14 @@ class ConventionHandler(Convention):
     def get_variables(
         self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
     ) -> dict[str, xr.Variable]:
-        """Return the coordinate variables of an array, by the name that each should have.
+        """Return the coordinate variables of an array by name.
 
-        By default those of the coordinates that `interpret` returns.
+        By default, these are the coordinates that `interpret` returns.
 
         Parameters
         ----------
         array : zarr.Array
-            The array, for which `detect` was true.
+            The array, for which `detect` returned True.
         group : zarr.Group
             The group that contains it.
         root : zarr.Group
@@ -264,7 +261,7 @@ class ConventionHandler(Convention):
         Raises
         ------
         XGroupError
-            The first mistake in the metadata that costs a coordinate, if there is one.
+            For the first mistake in the metadata because of which a coordinate is missing.
         NotImplementedError
             If the class has neither `interpret` nor `get_variables`.
         """
@@ -285,6 +282,6 @@ def failure_message(handler: type[ConventionHandler], error: BaseException) -> s
 
 
 def gives_coordinates(handler: type[ConventionHandler]) -> bool:
-    """Tell whether a handler overrides `interpret` or `get_variables`, which say the coordinates of an array."""
+    """Return whether a handler overrides `interpret` or `get_variables`."""
     has_interpret = handler.interpret is not ConventionHandler.interpret
     return has_interpret or handler.get_variables is not ConventionHandler.get_variables

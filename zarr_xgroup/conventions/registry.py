@@ -1,4 +1,4 @@
-"""The registry of handlers: built-in ones, those of installed plug-ins, and registered ones."""
+"""The registry of handlers: built-in handlers, those of installed plug-ins, and registered handlers."""
 
 from __future__ import annotations
 
@@ -36,17 +36,16 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.redaction import redact
 
-#: How many characters of a store's declaration messages show: the name and the start of an identifier or URL.
+#: The number of characters of a name, identifier or URL that messages show.
 _SHOWN = 40
 
-#: The group of entry points under which packages offer handlers.
+#: The entry point group of plug-ins.
 ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 
 Handler: TypeAlias = type[ConventionHandler]
 Handlers: TypeAlias = tuple[Handler, ...]
 
-#: The built-in handlers in the order in which they are asked: of several principal conventions that an array declares,
-#: the first one is used.
+#: The built-in handlers in order of priority: if an array declares several principal conventions, the first is used.
 BUILT_IN: Handlers = (
     CsHandler,
     CoordsHandler,
@@ -63,7 +62,7 @@ BUILT_IN: Handlers = (
 
 
 class Nz(ConventionHandler):
-    """NZ-1.0: the features of netCDF beside arrays, in Zarr; it defines no coordinates.
+    """NZ-1.0: features of netCDF in Zarr; it defines no coordinates.
 
     Source: NZ-1.0 convention (zarr-conventions/nz).
     """
@@ -75,23 +74,23 @@ class Nz(ConventionHandler):
     named_by_root = re.compile(r"nz-1\.0")
 
 
-#: Conventions that can be declared but define no coordinates: those of the layout of groups or stores.
+#: Conventions that can be declared but define no coordinates: they describe the layout of groups or stores.
 WITHOUT_COORDINATES: Handlers = (Multiscales, Nz)
 
-#: The handlers that `register` was called with in this process.
+#: The handlers registered in this process.
 _REGISTERED: list[Handler] = []
 
 
 def register(handler: Handler) -> Handler:
     """Use a handler in this process, as if it were an installed plug-in.
 
-    Can decorate a class. It replaces a handler that was registered before for the same convention, so that a cell
-    of a notebook can be run again.
+    Can be used as a class decorator. A handler that was registered earlier for the same convention is replaced, so
+    that a notebook cell can be run again.
 
     Raises
     ------
     TypeError
-        If the class is not a handler, or its convention is built in or handled by a plug-in.
+        If the class is not a handler, or a built-in handler or a plug-in already handles its convention.
     """
     others = [other for other in _REGISTERED if not _handles_same_convention(handler, other)]
     problem = _why_unusable(handler, _installed())
@@ -105,11 +104,11 @@ def register(handler: Handler) -> Handler:
 
 
 def handlers() -> Handlers:
-    """Return all handlers in the order in which they are asked: built-in ones, of plug-ins, and registered ones."""
+    """Return all handlers in order of priority: built-in handlers, those of plug-ins, and registered handlers."""
     return (*_installed(), *_REGISTERED)
 
 
-#: The value of `assume_conventions` that assumes for each array the conventions whose marks it has.
+#: The value of `assume_conventions` by which each array is assumed to follow the conventions whose marks it has.
 AUTO = "auto"
 
 
@@ -134,80 +133,82 @@ def named_conventions(names: object) -> frozenset[str]:
         list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     )
     if not all(isinstance(text, str) for text in texts):
-        message = _("assume_conventions must be a name or several, got {value!r}")
+        message = _(
+            "assume_conventions must be the name of a convention or several names, got {value!r}"
+        )
         raise TypeError(message.format(value=names))
     known = {name: cls.name for cls in handlers() for name in lower_case_names(cls)} | {AUTO: AUTO}
-    wanted = {text: known.get(text.strip().rstrip(":").lower()) for text in texts}
-    if unknown := [text for text, name in wanted.items() if name is None]:
-        message = _("assume_conventions: there is no convention {names}; there are {known}")
+    requested = {text: known.get(text.strip().rstrip(":").lower()) for text in texts}
+    if unknown := [text for text, name in requested.items() if name is None]:
+        message = _("assume_conventions: unknown convention {names}; known conventions are {known}")
         text = message.format(
             names=", ".join(map(repr, unknown)),
             known=", ".join([*sorted({*known.values()} - {AUTO}), AUTO]),
         )
         if Multiscales.name in unknown:  # a convention, but no array follows it
             text += _(
-                ". multiscales says how levels follow from one another; it is read wherever a "
-                "transform is understood: assume 'spatial' or 'geozarr'"
+                ". multiscales only describes how levels are derived from each other; "
+                "to use it, assume 'spatial' or 'geozarr'"
             )
         raise ValueError(text)
-    return frozenset(name for name in wanted.values() if name is not None)
+    return frozenset(name for name in requested.values() if name is not None)
 
 
 def declarable() -> Handlers:
-    """Return the handlers of all conventions, and the conventions that can be declared but define no coordinates."""
+    """Return all handlers, and the conventions that can be declared but define no coordinates."""
     return (*handlers(), *WITHOUT_COORDINATES)
 
 
 def in_handler_order(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the distinct names of conventions, in the order in which their handlers are asked."""
+    """Return the distinct names of conventions, in the order of priority of their handlers."""
     named = frozenset(names)
     return tuple(cls.name for cls in handlers() if cls.name in named)
 
 
 def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
-    """Return the handler of the first principal convention that attributes of a node declare, or None."""
+    """Return the handler of the first principal convention that a node's attributes declare, or None."""
     declared = declared_by(attributes)
     principals = (cls for cls in handlers() if cls.tier == "principal")
     return next((cls for cls in principals if cls in declared), None)
 
 
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
-    """Return why ``zarr_conventions`` of a node declares no principal convention although it seems to, or "".
+    """Return why ``zarr_conventions`` of a node declares no principal convention, or "" if there is no reason to report.
 
-    The first of these reasons is returned: an identifier that is not the identifier of the named convention, a malformed
-    item, a convention without a handler.
+    The first of these reasons is returned: the identifier does not belong to the named convention, an item is malformed,
+    a convention has no handler.
     """
     written = attributes.get(CONVENTIONS_KEY)
     if written is None:
         return ""
     principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
-    items, wrong = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
+    items, findings = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
     without_handler = []
     for item in items or ():
-        name = item.name.strip().rstrip(":")  # some producers write a colon behind it
+        name = item.name.strip().rstrip(":")  # some producers append a colon
         handler = principals.get(name.lower())
         if handler and item.identity and not matches(handler, dict([item.identity])):
             key, value = item.identity
-            right = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
-            return _("{name!r} is declared with {key} {value!r}, not with {right}").format(
-                name=name, key=key, value=redact(value)[:_SHOWN], right=right
+            expected = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
+            return _("{name!r} is declared with {key} {value!r}, not with {expected}").format(
+                name=name, key=key, value=redact(value)[:_SHOWN], expected=expected
             )
         declared = {key: getattr(item, key) for key in IDENTIFIERS} | {"name": name}
         is_known = any(matches(cls, declared) for cls in declarable())
         if name and not (is_known or is_known_without_coordinates(declared)):
-            message = _("{name!r} is declared, for which no handler is installed")
+            message = _("no handler is installed for the declared convention {name!r}")
             without_handler.append(message.format(name=redact(name)[:_SHOWN]))
-    malformed = [f"{'/'.join(finding.place.keys)}: {finding.text}" for finding in wrong]
+    malformed = [f"{'/'.join(finding.place.keys)}: {finding.text}" for finding in findings]
     return next(iter((*malformed, *without_handler)), "")
 
 
 @cache
 def _installed() -> Handlers:
-    """Return the built-in handlers and those of installed plug-ins; warn, once, of plug-ins that cannot be used."""
-    found, warnings = build_handlers(BUILT_IN, entry_points(group=ENTRY_POINT_GROUP))
+    """Return the built-in handlers and those of installed plug-ins; warn once about unusable plug-ins."""
+    usable, warnings = build_handlers(BUILT_IN, entry_points(group=ENTRY_POINT_GROUP))
     for warning in warnings:
         warn_user(warning)
-    return found
+    return usable
 
 
 def build_handlers(
@@ -215,10 +216,10 @@ def build_handlers(
 ) -> tuple[Handlers, list[XGroupPluginWarning]]:
     """Return the built-in handlers followed by those of plug-ins, sorted by name, and warnings about plug-ins.
 
-    A plug-in that cannot be imported, that is not a handler, or whose convention has a
-    handler already is left out, with a warning.
+    A plug-in is left out with a warning if it cannot be imported, if it is not a handler, or if its convention
+    already has a handler.
     """
-    found = list(built_in)
+    usable = list(built_in)
     warnings = []
     problem: str | None
     for plugin in sorted(plugins, key=lambda plugin: (plugin.name, plugin.value)):
@@ -227,19 +228,19 @@ def build_handlers(
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything on import
             handler, problem = None, f"{type(error).__name__}: {error}"
         else:
-            problem = _why_unusable(handler, found)
+            problem = _why_unusable(handler, usable)
         if problem:
             message = _("Convention plug-in {name} ({value}) is not used: {problem}").format(
                 name=plugin.name, value=plugin.value, problem=problem
             )
             warnings.append(XGroupPluginWarning(message))
         else:
-            found.append(handler)
-    return tuple(found), warnings
+            usable.append(handler)
+    return tuple(usable), warnings
 
 
 def _why_unusable(handler: object, known: Iterable[Handler]) -> str | None:
-    """Return why an object cannot be used as a handler besides known ones, or None if it can be."""
+    """Return why an object cannot be used as a handler in addition to known ones, or None if it can be used."""
     if not (isinstance(handler, type) and issubclass(handler, ConventionHandler)):
         return _("it is not a subclass of zarr_xgroup.conventions.ConventionHandler")
     if getattr(handler, "tier", None) not in ("principal", "service"):
@@ -249,10 +250,10 @@ def _why_unusable(handler: object, known: Iterable[Handler]) -> str | None:
     for key, kind in _TUPLE_ITEMS.items():
         items = getattr(handler, key)
         if not (isinstance(items, tuple | list) and all(isinstance(item, kind) for item in items)):
-            return _("its {key!r} is no tuple of {kind}").format(key=key, kind=kind.__name__)
+            return _("its {key!r} is not a tuple of {kind}").format(key=key, kind=kind.__name__)
     for other in known:
         if _handles_same_convention(handler, other):
-            return _("{module} handles the same convention already").format(module=other.__module__)
+            return _("{module} already handles the same convention").format(module=other.__module__)
     if not gives_coordinates(handler):
         return _("it has neither 'interpret' nor 'get_variables'")
     return None
@@ -269,6 +270,6 @@ _TUPLE_ITEMS: Mapping[str, type] = {
 def _handles_same_convention(handler: object, other: Handler) -> bool:
     """Return whether two handlers have the same uuid, or the name of one is a name or alias of the other."""
     name, uuid = getattr(handler, "name", None), getattr(handler, "uuid", None)
-    is_called_so = isinstance(name, str) and name.lower() in lower_case_names(other)
-    is_identified_so = isinstance(uuid, str) and uuid.lower() == (other.uuid or "").lower()
-    return is_called_so or is_identified_so
+    has_same_name = isinstance(name, str) and name.lower() in lower_case_names(other)
+    has_same_uuid = isinstance(uuid, str) and uuid.lower() == (other.uuid or "").lower()
+    return has_same_name or has_same_uuid

@@ -102,13 +102,21 @@ def test_names_of_conventions(names: Any, function: Any) -> None:
 @pytest.mark.parametrize(
     ("names", "error", "text"),
     [
-        ("nope", ValueError, r"there is no convention .*; there are cf, "),
-        (["proj", "nope"], ValueError, r"there is no convention .*; there are cf, "),
-        ("multiscales", ValueError, r"there is no convention .*; there are cf, "),
-        ("", ValueError, r"there is no convention .*; there are cf, "),
-        (5, TypeError, "assume_conventions must be a name or several, got"),
-        ([5], TypeError, "assume_conventions must be a name or several, got"),
-        ({"proj": 1, 2: 3}, TypeError, "assume_conventions must be a name or several, got"),
+        ("nope", ValueError, r"unknown convention .*; known conventions are cf, "),
+        (["proj", "nope"], ValueError, r"unknown convention .*; known conventions are cf, "),
+        ("multiscales", ValueError, r"unknown convention .*; known conventions are cf, "),
+        ("", ValueError, r"unknown convention .*; known conventions are cf, "),
+        (5, TypeError, "assume_conventions must be the name of a convention or several names, got"),
+        (
+            [5],
+            TypeError,
+            "assume_conventions must be the name of a convention or several names, got",
+        ),
+        (
+            {"proj": 1, 2: 3},
+            TypeError,
+            "assume_conventions must be the name of a convention or several names, got",
+        ),
     ],
 )
 def test_what_names_no_convention(names: Any, error: Any, text: str) -> None:

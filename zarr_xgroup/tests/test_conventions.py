@@ -172,13 +172,13 @@ def test_a_convention_is_known_by_all_of_its_names_in_any_case() -> None:
     names = [" station: ", "Dimensions:", "CS"]
     assert registry.named_conventions(names) == {"Station", "coords", "cs"}
     with pytest.raises(
-        ValueError, match=r"there is no convention 'nope', 'other'; there are Station, cf, "
+        ValueError, match=r"unknown convention 'nope', 'other'; known conventions are Station, cf, "
     ):
         registry.named_conventions(["nope", "cs", "other"])
 
 
 TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: 'tide' is declared, for which no handler is installed", "is a convention that is not known here"),
+    "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: no handler is installed for the declared convention 'tide'", "is a convention that is not known here"),
     "known to have no coordinates": ({"name": "tessera", "uuid": OTHER_UUID}, "Select by position (isel)", ""),
     "earlier uuid of CF": ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
     "a version": ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),

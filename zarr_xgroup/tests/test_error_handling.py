@@ -202,7 +202,7 @@ NOT_COUNTING: dict[str, tuple[Any, str]] = {
         [{"uuid": "other"}, {"name": "spatial", "schema_url": "https://example.org/a/b/c"}],
         "'spatial' is declared with schema_url 'https://example.org/a/b/c', not with zarr-conventions/spatial",
     ),
-    "a name without a handler": ([{"name": "mine"}, {"name": "ref"}], "'mine' is declared, for which no handler is installed"),
+    "a name without a handler": ([{"name": "mine"}, {"name": "ref"}], "no handler is installed for the declared convention 'mine'"),
     **{f"nothing: {it}": (it, "") for it in ([], None, [{"uuid": "1"}], [{"name": "license"}, {"name": "ref"}])},
 }  # fmt: skip
 

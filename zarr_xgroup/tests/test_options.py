@@ -134,7 +134,7 @@ def test_what_cannot_be_meant_is_told_in_words_of_the_options(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"assume_conventions": "nope"}, "there is no convention 'nope'"),
+        ({"assume_conventions": "nope"}, "unknown convention 'nope'"),
         ({"convention_attrs": "nope"}, "nope"),
         ({"nope": 1}, "has no option nope"),
         ({"mode": "w"}, "only reads"),

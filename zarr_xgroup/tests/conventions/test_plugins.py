@@ -123,7 +123,7 @@ def test_installed_plugins_are_found_and_broken_ones_cost_a_warning_each(tmp_pat
     command = [sys.executable, "-c", OPEN, *map(str, stores)]
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    taken = "handles the same convention already"
+    taken = "already handles the same convention"
     unused = {
         "is_cs": f"zarr_xgroup.conventions.cs {taken}",
         "no_handler": "it is not a subclass of zarr_xgroup.conventions.ConventionHandler",
@@ -193,7 +193,7 @@ def entry_point(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> En
 NO_CLASS = "it is not a subclass of zarr_xgroup.conventions.ConventionHandler"
 NO_TIER = "its 'tier' is neither 'principal' nor 'service'"
 NOTHING = "it has neither 'interpret' nor 'get_variables'"
-TAKEN = "zarr_xgroup.conventions.{} handles the same convention already"
+TAKEN = "zarr_xgroup.conventions.{} already handles the same convention"
 NO_HANDLERS: dict[str, tuple[Any, str]] = {
     "a number": (5, NO_CLASS),
     "a function": (len, NO_CLASS),
@@ -203,9 +203,9 @@ NO_HANDLERS: dict[str, tuple[Any, str]] = {
     "a tier of no such name": (handler(tier="layout"), NO_TIER),
     "no name": (bare(tier="service"), "it has no 'name'"),
     "a name that is no text": (handler(name=5), "it has no 'name'"),
-    "aliases as a text": (handler(aliases="its"), "its 'aliases' is no tuple of str"),
-    "no attributes": (handler(described=None), "its 'described' is no tuple of Attribute"),
-    "rules as texts": (handler(rules=("it",)), "its 'rules' is no tuple of Rule"),
+    "aliases as a text": (handler(aliases="its"), "its 'aliases' is not a tuple of str"),
+    "no attributes": (handler(described=None), "its 'described' is not a tuple of Attribute"),
+    "rules as texts": (handler(rules=("it",)), "its 'rules' is not a tuple of Rule"),
     "nothing to say": (bare(tier="service", name="it"), NOTHING),
     "a built-in one": (CsHandler, TAKEN.format("cs")),
     "the name of one": (handler("CS"), TAKEN.format("cs")),

@@ -289,7 +289,7 @@ def test_options_are_those_of_an_open() -> None:
     store = store_of({"": {}, "g": {}, "g/x": X, "g/h": {}, "g/y": stored([1.0, 2.0], "x")})
     with pytest.raises(TypeError, match="there is no option nonsense"):
         explain(store, nonsense=1)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match="there is no convention 'nonsense'"):
+    with pytest.raises(ValueError, match="unknown convention 'nonsense'"):
         explain(store, assume_conventions="nonsense")
     with pytest.raises(XGroupGroupError):
         explain(store, group="nowhere")
