@@ -1,4 +1,4 @@
-"""The attributes of arrays and groups that conventions read, each with the description of its value."""
+"""Descriptions of the attributes that conventions read."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ class Attribute:
     kind : Kind
         The kind of JSON value that it must have.
     form : Rule
-        The rule that a value of another kind breaks.
+        The rule that a value of a different kind breaks.
     example : str
-        The attribute as it may be written, with its name.
+        An example of the attribute, with its name.
     severity : {"error", "warning"}
-        Of the finding about a value of another kind.
+        The severity of the finding about a value of a different kind.
     on : {"array", "group"} or None
-        The nodes that it is an attribute of, None for both.
+        The nodes that have the attribute; None for both.
     misplaced : Rule or None
         The rule that the attribute breaks on other nodes; None if that is not reported.
     marks : tuple of str
-        Members of its value. Any one of them shows that an object under this name is meant for the convention, even if
-        no node declares the convention.
+        Members of its value. Any of them shows that an object under this name belongs to the convention, even if the
+        convention is not declared.
     unless : tuple of str
-        Names of other attributes. Beside any of them, this one is meant for another convention.
+        Names of other attributes. If a node has any of them, this attribute belongs to a different convention.
     is_needed : bool
-        Whether a node that declares the convention must have this attribute, or another one that is needed.
+        Whether a node that declares the convention must have this or a different needed attribute.
     whole : type of Model, optional
-        The model of all attributes of a node, where this attribute is judged by others beside it.
+        The model of all attributes of a node, if this attribute is checked together with others.
     """
 
     key: str
@@ -57,11 +57,11 @@ class Attribute:
 
     @property
     def prefix(self) -> str:
-        """The part of the name up to the colon, with it; "" without a colon."""
+        """The part of the name up to and including the colon; "" if it has no colon."""
         return self.key[: self.key.find(":") + 1]
 
     def is_unmistakable(self, attributes: Mapping[str, Any]) -> bool:
-        """Return whether attributes have this one with a prefix or mark of the convention, declared or not."""
+        """Return whether attributes have this one with a prefix or mark of the convention, even if it is not declared."""
         value = attributes.get(self.key)
         if value is None or any(key in attributes for key in self.unless):
             return False
@@ -69,25 +69,25 @@ class Attribute:
         return bool(self.prefix) or is_marked
 
     def read(self, written: Fragment) -> tuple[Any, tuple[Finding, ...]]:
-        """Return what an attribute means, None if it cannot be used, and the findings about it.
+        """Return the parsed value of an attribute, None if it cannot be used, and the findings about it.
 
         Findings about members of a `Model` are in the model.
         """
         member = Member(self.key, self.example, severity=self.severity)
         reader = Reader(self.form, self.form, member)
-        found = self.kind.read(written, reader)
-        return (None if found is UNUSABLE else found), tuple(reader.wrong)
+        value = self.kind.read(written, reader)
+        return (None if value is UNUSABLE else value), tuple(reader.wrong)
 
     def value(self, written: Fragment) -> Any:
-        """Return what an attribute means, or raise XGroupMetadataError if it cannot be used."""
-        found, wrong = self.read(written)
-        if found is None:
-            raise wrong[0].at(written.node).as_error()
-        return found
+        """Return the parsed value of an attribute, or raise XGroupMetadataError if it cannot be used."""
+        value, findings = self.read(written)
+        if value is None:
+            raise findings[0].at(written.node).as_error()
+        return value
 
     def all_wrong(self, written: Fragment) -> Iterator[Finding]:
         """Yield the findings about an attribute and all models that are read from it."""
-        found, wrong = self.read(written)
-        yield from wrong
-        for model in models_in(found):
+        value, findings = self.read(written)
+        yield from findings
+        for model in models_in(value):
             yield from model.all_wrong()

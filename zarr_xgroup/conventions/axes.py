@@ -1,6 +1,6 @@
-"""Arrays that metadata refer to as coordinates: which array is meant, and along which dimensions it lies.
+"""Arrays to which metadata refer as coordinates: finding the array, and its dimensions.
 
-`cs`, `geolocation`, `ref` and the paths of CF share these functions.
+Used by `cs`, `geolocation`, `ref` and the paths of CF.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ SPATIAL_DIMENSIONS = "spatial:dimensions"
 
 
 def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
-    """Return the array's dimensions along Y and X, in this order: `spatial:dimensions`, otherwise the last two."""
+    """Return the array's dimensions along Y and X, in this order: from `spatial:dimensions`, otherwise the last two."""
     declared = scopes_of(array).get(SPATIAL_DIMENSIONS)
     if declared is not None and isinstance(declared.value, list) and len(declared.value) in (2, 3):
-        # The last two of three names, as in `spatial`.
+        # `spatial` uses the last two of three names.
         names = tuple(array.dim_names.get(str(name), str(name)) for name in declared.value[-2:])
         if len({*names}) == 2 and set(names) <= set(array.dims):
             return names
@@ -43,20 +43,20 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
 
 
 def rows_and_columns(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X, or None if it does not have two different ones."""
+    """Return the array's dimensions along Y and X, or None if they are not two different dimensions."""
     dims = horizontal_dims(array)
     if len(set(dims)) != 2:
         return None
-    # Y comes first, unless the names of the dimensions show the opposite order.
+    # Y is first unless the names show the opposite order.
     y, x = dims
     return (x, y) if axis_by_name(y) == "X" and axis_by_name(x) != "X" else (y, x)
 
 
 def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
-    """Return the dimensions that another array gets as a coordinate of an array.
+    """Return the dimensions that a node gets as a coordinate of an array.
 
-    Its own dimensions if the array has them with the same sizes; otherwise the array's horizontal dimensions if those have its
-    shape; otherwise its own again, with which it does not fit.
+    These are its own dimensions if the array has them with the same sizes; otherwise the array's horizontal dimensions
+    if they match its shape; otherwise its own dimensions, which do not fit.
     """
     own, shape = own_dims_of(array, node), shape_of(array, node)
     if all(array.sizes.get(name) == size for name, size in zip(own, shape, strict=True)):
@@ -66,28 +66,27 @@ def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
 
 
 def fits_as_coordinate(array: ArrayView, node: Node) -> bool:
-    """Return whether a node can be a coordinate of an array: the array has all of its dimensions with these sizes."""
+    """Return whether a node can be a coordinate of an array: the array has all its dimensions with the same sizes."""
     pairs = zip(fitting_dims(array, node), shape_of(array, node), strict=True)
     return all(array.sizes.get(name) == size for name, size in pairs)
 
 
-# Which array is meant.
+# Finding the array.
 
 
 def own_coordinate_of_group(array: ArrayView, name: str) -> Node | None:
-    """Return the array of the same group that is a coordinate of a name, or None if there is none."""
+    """Return the array of the same group that can be used as the coordinate with a name, or None."""
     document = array.sibling(name)
     if document is None:
         return None
-    is_one = may_replace_declared(name, tuple(array.siblings[name]), document.attributes)
-    return array.node.group.child(name) if is_one else None
+    is_usable = may_replace_declared(name, tuple(array.siblings[name]), document.attributes)
+    return array.node.group.child(name) if is_usable else None
 
 
 def own_or_referred(array: ArrayView, node: Node) -> Node:
-    """Return the array that is referred to, or the array of the same name in the array's own group.
+    """Return the referenced array, or the array of the same name in the array's own group if only that fits.
 
-    The latter if only that fits: a subset that was written with its coordinates may still refer to the coordinates
-    of the whole. If neither fits, it is the array that is referred to.
+    A subset that was written with its coordinates may still refer to the coordinates of the whole array.
     """
     if node.group == array.node.group or fits_as_coordinate(array, node):
         return node
@@ -96,15 +95,15 @@ def own_or_referred(array: ArrayView, node: Node) -> Node:
 
 
 def name_of_target(reference: Fragment) -> str:
-    """Return the name of the array that a reference names, whether it exists or not."""
+    """Return the name of the referenced array, which need not exist."""
     return Reference.parse(reference).node.rpartition("/")[2]
 
 
 def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
-    """Return the array that a reference points to, or raise XGroupReferenceError.
+    """Return the array to which a reference points, or raise XGroupReferenceError.
 
-    If that does not exist, the coordinate of its name in the array's own group is returned: data that were written again
-    have their coordinates with them, and references to the earlier places of these.
+    If it does not exist, the coordinate of the same name in the array's own group is returned: data that were written
+    again contain their coordinates, but still refer to the original ones.
     """
     try:
         return array.resolver.array(reference)
@@ -116,9 +115,9 @@ def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
 
 
 def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:
-    """Return the node where an object is written, and the object as a model.
+    """Return the node that contains an object, and the object as a model.
 
-    `item` is the model, or a reference to the object, which is followed and read; XGroupError if that fails.
+    `item` is the model, or a reference to the object. XGroupError is raised if the reference cannot be resolved or read.
     """
     if not isinstance(item, Part):
         return node, item

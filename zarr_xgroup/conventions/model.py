@@ -1,4 +1,4 @@
-"""The values that handlers return: the coordinates, CRS and links that conventions give an array."""
+"""The results of handlers: the coordinates, CRS and links that conventions declare for an array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Coordinate:
     name : str
         The name that the coordinate variable should have.
     source : Source
-        The stored array that its values are read from, or what they are computed from.
+        The stored array from which its values are read, or the function that computes them.
     attributes : mapping
         Attributes that the variable gets unless it has attributes of these names.
     bounds : Coordinate or None
@@ -30,12 +30,12 @@ class Coordinate:
     formula_terms : mapping of str to Coordinate
         The terms of a parametric vertical coordinate, which the attribute ``formula_terms`` will name.
     crs : Crs or None
-        The CRS of its values, if that is not the CRS of the array's grid.
+        The CRS of its values, if it differs from the CRS of the array's grid.
     links : tuple of Link
-        The names and paths in its own CF attributes, with the coordinates that they refer to.
+        The names and paths in its own CF attributes, with the coordinates to which they refer.
     places_cells : bool
-        Whether its values are horizontal positions, whatever its attributes. In a DataTree, a group with such a
-        coordinate along several dimensions does not get the positions of a group above.
+        Whether its values are known to be horizontal positions, whatever its attributes. In a DataTree, a group with
+        such a coordinate along several dimensions does not inherit the positions of a parent group.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Coordinate:
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
         """Return the coordinate with its dimensions renamed.
 
-        If the coordinate has the name of a dimension, or that name with ``_`` and more behind it, it is renamed, too.
+        A coordinate that has the name of a dimension, or that name followed by ``_`` and more, is renamed, too.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Coordinate:
         """
         if not names:
             return self
-        # The exact name takes precedence: of dimensions "x" and "x_bnds", the coordinate "x_bnds" belongs to the latter.
+        # An exact match takes precedence: the coordinate "x_bnds" belongs to the dimension "x_bnds", not to "x".
         prefixes = (dim for dim in names if self.name.startswith(f"{dim}_"))
         old = self.name if self.name in names else next(prefixes, "")
         return replace(
@@ -74,7 +74,7 @@ class Coordinate:
         )
 
     def parts(self) -> list[Coordinate]:
-        """Return the coordinate, its formula terms and bounds, and recursively their formula terms and bounds."""
+        """Return the coordinate with its formula terms and bounds, and recursively theirs."""
         companions = [*self.formula_terms.values(), *([self.bounds] if self.bounds else [])]
         return [self, *(part for companion in companions for part in companion.parts())]
 
@@ -83,7 +83,7 @@ class Coordinate:
         """A key that is equal for coordinates that can be one variable.
 
         A stored array is the same coordinate under any name. Computed values also need the same name, units and
-        calendar: equal numbers may mean different things.
+        calendar, because equal numbers may have different meanings.
         """
         if isinstance(self.source, Stored):
             return self.source
@@ -93,16 +93,16 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Link:
-    """A name or path in a CF attribute of an array, and the coordinate that it refers to.
+    """A name or path in a CF attribute of an array, and the coordinate to which it refers.
 
     Attributes
     ----------
     attribute : str
         The name of the attribute.
     path : str
-        The name or path in it, to be replaced by the name that the coordinate has in the Dataset.
+        The name or path, to be replaced by the name of the coordinate in the Dataset.
     coordinate : Coordinate
-        The coordinate that the name or path refers to.
+        The coordinate to which the name or path refers.
     """
 
     attribute: str
@@ -112,7 +112,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Interpretation:
-    """What conventions declare for an array.
+    """The declarations of conventions about an array.
 
     Attributes
     ----------
@@ -121,19 +121,19 @@ class Interpretation:
     crs : Crs or None
         The coordinate reference system of the array.
     overruled_crs : Crs or None
-        The CRS that attributes declare, if the array's grid mapping variable, which takes precedence, has one, too.
+        The CRS that attributes declare, if the CRS of the array's grid mapping variable takes precedence over it.
     geotransform : str or None
-        The affine transform of the array's grid as GDAL writes it, if the coordinates are computed from it.
+        The affine transform of the array's grid in GDAL's form, if the coordinates are computed from it.
     attributes : mapping
         Attributes that the array gets unless it has attributes of these names.
     findings : tuple of Finding
         The mistakes in the metadata, and the choices that were made.
     referred : frozenset of Node
-        Arrays that the array refers to, besides the sources of its coordinates.
+        Arrays to which the array refers, besides the sources of its coordinates.
     links : tuple of Link
-        The names and paths in CF attributes of the array, with the coordinates that they refer to.
+        The names and paths in CF attributes of the array, with the coordinates to which they refer.
     references : tuple of Followed
-        The references that were followed.
+        The references that were resolved.
     """
 
     coordinates: tuple[Coordinate, ...] = ()

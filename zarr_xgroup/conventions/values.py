@@ -1,4 +1,4 @@
-"""Numbers and lists of numbers in JSON: which values are valid, and the Python and NumPy values that they become."""
+"""Validation of numbers and lists of numbers in JSON, and their conversion to Python and NumPy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zarr_xgroup.conventions.descriptions import shown
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment
 
-#: The greatest integer that is accepted: all integers up to it are floats, too.
+#: The greatest accepted integer: a float represents each integer up to it exactly.
 _LARGEST = 2**53
 
 
@@ -35,14 +35,14 @@ def finite_numbers(fragment: Fragment, count: int) -> list[float]:
     """Return a list of `count` finite numbers as floats, or raise XGroupMetadataError."""
     numbers = fragment.as_list()
     if len(numbers) == count and all(map(is_finite, numbers)):
-        with contextlib.suppress(OverflowError):  # of integers beyond the range of floats
+        with contextlib.suppress(OverflowError):  # integers beyond the range of floats
             return [float(number) for number in numbers]
     text = _("must be {count} finite numbers, got {value}")
     raise fragment.error(text.format(count=count, value=shown(numbers)))
 
 
 def positive_number(fragment: Fragment) -> float:
-    """Return a positive number as a float, or raise XGroupMetadataError if it is not positive or no float holds it."""
+    """Return a positive number as a float, or raise XGroupMetadataError if it is not positive or too large for a float."""
     with contextlib.suppress(OverflowError):
         if is_finite(fragment.value) and fragment.value > 0:
             return float(fragment.value)
@@ -59,9 +59,9 @@ def integer(fragment: Fragment, least: int) -> int:
 
 
 def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
-    """Return the two finite numbers of a list, or raise XGroupMetadataError also if one of them does not fit 64 bits.
+    """Return the two finite numbers of a list, or raise XGroupMetadataError.
 
-    Integers stay integers, which floats may not hold exactly.
+    Each must fit in 64 bits. Integers stay integers, because a float may not represent them exactly.
     """
     numbers = fragment.as_list()
     if len(numbers) != 2 or not all(map(is_finite, numbers)):
@@ -73,10 +73,10 @@ def pair_of_numbers(fragment: Fragment) -> tuple[float, float]:
 
 
 def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
-    """Return the numbers or the strings of a list as a read-only array, of objects if the list is empty.
+    """Return the numbers or strings of a list as a read-only array; of dtype object if the list is empty.
 
     Integers become ``int64``, or ``uint64`` if some are beyond ``int64`` and none is negative. XGroupMetadataError is raised
-    if there are other values, or if no NumPy type holds all numbers exactly.
+    for other values, and if no NumPy type represents all numbers exactly.
     """
     values = fragment.as_list()
     if all(isinstance(value, str) for value in values):
@@ -86,14 +86,14 @@ def explicit_values(fragment: Fragment) -> np.ndarray[Any, Any]:
     else:
         array = np.array(values)
         if array.dtype.kind == "f" and all(isinstance(value, int) for value in values):
-            # NumPy made floats of integers that int64 does not hold, though uint64 may.
+            # NumPy converts integers beyond int64 to floats, although uint64 may hold them.
             array = np.array(values, np.uint64) if min(values) >= 0 else array
-        # Python compares an integer with a float exactly, so a large integer that NumPy rounded to a float differs.
+        # Python compares integers with floats exactly, so an integer differs from the float to which NumPy rounded it.
         pairs = zip(values, array.tolist(), strict=True)
         if array.dtype.kind not in "iuf" or not all(
-            given == held or math.isnan(given) for given, held in pairs
+            written == stored or math.isnan(written) for written, stored in pairs
         ):
-            text = _("has integers that no type for all of its numbers holds exactly")
+            text = _("has integers that no common type of its numbers represents exactly")
             raise fragment.error(text)
     array.flags.writeable = False
     return array

@@ -274,7 +274,7 @@ def reading(function: Callable[[Fragment], Any], value: Any) -> Any:
         return str(error).removeprefix("/a#/attributes/b: ")
 
 
-NO_TYPE = "has integers that no type for all of its numbers holds exactly"
+NO_TYPE = "has integers that no common type of its numbers represents exactly"
 VALUES: dict[str, tuple[Json | list[Any], str]] = {
     "a float": ([1, 2.5], "float64"),
     "not finite": ([NAN, -INF, 1], "float64"),
