@@ -1,8 +1,7 @@
-"""The adapter for plug-ins: handlers that are written with zarr objects and xarray variables run by it.
+"""The adapter for plug-ins whose handlers use zarr objects and xarray variables.
 
-The one place where conventions meet zarr: `get_variables` and `detect` of the specification are called with
-open zarr objects here, and their variables become an `Interpretation`, as all other handlers return. It also
-runs handlers outside of an open, so that one can be tested with a zarr array.
+`get_variables` and `detect` of the specification are called with open zarr objects here, and their variables become
+an `Interpretation`. The adapter also runs a handler outside of an open call, so that it can be tested with a zarr array.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from zarr_xgroup.variables.stored import StoredArray
 
 T = TypeVar("T")
 
-#: Calls a function with the view of one array and returns its result. If the function asked for metadata documents that
+#: Calls a function with the view of one array and returns its result. If the function needs metadata documents that
 #: were not read yet, they are read and the function is called again.
 Ask: TypeAlias = Callable[[Callable[[ArrayView], Any]], Any]
 
 
 class BoundResolver:
-    """Follows references of one array for a handler, and returns arrays as lazy variables.
+    """Resolves references of one array for a handler, and returns arrays as lazy variables.
 
-    A handler has it as ``self.resolver`` while an open runs.
+    During an open call, it is the attribute ``resolver`` of a handler.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -51,7 +50,7 @@ class BoundResolver:
 
     @classmethod
     def of(cls, array: zarr.Array[Any], root: zarr.Group) -> BoundResolver:
-        """Return the resolver of an open zarr array, to use a handler outside of an open.
+        """Return the resolver of an open zarr array, to use a handler outside of an open call.
 
         Parameters
         ----------
@@ -60,42 +59,42 @@ class BoundResolver:
         root : zarr.Group
             The root group of the array's store.
         """
-        return cls(_asker_about(array, root))
+        return cls(_runner_for(array, root))
 
     def variable(
         self, reference: Mapping[str, Any], dimensions: Iterable[str] | None = None
     ) -> xr.Variable:
-        """Return the array that a reference leads to as a lazy, undecoded variable.
+        """Return the array to which a reference points as a lazy, undecoded variable.
 
         Parameters
         ----------
         reference : mapping
             ``{"node": ..., "uri"?: ..., "attribute"?: ...}``, bare or in ``{"ref": ...}``.
         dimensions : iterable of str, optional
-            Names for the dimensions of the variable. By default those of the array.
+            The dimension names of the variable, by default those of the array.
 
         Raises
         ------
         XGroupError
-            If the reference cannot be resolved; the error says why and what was tried.
+            If the reference cannot be resolved; the error states the reason and the paths that were tried.
         """
 
-        def question(view: ArrayView) -> xr.Variable:
+        def variable(view: ArrayView) -> xr.Variable:
             node = view.resolver.array(_reference_in(view.node, reference))
             view.referred.add(node)
             dims = own_dims_of(view, node) if dimensions is None else tuple(dimensions)
             return view.factory.variable(view.stored(Stored(node, dims)))
 
-        found: xr.Variable = self._ask(question)
-        return found
+        result: xr.Variable = self._ask(variable)
+        return result
 
     def value(self, reference: Mapping[str, Any]) -> Any:
-        """Return the JSON value that a reference leads to.
+        """Return the JSON value to which a reference points.
 
         Raises
         ------
         XGroupError
-            If the reference cannot be resolved; the error says why and what was tried.
+            If the reference cannot be resolved; the error states the reason and the paths that were tried.
         """
         return self._ask(
             lambda view: view.resolver.fragment(_reference_in(view.node, reference)).value
@@ -103,7 +102,7 @@ class BoundResolver:
 
 
 def _reference_in(node: Node, reference: object) -> Fragment:
-    """Return the reference that a handler passes as if an array's metadata said it, or raise XGroupReferenceError."""
+    """Return a reference of a handler as if it were in the metadata of an array, or raise XGroupReferenceError."""
     if not isinstance(reference, Mapping):
         reason = _("a reference must be a mapping such as {example}, got {value!r}").format(
             example='{"node": "../time"}', value=reference
@@ -112,40 +111,40 @@ def _reference_in(node: Node, reference: object) -> Fragment:
     return Fragment(node, (), dict(reference))
 
 
-def run_on_zarr(question: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
-    """Return what a function gives for the view of a zarr array outside of an open."""
-    answer: T = _asker_about(array, root)(question)
-    return answer
+def run_on_zarr(function: Callable[[ArrayView], T], array: zarr.Array[Any], root: zarr.Group) -> T:
+    """Return the result of a function of the view of a zarr array, outside of an open call."""
+    result: T = _runner_for(array, root)(function)
+    return result
 
 
 def variables_of(
     interpret: Callable[[ArrayView], object], array: zarr.Array[Any], root: zarr.Group
 ) -> dict[str, xr.Variable]:
-    """Return the coordinate variables, by name, of what `interpret` says of a zarr array outside of an open.
+    """Return the variables, by name, of the coordinates that `interpret` returns for a zarr array.
 
-    Raises the first finding that is a problem: there is no report to collect it.
+    Raises the first finding that is a problem, because outside of an open call no warnings are collected.
     """
 
-    def question(view: ArrayView) -> tuple[Interpretation, list[Coordinate], VariableFactory]:
-        answer = interpretation_of(interpret, view)
-        coordinates = [_or_own_array(view, coordinate) for coordinate in answer.coordinates]
-        return answer, coordinates, view.factory
+    def interpreted(view: ArrayView) -> tuple[Interpretation, list[Coordinate], VariableFactory]:
+        result = interpretation_of(interpret, view)
+        coordinates = [_or_own_array(view, coordinate) for coordinate in result.coordinates]
+        return result, coordinates, view.factory
 
-    interpretation, coordinates, factory = run_on_zarr(question, array, root)
+    interpretation, coordinates, factory = run_on_zarr(interpreted, array, root)
     for finding in interpretation.findings:
         if finding.topic is Topic.PROBLEM:
             raise finding.as_error()
     variables: dict[str, xr.Variable] = {}
-    attached = (link.coordinate for link in interpretation.links)
-    for coordinate in (*coordinates, *attached):
+    linked = (link.coordinate for link in interpretation.links)
+    for coordinate in (*coordinates, *linked):
         _add_with_companions(variables, coordinate, factory)
     return variables
 
 
 def _or_own_array(view: ArrayView, coordinate: Coordinate) -> Coordinate:
-    """Return a coordinate, with computed values replaced by the group's own dimension coordinate of that name.
+    """Return a coordinate, with computed values replaced by the group's own dimension coordinate of the same name.
 
-    Coordinates that are stored arrays, or variables of a handler, stay.
+    Stored arrays and variables of a handler are kept.
     """
     name, dims = coordinate.name, coordinate.source.dims
     is_own = view.sibling(name) is not None and tuple(view.siblings[name]) == dims == (name,)
@@ -154,10 +153,10 @@ def _or_own_array(view: ArrayView, coordinate: Coordinate) -> Coordinate:
     return replace(coordinate, source=Stored(view.node.group.child(name), dims), bounds=None)
 
 
-def _asker_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
-    """Return a function that answers questions about a zarr array outside of an open.
+def _runner_for(array: zarr.Array[Any], root: zarr.Group) -> Ask:
+    """Return a function that calls functions with the view of a zarr array, outside of an open call.
 
-    It asks each question again until all metadata documents that the answer needs have been read.
+    A function is called again until all metadata documents that it needs have been read.
     """
     library = Library.around(root.store, root.metadata.zarr_format)
     tree, node = library.tree, Node(0, array.path)
@@ -167,7 +166,7 @@ def _asker_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
         return distinct_names(declared_dimensions(document), "phony_dim_")  # as netCDF does
 
     def view() -> ArrayView:
-        tree.document(node.group)  # asked for so that it is read: zarr objects are made of it
+        tree.document(node.group)  # read because zarr objects are made from it
         document = tree.document(node)
         siblings = {
             name: dict(zip(dims_of(sibling), shape_of(sibling), strict=True))
@@ -176,22 +175,22 @@ def _asker_about(array: zarr.Array[Any], root: zarr.Group) -> Ask:
         dims = () if document is None else dims_of(document)
         return ArrayView(node, dims, tree, factory, siblings=siblings)
 
-    return lambda question: library.ask(lambda: question(view()))
+    return lambda function: library.ask(lambda: function(view()))
 
 
 def _add_with_companions(
     variables: dict[str, xr.Variable], coordinate: Coordinate, factory: VariableFactory
 ) -> None:
-    """Add the variable of a coordinate to variables, and those of its bounds, formula terms and CF links."""
+    """Add to variables those of a coordinate and of its bounds, formula terms and CF links."""
     attributes = dict(coordinate.attributes)
     if coordinate.bounds is not None:
         attributes["bounds"] = coordinate.bounds.name
         _add_with_companions(variables, coordinate.bounds, factory)
     if coordinate.formula_terms:
         terms = coordinate.formula_terms.items()
-        attributes["formula_terms"] = " ".join(f"{term}: {found.name}" for term, found in terms)
-        for _term, found in terms:
-            _add_with_companions(variables, found, factory)
+        attributes["formula_terms"] = " ".join(f"{key}: {term.name}" for key, term in terms)
+        for _key, term in terms:
+            _add_with_companions(variables, term, factory)
     variable = factory.variable(coordinate.source)
     variable.attrs = {**attributes, **variable.attrs}
     for link in coordinate.links:
@@ -202,20 +201,20 @@ def _add_with_companions(
 
 
 def interpretation_of(interpret: Callable[[ArrayView], object], array: ArrayView) -> Interpretation:
-    """Return what a handler's `interpret` says of an array, or raise TypeError if that is no Interpretation."""
-    answer = interpret(array)
-    if not isinstance(answer, Interpretation):
+    """Return the result of a handler's `interpret`, or raise TypeError if it is not an Interpretation."""
+    interpretation = interpret(array)
+    if not isinstance(interpretation, Interpretation):
         message = _(
             "'interpret' must return an Interpretation (see array.interpretation), got {kind}"
         )
-        raise TypeError(message.format(kind=type(answer).__name__))
-    return answer
+        raise TypeError(message.format(kind=type(interpretation).__name__))
+    return interpretation
 
 
 def interpretation_from_variables(
     get_variables: Callable[..., object], array: ArrayView
 ) -> Interpretation:
-    """Return the variables of a handler's `get_variables` as coordinates, or raise TypeError if they are none."""
+    """Return the variables of a handler's `get_variables` as coordinates, or raise TypeError for invalid results."""
     root, group, zarr_array = array.factory.zarr_objects(array.node)
     variables = get_variables(zarr_array, group, root)
     if not isinstance(variables, Mapping):
@@ -227,17 +226,17 @@ def interpretation_from_variables(
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
-    """Return a variable of a plug-in as a coordinate, or raise TypeError if it is no variable with a name."""
+    """Return a variable of a plug-in as a coordinate, or raise TypeError if it is not a variable with a name."""
     if not isinstance(name, str):
-        message = _("the name {name!r} is no string").format(name=name)
+        message = _("the name {name!r} is not a string").format(name=name)
         raise TypeError(message)
     if not isinstance(variable, xr.Variable):
-        message = _("{name!r} is no xarray.Variable but {kind}").format(
+        message = _("{name!r} must be an xarray.Variable, got {kind}").format(
             name=name, kind=type(variable).__name__
         )
         raise TypeError(message)
-    # By this key coordinates of several arrays are found to be one. The name is part of it: a handler may give parts
-    # of one array different names.
+    # Coordinates of several arrays with equal keys are one variable. The name is part of the key because a handler may
+    # give different names to parts of one array.
     data: Any = variable._data  # not `data`, which would load lazy values
     content: Hashable
     if isinstance(data, np.ndarray):
@@ -248,7 +247,7 @@ def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
 
 
 def _indexed_part_of(data: object) -> Hashable | None:
-    """Return store, path and index of the zarr array behind xarray's lazy data, or None for other data."""
+    """Return store, path and index of the zarr array in xarray's lazy data, or None for other data."""
     while isinstance(data, indexing.MemoryCachedArray | indexing.CopyOnWriteArray):
         data = data.array
     if not isinstance(data, indexing.LazilyIndexedArray | indexing.LazilyVectorizedIndexedArray):
@@ -264,9 +263,9 @@ def _indexed_part_of(data: object) -> Hashable | None:
 
 
 class _ComparedByIdentity:
-    """A hashable key for an object that is equal to itself alone, or to an equal store if it is a zarr store.
+    """A hashable key for an object, compared by identity; zarr stores are compared by equality.
 
-    It holds the object, whose `id` Python would else give to another one.
+    The key holds a reference to the object: otherwise Python could reuse its `id`.
     """
 
     __slots__ = ("_value",)
@@ -280,10 +279,10 @@ class _ComparedByIdentity:
         one, two = self._value, other._value
         if one is two or not isinstance(one, Store) or type(one) is not type(two):
             return one is two
-        if isinstance(
-            one, MemoryStore
-        ):  # its `==` compares all bytes; its text names the dict that holds them
-            return str(one) == str(two)
+        if isinstance(one, MemoryStore):
+            return str(one) == str(
+                two
+            )  # the text has the `id` of its dict; `==` compares all bytes
         return bool(one == two)
 
     def __hash__(self) -> int:
