@@ -1,4 +1,4 @@
-"""The handlers of all conventions, asked together about one array."""
+"""The combined interpretation of an array by the handlers of all conventions."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ NOTHING = Interpretation()
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the conventions say of an array, and what decides which other arrays may share this answer."""
+    """The combined interpretation of an array, and the conditions for sharing it with other arrays."""
 
     interpretation: Interpretation
     #: The conventions that apply to the array, the principal one first.
     conventions: Handlers
-    #: Whether the array declares a principal convention itself: not its groups or the root, and not the user.
+    #: Whether the array itself declares a principal convention, and not only its groups, the root or the user.
     declares_principal: bool
-    #: The nodes that references led to, and the arrays that coordinates are read from. For these arrays
-    #: themselves the answer may differ, since a reference would lead back to the array that has it.
+    #: The nodes to which references point, and the arrays from which coordinates are read. They may not share the
+    #: answer: for one of them, a reference would point to the array itself.
     led_to: frozenset[Node]
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
-    #: The describing attributes (`units`, `long_name`, ...) that the handlers read: arrays that share the answer have
-    #: equal values of these attributes. None if no other array may share it: a handler does not declare what it `reads`.
+    #: The describing attributes (`units`, `long_name`, ...) that the handlers read. Arrays that share the answer must
+    #: have equal values of these attributes. None if the answer must not be shared because a handler has no `reads`.
     reads: tuple[str, ...] | None
 
 
 @lru_cache(maxsize=8)
 def handler_set(handlers: Handlers) -> HandlerSet:
-    """Return the set of some handlers, the same object for the same handlers."""
+    """Return the `HandlerSet` of some handlers, cached."""
     return HandlerSet(handlers)
 
 
 class HandlerSet:
-    """Handlers that are asked together about each array."""
+    """Handlers that interpret arrays together."""
 
     def __init__(self, handlers: Handlers) -> None:
         self._handlers = handlers
@@ -67,9 +67,9 @@ class HandlerSet:
             if _has_own("applies", handler) or _has_own("detect", handler)
         }
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
-        # A base class cannot promise for a derived class, which may read more.
+        # `reads` is not inherited, because a derived class may read more attributes.
         self._reads = {handler: handler.__dict__.get("reads") for handler in handlers}
-        # These methods are called for all arrays: without a promise of the handler, no two arrays share an answer.
+        # These methods are called for all arrays, so arrays share no answers if such a handler has no `reads`.
         self._may_look_anywhere = any(
             self._reads[handler] is None and _has_own(method, handler)
             for handler in handlers
@@ -77,26 +77,26 @@ class HandlerSet:
         )
 
     def crs_of(self, view: ArrayView) -> Crs | None:
-        """Return the CRS that the first convention other than `proj` gives an array, None if no convention does."""
+        """Return the first CRS that a convention other than `proj` declares for an array, or None."""
 
         def crs(handler: Handler, view: ArrayView) -> Crs | None:
             return handler.crs(view) if handler.applies(view) else None
 
-        found = (_guarded(view, handler, partial(crs, handler)) for handler in self._with_crs)
-        return next(filter(None, found), None)
+        systems = (_guarded(view, handler, partial(crs, handler)) for handler in self._with_crs)
+        return next(filter(None, systems), None)
 
     def axis_names(self, view: ArrayView) -> tuple[str, ...]:
-        """Return dimension names for the last axes of an array that leaves some unnamed, () if no handler gives any."""
-        # The caller discards this view: handlers that need dimension names report to it that they are missing.
+        """Return dimension names for the last axes of an array with unnamed axes, () if no handler knows any."""
+        # The caller discards this view, and with it reports of handlers that dimension names are missing.
         self._assume_marked(view, self._naming)
-        found = (_guarded(view, handler, partial(_axis_names, handler)) for handler in self._naming)
-        return next(filter(None, found), ())
+        names = (_guarded(view, handler, partial(_axis_names, handler)) for handler in self._naming)
+        return next(filter(None, names), ())
 
     def interpret(self, view: ArrayView) -> Answer:
-        """Return the common interpretation of an array by all handlers that apply to it.
+        """Return the combined interpretation of an array by all handlers that apply to it.
 
-        These are one principal convention, the services, and the conventions that they imply. The rivals of the
-        principal convention are reported, and interpret the array only for findings about their own rules.
+        These are one principal convention, the services, and the conventions that they imply. Further principal
+        conventions (rivals) are reported, and interpret the array only for findings about their own rules.
         """
         self._assume_marked(view, self._handlers)
         active = [
@@ -110,61 +110,63 @@ class HandlerSet:
         ]
         principal, rivals, shared = self._principal(view, active)
 
-        # Services add to the principal convention, and so do the conventions that are implied or shared with.
-        besides = [handler for handler in active if handler.tier == "service" or handler.gives_way]
-        conventions = tuple(dict.fromkeys((*filter(None, [principal]), *besides)))
-        implied = shared.union(*(handler.implies for handler in conventions))
-        added = (handler for handler in self._handlers if handler.name in implied)
-        asked = tuple(dict.fromkeys((*conventions, *added)))
+        additions = [
+            handler for handler in active if handler.tier == "service" or handler.gives_way
+        ]
+        conventions = tuple(dict.fromkeys((*filter(None, [principal]), *additions)))
+        implied_names = shared.union(*(handler.implies for handler in conventions))
+        implied = (handler for handler in self._handlers if handler.name in implied_names)
+        interpreting = tuple(dict.fromkeys((*conventions, *implied)))
 
-        found = _interpretations(view, asked, giving_way={*view.assumed, *shared})
-        # A principal convention that `follows_names` has followed those of CF attributes itself.
+        interpretations = _interpretations(view, interpreting, giving_way={*view.assumed, *shared})
+        # A principal convention with `follows_names` resolves the names in CF attributes itself.
         if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
-            found.append(Interpretation(links=links_of(view, by_name=by_name)))
-        found += _broken_rules(view, rivals)
+            interpretations.append(Interpretation(links=links_of(view, by_name=by_name)))
+        interpretations += _broken_rules(view, rivals)
 
-        whole = _merged(view, found) if found or view.findings else NOTHING
+        merged = _merged(view, interpretations) if interpretations or view.findings else NOTHING
         return Answer(
-            *(whole, conventions),
+            *(merged, conventions),
             declares_principal=any(
                 handler.tier == "principal"
                 and (handler in view.declared or not view.follows(handler))
                 for handler in active
             ),
-            led_to=frozenset(view.resolver.reached).union(_stored_arrays_of(whole)),
+            led_to=frozenset(view.resolver.reached).union(_stored_arrays_of(merged)),
             assumed=frozenset(view.assumed),
-            reads=self._read_by({*active, *asked}),
+            reads=self._read_by({*active, *interpreting}),
         )
 
     def _read_by(self, handlers: Iterable[Handler]) -> tuple[str, ...] | None:
-        """Return the describing attributes that handlers read, None if one of them does not declare what it reads."""
+        """Return the describing attributes that handlers read, or None if one of them has no `reads`."""
         reads = [self._reads[handler] for handler in handlers]
         if self._may_look_anywhere or None in reads:
             return None
         return tuple(sorted({*chain.from_iterable(keys for keys in reads if keys)}))
 
     def _applies(self, handler: Handler, view: ArrayView) -> bool:
-        """Return whether a handler applies to an array, by its own `detect` with zarr objects if it has one."""
+        """Return whether a handler applies to an array; if it overrides `detect`, that is called with zarr objects."""
         has_detect = handler in self._with_detect
         return bool(
             _guarded(view, handler, partial(_detects, handler) if has_detect else handler.applies)
         )
 
     def marks_of(self, view: ArrayView, handlers: Sequence[Handler] = ()) -> dict[str, Marks]:
-        """Return the marks of conventions that an array has and neither it nor a group around it declares, by name.
+        """Return the marks of undeclared conventions that an array has, by name.
 
-        `handlers` are those of the conventions in question, by default all.
+        These are the conventions of `handlers`, by default all, that neither the array nor a group that contains it
+        declares.
         """
         declared = view.declared_around
-        asked = [it for it in handlers or self._handlers if it not in declared]
-        marks = {handler.name: _guarded(view, handler, handler.marks) for handler in asked}
-        return {name: found for name, found in marks.items() if found is not None}
+        undeclared = [handler for handler in handlers or self._handlers if handler not in declared]
+        by_name = {handler.name: _guarded(view, handler, handler.marks) for handler in undeclared}
+        return {name: marks for name, marks in by_name.items() if marks is not None}
 
     def _assume_marked(self, view: ArrayView, handlers: Sequence[Handler]) -> None:
         """Replace "auto" among the assumed conventions of an array by the conventions whose marks it has.
 
-        By no convention if the array or its group declares a principal one.
+        "auto" is only removed if the array or its group declares a principal convention.
         """
         if AUTO not in view.assumed:
             return
@@ -181,55 +183,57 @@ class HandlerSet:
     def _principal(
         self, view: ArrayView, active: Iterable[Handler]
     ) -> tuple[Handler | None, list[Handler], frozenset[str]]:
-        """Return the principal convention of an array or None, its rivals, and the names of those that it shares with.
+        """Return the principal convention of an array (or None), its rivals, and the names of those it shares with.
 
-        A declared one has priority over an assumed one, and one that claims all coordinates over one that gives way;
-        among equals the first in order is used. Its rivals are the other declared ones that claim all coordinates,
-        which are reported.
+        Declared conventions have priority over assumed ones, and conventions that claim all coordinates over those
+        that give way. Among equals, the first in order is used. Rivals are the other declared conventions that claim
+        all coordinates; they are reported.
         """
         principals = [handler for handler in active if handler.tier == "principal"]
         declared = [handler for handler in principals if not view.only_assumes(handler)]
-        claiming = [it for it in declared if not it.follows_names and not it.gives_way]
+        claiming = [
+            handler for handler in declared if not (handler.follows_names or handler.gives_way)
+        ]
         principal = next(iter(claiming or declared or principals), None)
         if principal is None:
             return None, [], frozenset()
         shared = _guarded(view, principal, partial(_shared_names, principal)) or frozenset()
         claiming = [handler for handler in claiming if handler.name not in shared]
         if len(claiming) > 1:
-            text = _("it declares the principal conventions {names}; {first} was used").format(
+            text = _("declares the principal conventions {names}; {first} is used").format(
                 names=", ".join(handler.name for handler in claiming), first=claiming[0].name
             )
             view.report(Topic.CHOICE, view.node, text)
         for name in sorted(shared - self._names):
             text = _(
-                "it refers to convention {name!r} for its coordinates, of which no handler is installed"
+                "refers to convention {name!r} for its coordinates, but no handler is installed for it"
             )
             view.report(Topic.CHOICE, view.node, text.format(name=name))
         return principal, claiming[1:], shared
 
 
 def _has_own(method: str, handler: Handler) -> bool:
-    """Return whether a handler overrides a method of `ConventionHandler`, be it an instance, class or static method."""
+    """Return whether a handler overrides a method of `ConventionHandler`."""
     owner = next(cls for cls in handler.__mro__ if method in cls.__dict__)
     return owner is not ConventionHandler
 
 
-def _guarded(view: ArrayView, handler: Handler, question: Callable[[ArrayView], T]) -> T | None:
-    """Return the answer of a handler to a question about an array, or report whatever it raises and return None.
+def _guarded(view: ArrayView, handler: Handler, method: Callable[[ArrayView], T]) -> T | None:
+    """Return the result of a handler's method for an array, or report any exception and return None.
 
-    A plug-in may raise anything: the array is then opened without the coordinates of that convention.
+    A plug-in may raise anything. The array is then opened without the coordinates of that convention.
     """
     try:
-        return question(view)
+        return method(view)
     except Exception as error:  # noqa: BLE001
         problem = retold(error, failure_message(handler, error))  # an XGroupError keeps its class
         problem.__cause__ = error
-        cost = _("what convention {name!r} gives").format(name=handler.name)
+        cost = _("the parts defined by convention {name!r}").format(name=handler.name)
         view.report(Topic.PROBLEM, view.node, problem, cost=cost)
         return None
 
 
-# Questions to a handler. A plug-in may answer with a value of a wrong type.
+# Calls of a handler's methods. A plug-in may return a value of a wrong type.
 
 
 def _detects(handler: Handler, view: ArrayView) -> bool:
@@ -241,80 +245,83 @@ def _interpretation(handler: Handler, view: ArrayView) -> Interpretation:
 
 
 def _shared_names(handler: Handler, view: ArrayView) -> frozenset[str]:
-    answer: object = handler.shares_with(view)
-    names = frozenset(answer if isinstance(answer, Iterable) else [answer])
+    result: object = handler.shares_with(view)
+    names = frozenset(result if isinstance(result, Iterable) else [result])
     if not all(isinstance(name, str) for name in names):
-        raise TypeError(repr(answer))
+        raise TypeError(repr(result))
     return names
 
 
 def _axis_names(handler: Handler, view: ArrayView) -> tuple[str, ...]:
-    answer: object = handler().axis_names(view)
-    if not isinstance(answer, tuple) or not all(isinstance(name, str) for name in answer):
-        raise TypeError(repr(answer))
-    if len(set(answer)) < len(answer):  # no array has a dimension twice
-        raise ValueError(repr(answer))
-    return answer
+    names: object = handler().axis_names(view)
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise TypeError(repr(names))
+    if len(set(names)) < len(names):  # the dimensions of an array are distinct
+        raise ValueError(repr(names))
+    return names
 
 
 def _interpretations(
-    view: ArrayView, asked: Iterable[Handler], giving_way: Collection[str]
+    view: ArrayView, handlers: Iterable[Handler], giving_way: Collection[str]
 ) -> list[Interpretation]:
-    """Return the interpretation of an array by each of the handlers, without those that raise an error.
+    """Return the interpretation of an array by each handler that does not raise an error.
 
-    Conventions that `giving_way` names, and handlers that give way, only add coordinates under names that no earlier
-    convention has used. If a coordinate is left out, so is the geotransform: the other ones do not follow from it.
+    Conventions in `giving_way`, and handlers that give way, only add coordinates whose names no earlier convention
+    has used. If a coordinate is left out, the geotransform is left out, too.
     """
-    found: list[Interpretation] = []
-    for handler in asked:
+    interpretations: list[Interpretation] = []
+    for handler in handlers:
         interpretation = _guarded(view, handler, partial(_interpretation, handler))
         if interpretation is None:
             continue
         if handler.gives_way or handler.name in giving_way:
-            names = {coordinate.name for other in found for coordinate in other.coordinates}
-            kept = tuple(it for it in interpretation.coordinates if it.name not in names)
-            if len(kept) < len(interpretation.coordinates):
+            earlier = chain.from_iterable(other.coordinates for other in interpretations)
+            names = {coordinate.name for coordinate in earlier}
+            coordinates = interpretation.coordinates
+            kept = tuple(coordinate for coordinate in coordinates if coordinate.name not in names)
+            if len(kept) < len(coordinates):
                 interpretation = replace(interpretation, coordinates=kept, geotransform=None)
-        found.append(interpretation)
-    return found
+        interpretations.append(interpretation)
+    return interpretations
 
 
 def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:
-    """Yield findings about rules of principal conventions that are not used; only a check reports these."""
+    """Yield the findings about the rules of unused principal conventions, which only a check reports."""
     for handler in rivals:
         if handler.rules:
-            # Only findings are wanted: references of a convention that is not used mark no arrays.
+            # Only findings are used; arrays that an unused convention refers to are not recorded.
             before, referred = set(view.findings), set(view.referred)
-            found = view.try_silently(_guarded, view, handler, partial(_interpretation, handler))
+            unused = view.try_silently(_guarded, view, handler, partial(_interpretation, handler))
             view.referred = referred
             broken = [
                 replace(finding, topic=None)
-                for finding in (found or NOTHING).findings
+                for finding in (unused or NOTHING).findings
                 if finding.rule in handler.rules and finding not in before
             ]
             yield Interpretation(findings=tuple(broken))
 
 
-def _merged(view: ArrayView, found: Sequence[Interpretation]) -> Interpretation:
-    """Merge the interpretations of an array by several conventions: the first CRS, geotransform and value of an attribute are used."""
-    findings = [*chain.from_iterable(said.findings for said in found), *view.findings]
+def _merged(view: ArrayView, parts: Sequence[Interpretation]) -> Interpretation:
+    """Merge the interpretations of an array; the first CRS, geotransform and value of an attribute are used."""
+    findings = [*chain.from_iterable(part.findings for part in parts), *view.findings]
     return Interpretation(
-        tuple(chain.from_iterable(said.coordinates for said in found)),
-        next((said.crs for said in found if said.crs is not None), None),
-        next((said.geotransform for said in found if said.geotransform is not None), None),
-        dict(chain.from_iterable(said.attributes.items() for said in reversed(found))),
+        tuple(chain.from_iterable(part.coordinates for part in parts)),
+        next((part.crs for part in parts if part.crs is not None), None),
+        next((part.geotransform for part in parts if part.geotransform is not None), None),
+        dict(chain.from_iterable(part.attributes.items() for part in reversed(parts))),
         findings=tuple(dict.fromkeys(findings)),
-        referred=frozenset(view.referred).union(*(said.referred for said in found)),
-        links=tuple(chain.from_iterable(said.links for said in found)),
+        referred=frozenset(view.referred).union(*(part.referred for part in parts)),
+        links=tuple(chain.from_iterable(part.links for part in parts)),
         references=tuple(view.resolver.followed.values()),
         overruled_crs=view.overruled_crs,
     )
 
 
-def _stored_arrays_of(found: Interpretation) -> Iterator[Node]:
-    """Yield the stored arrays that an interpretation refers to, or reads its coordinates from."""
-    yield from found.referred
-    pending: list[Coordinate] = [*found.coordinates, *(link.coordinate for link in found.links)]
+def _stored_arrays_of(interpretation: Interpretation) -> Iterator[Node]:
+    """Yield the stored arrays to which an interpretation refers, or from which its coordinates are read."""
+    yield from interpretation.referred
+    linked = (link.coordinate for link in interpretation.links)
+    pending: list[Coordinate] = [*interpretation.coordinates, *linked]
     while pending:
         coordinate = pending.pop()
         source = coordinate.source

@@ -100,7 +100,7 @@ DESCRIBED: dict[str, tuple[Array, str]] = {
     ),
     "beside cs, which counts": (
         field("x", "coords", "cs", **older(x=X), cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [0, 1]}}]}}}]}),
-        "x (x) 0 1 2 3\n! Resolution: /g/a: it declares the principal conventions cs, coords; cs was used",
+        "x (x) 0 1 2 3\n! Resolution: /g/a: declares the principal conventions cs, coords; cs is used",
     ),
     "in part in a wrong way": (
         field("level x", **newer({"x": {"unit": 5, "coords": X}, "level": {"coords": "inline"}})),

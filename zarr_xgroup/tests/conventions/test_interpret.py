@@ -138,7 +138,7 @@ ZONES: dict[str, tuple[Json, str]] = {
         {},
         """
         x (x) 5.0 15.0 25.0 | axis=X
-        ! Resolution: /a was opened without what convention 'zone' gives: the handler of convention 'zone' (zarr_xgroup.tests.conventions.test_interpret) failed: KeyError: 'zone'
+        ! Resolution: /a was opened without the parts defined by convention 'zone': the handler of convention 'zone' (zarr_xgroup.tests.conventions.test_interpret) failed: KeyError: 'zone'
         """,
     ),
 }  # fmt: skip

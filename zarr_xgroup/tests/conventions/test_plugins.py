@@ -83,9 +83,7 @@ BROKEN: Mapping[str, str] = {
     ),
 }
 
-FAILED = (
-    "opened without what convention {0!r} gives: the handler of convention {0!r} ({1}) failed: "
-)
+FAILED = "opened without the parts defined by convention {0!r}: the handler of convention {0!r} ({1}) failed: "
 OPEN = """
 import json, sys
 from zarr_xgroup.tests.tables import outcome
@@ -302,7 +300,7 @@ GIVEN: dict[str, tuple[dict[str, Any], str]] = {
         q (x) 7 8 9 | mine=1
         x (x) 1 3 5
         y (y) 5 6
-        ! Resolution: /a: it declares the principal conventions cs, it; cs was used
+        ! Resolution: /a: declares the principal conventions cs, it; cs is used
         """),
     "a convention that implies another one": (gives({}, implies=("proj",)), """
         spatial_ref () EPSG:32632
@@ -375,7 +373,7 @@ def test_a_handler_that_fails_costs_one_warning_and_what_it_gives(
     dataset, told = opened_with_warnings(xr.open_dataset, store_of(DECLARING))
     assert set(dataset.variables) == {"a", "b", "bands", "x", "y"}
     assert dataset["x"].values.tolist() == [1, 3, 5]
-    assert [str(it) for it in told if "cs, it; cs was used" not in str(it)] == [
+    assert [str(it) for it in told if "cs, it; cs is used" not in str(it)] == [
         f"{arrays or '/a, /b were'} {FAILED.format('it', 'third_party')}{text}"
     ]
 
