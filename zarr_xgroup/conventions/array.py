@@ -1,4 +1,4 @@
-"""Views of groups and arrays that handlers are given: metadata, references, and where mistakes are reported."""
+"""Views of groups and arrays for handlers: metadata, references, and reporting of mistakes."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 View = TypeVar("View", bound="NodeView")
 
-#: The node of a value whose reading must not depend on the node that it is written in.
+#: A placeholder for the node of a value that is parsed once for all nodes.
 _NOWHERE = Node(0, "")
 
 
 class NodeView:
-    """A group or array: its metadata, and the groups and arrays around it.
+    """A group or array: its metadata, and access to the groups that contain it and to its members.
 
-    It reads nothing from the store. `ConventionHandler.check` and the rules of `zarr_xgroup.check` are given one;
+    It does not read from the store. `ConventionHandler.check` and the rules of `zarr_xgroup.check` receive a NodeView;
     `ArrayView` is the view of an array that is opened.
 
     Attributes
     ----------
     node : Node
-        The store and path of the group or array; as text the absolute path.
+        The store and path of the group or array; ``str(node)`` is the absolute path.
     document : Document
-        The metadata document of the group or array, in the shape of a ``zarr.json``.
+        The metadata document of the group or array, in the form of a ``zarr.json``.
     attributes : mapping
-        The attributes of the node, not to be changed.
+        The attributes of the node. They must not be modified.
     dims : tuple of str or None
-        The dimension names in the metadata of an array, None for an axis without a name; empty for a group.
+        The dimension names in the metadata of an array, None for an unnamed axis; empty for a group.
     shape : tuple of int
         The shape of an array; empty for a group.
     sizes : dict of str to int
         The length of each named dimension.
     findings : list of Finding
-        What was reported about the node.
+        The findings about the node.
     tree : Tree
         The metadata documents of the open call.
     memo : Memo
-        The cache of the open.
+        The cache of the open call.
     assumed : collection of str
         The names of conventions that are assumed for the node.
     """
@@ -111,21 +111,21 @@ class NodeView:
 
     @cached_property
     def declared_for_it(self) -> Declared:
-        """The conventions that the node, its group, or the root for the whole store declares.
+        """The conventions that the node, its group, or the root (for the whole store) declares.
 
-        A group further up declares conventions only for nodes that have attributes with their prefixes.
+        A declaration of a higher group applies only to nodes that have attributes with the prefix of the convention.
         """
         own = Declared(prefixes=prefixes_in(self.attributes))
         return self.declared | self.declared_for_arrays_of(self.node.group) | own
 
     @cached_property
     def declared_around(self) -> Declared:
-        """The conventions that the node, any group that contains it, or the root for the whole store declares."""
+        """The conventions that the node, any group that contains it, or the root (for the whole store) declares."""
         return self.declared | self.declared_above(self.node) | self.declared_for_store()
 
     @cached_property
     def marking_names(self) -> tuple[frozenset[str], frozenset[str]]:
-        """The names that may mark a convention: in attributes of the node or its group, and of all groups around it.
+        """The names that may mark a convention: of the node and its group, and of all groups that contain the node.
 
         These are the prefixes of attributes, and the names of attributes that are JSON objects.
         """
@@ -162,7 +162,7 @@ class NodeView:
         return self.memo(declared_by, document.attributes, by=text)
 
     def declared_above(self, node: Node) -> Declared:
-        """Return the conventions that the groups which contain a node declare themselves."""
+        """Return the conventions that the groups containing a node declare themselves."""
         if not node.path:
             return NOT_DECLARED
 
@@ -172,15 +172,15 @@ class NodeView:
         return self.memo.upwards(declared, node.group, by="declared above")
 
     def declared_for_arrays_of(self, group: Node) -> Declared:
-        """Return the conventions that are declared for all arrays of a group."""
+        """Return the conventions declared for all arrays of a group."""
         return self.memo(_declared_for_arrays, self, group, by=group)
 
     def declared_for_store(self) -> Declared:
-        """Return the conventions that the root declares for the whole store."""
+        """Return the conventions declared by the root for the whole store."""
         return self.memo(_declared_for_store, self, by=self.node.store)
 
     def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
-        """Return an attribute of the node, or of a different one.
+        """Return an attribute of this or a different node.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class NodeView:
         Returns
         -------
         Fragment or None
-            The value with its place; None if there is no such node or attribute, or the attribute is null.
+            The value with its place; None if the node or the attribute does not exist, or the attribute is null.
         """
         if node is None:
             node, value = self.node, self.attributes.get(key)
@@ -202,38 +202,37 @@ class NodeView:
         return None if value is None else Fragment(node, ("attributes", key), value)
 
     def attributes_of(self, node: Node) -> Fragment | None:
-        """Return all attributes of a group or array as one JSON object, or None if there is no such node."""
+        """Return all attributes of a group or array as one JSON object, or None if the node does not exist."""
         document = self.document_of(node)
         return None if document is None else Fragment(node, ("attributes",), document.attributes)
 
     def document_of(self, node: Node) -> Document | None:
-        """Return the metadata document of a group or array.
+        """Return the metadata document of a group or array, or None if it does not exist or cannot be used.
 
-        None if there is no such node, or its document cannot be used. Also None if the document has not been read
-        yet: the open then reads it, and asks the handler about the array again.
+        Also None if the document has not been read yet. It is then read, and the handler is called again.
         """
         return self.tree.known(node) if self._only_known else self.tree.document(node)
 
     def may_exist(self, node: Node) -> bool:
-        """Return whether there is a node, for `ConventionHandler.marks`.
+        """Return whether a node exists, for `ConventionHandler.marks`.
 
-        True also if its document has not been read, and is not read only to word a warning.
+        Also True if its document has not been read: documents are not read only to word a warning.
         """
         is_unread = self._only_known and not self.tree.is_known(node)
         return is_unread or self.document_of(node) is not None
 
     @property
     def is_array(self) -> bool:
-        """Whether the node is an array, and not a group."""
+        """Whether the node is an array (otherwise, it is a group)."""
         return bool(self.document.is_array)
 
     @property
     def all_attributes(self) -> Fragment:
-        """The attributes of the node as one JSON object, with its place."""
+        """The attributes of the node as one JSON object with its place."""
         return Fragment(self.node, ("attributes",), self.attributes)
 
     def at(self, node: Node) -> NodeView | None:
-        """Return the view of a different node, None if there is no such node or its document cannot be used."""
+        """Return the view of a different node, or None if it does not exist or its document cannot be used."""
         document = self.document_of(node)
         return None if document is None else self._view_of(node, document)
 
@@ -246,19 +245,19 @@ class NodeView:
 
     @property
     def group(self) -> NodeView | None:
-        """The group that contains the node, None for the root."""
+        """The group that contains the node, or None for the root."""
         return self.at(self.node.group) if self.node.path else None
 
     def ancestors(self) -> Iterator[NodeView]:
-        """Yield the groups that contain the node, the nearest first."""
+        """Yield the groups that contain the node, nearest first."""
         return (view for view in map(self.at, self.node.ancestors()) if view is not None)
 
     def members(self) -> Sequence[str]:
-        """Return the names of the groups and arrays directly in a group."""
+        """Return the names of the direct members of a group."""
         return self.tree.names(self.node)
 
     def member(self, path: str) -> NodeView | None:
-        """Return the group or array at a path below a group, None if there is none or its document cannot be used."""
+        """Return the group or array at a path below a group, or None if it does not exist or cannot be used."""
         return self.at(Node(self.node.store, join_path(self.node.path, path)))
 
     @cached_property
@@ -278,16 +277,16 @@ class NodeView:
     def report_wrong(
         self, node: Node, wrong: Model | Iterable[Finding] | None, cost: str = ""
     ) -> None:
-        """Report the findings of reading a model, or a value, that are about parts which cannot be used.
+        """Report the unusable parts of a model or value.
 
         Parameters
         ----------
         node : Node
-            The node whose document has the model or value.
+            The node whose document contains the model or value.
         wrong : Model, iterable of Finding or None
-            Findings, or a model with findings about its own members; nested models have theirs reported separately.
+            Findings, or a model with findings about its own members. Report nested models separately.
         cost : str, optional
-            What the array is opened without.
+            The parts that are missing when the array is opened.
         """
         arrays = (str(self.node),)
         for finding in wrong.wrong if isinstance(wrong, Model) else wrong or ():
@@ -296,29 +295,29 @@ class NodeView:
 
 
 class ArrayView(NodeView):
-    """One array: its metadata for a handler, and where the handler reports mistakes in them.
+    """An array that is opened: its metadata for a handler, and methods to report mistakes in it.
 
-    One is made for each array of a group that is opened. It reads nothing from the store. Handlers add to `referred`,
-    and change nothing else. It has all attributes of `NodeView`.
+    It does not read from the store. Handlers may add to `referred` and must not modify anything else. It has all
+    attributes of `NodeView`.
 
     Attributes
     ----------
     dims : tuple of str
-        The dimension names of the array, one for each axis; empty in `axis_names`, which asks for them.
+        The dimension names of the array, one for each axis; empty in `axis_names`, which returns them.
     dim_names : mapping of str to str
-        The names of dimensions in the Dataset, by the names in the array's metadata.
+        The names of dimensions in the Dataset, by their names in the array's metadata.
     chunks : mapping of str to int
-        The chunk length that dask should use along each dimension.
+        The chunk length along each dimension for dask.
     siblings : mapping of str to mapping
         The sizes of the dimensions of each array of the group, by the name of the array.
     resolver : Resolver
-        Follows references for the array.
+        Resolves references of the array.
     referred : set of Node
-        Arrays that the array refers to, besides those that become its coordinates; handlers add to it.
+        Arrays to which the array refers, besides those that become its coordinates. Handlers add to it.
     overruled_crs : Crs or None
         The CRS that attributes declare, if a grid mapping variable defines a different one, which is used.
     factory : VariableFactory
-        Makes variables of the arrays of the store.
+        Makes variables from arrays of the store.
     crs_of : callable
         Returns the CRS of an array by conventions other than `proj`, or None.
     """
@@ -347,7 +346,7 @@ class ArrayView(NodeView):
         self.dim_names = dim_names or {}
         self.chunks = chunks or {}
         self.siblings = {} if siblings is None else siblings
-        # Not `self.report`: in a cycle of references, the view would stay in memory until the garbage collector runs.
+        # Not `self.report`, because a reference cycle would keep the view in memory until the garbage collector runs.
         findings = self.findings
         self.resolver = Resolver(
             *(tree, node),
@@ -361,38 +360,38 @@ class ArrayView(NodeView):
         self.crs_of = crs_of or (lambda _array: None)
 
     def sibling(self, name: str) -> Document | None:
-        """Return the metadata document of an array of the same group, or None if the group has no such array."""
+        """Return the metadata document of an array of the same group, or None if it does not exist."""
         return self.document_of(self.node.group.child(name)) if name in self.siblings else None
 
     def read(self, attribute: Attribute, cost: str = "") -> Any:
-        """Return what a described attribute of the array means, such as a `Model`.
+        """Return the parsed value of a described attribute of the array, such as a `Model`.
 
-        None if the array does not have the attribute, or cannot use it at all, which is reported. Findings about
-        members of a model are not reported here but by `report_wrong`.
+        None if the array does not have the attribute, or if it cannot be used, which is reported. Findings about members
+        of a model are not reported; use `report_wrong`.
 
         Parameters
         ----------
         attribute : Attribute
             The description of the attribute.
         cost : str, optional
-            What the array is opened without if the attribute cannot be used.
+            The parts that are missing when the array is opened, if the attribute cannot be used.
         """
         written = self.attribute(attribute.key)
         if written is None:
             return None
-        found, wrong = parse_once(self, attribute.read, written)
-        self.report_wrong(self.node, wrong, cost)
-        return found
+        value, findings = parse_once(self, attribute.read, written)
+        self.report_wrong(self.node, findings, cost)
+        return value
 
     def stored(self, source: Stored, place: Fragment | None = None) -> Stored:
-        """Return a stored array as the source of a coordinate, after making sure that the array can be opened.
+        """Return a stored array as the source of a coordinate, after checking that it can be opened.
 
-        An unusable fill value or unusable attributes of the array are reported; the array is a coordinate all the same.
+        An unusable fill value or unusable attributes of the array are reported, and the array is used.
 
         Parameters
         ----------
         source : Stored
-            The array with the dimensions that its axes lie along.
+            The array with the dimensions of its axes.
         place : Fragment, optional
             The reference to the array, for messages. By default this array.
 
@@ -410,10 +409,10 @@ class ArrayView(NodeView):
         if template.fill_value is not None:
             self.findings.append(unusable_fill_value(node, template.fill_value))
         problem = self.tree.problem(node)
-        if isinstance(problem, XGroupStoreError) and problem.store:  # in another store
+        if isinstance(problem, XGroupStoreError) and problem.store:  # in a foreign store
             cost = _("the attributes of {node}").format(node=node)
             self.report(Topic.PROBLEM, self.node, problem, cost=cost)
-        elif problem is not None and node.group != self.node.group:  # else the open warns
+        elif problem is not None and node.group != self.node.group:  # its own group reports it
             text = _("{node} was opened without attributes: {reason}")
             self.report(Topic.CHOICE, self.node, text.format(node=node, reason=problem.text))
         return source
@@ -434,30 +433,30 @@ class ArrayView(NodeView):
         Parameters
         ----------
         rule : Rule or Topic
-            The rule that is broken; without one, `Topic.PROBLEM` or `Topic.CHOICE`.
+            The rule that is broken; if no rule applies, `Topic.PROBLEM` or `Topic.CHOICE`.
         place : Fragment or Node
-            The value in question, or where it should be.
+            The value in question, or its place if it is missing.
         text : str or XGroupError
-            The mistake, without the place. An error has place, rule and remedy itself.
+            The mistake, without the place. An XGroupError has its own place, rule and remedy.
         remedy : str, optional
-            What to write instead.
+            The correct JSON, or other instructions to fix the mistake.
         cost : str, optional
-            What the array is opened without. By default what is declared at the place.
+            The parts that are missing when the array is opened. By default, the declarations at the place.
         topic : Topic, optional
-            The topic of the warning of an open. By default that of `rule`, or a problem if there is a cost; without
-            either an open does not warn, and only a check reports the finding.
+            The topic of the warning when the store is opened. By default that of `rule`, or `Topic.PROBLEM` if there is
+            a cost. Otherwise opening does not warn, and only a check reports the finding.
         severity : {"error", "warning"}, optional
-            "error" if an open loses something by the mistake, "warning" if it does not.
+            "error" if something is missing when the store is opened, otherwise "warning".
         """
-        found = report(rule, place, text, remedy, cost, topic=topic, severity=severity)
-        if found.topic is not None:  # a warning names the arrays that it is about
-            found = replace(found, arrays=(str(self.node),))
-        self.findings.append(found)
+        finding = report(rule, place, text, remedy, cost, topic=topic, severity=severity)
+        if finding.topic is not None:  # warnings name the affected arrays
+            finding = replace(finding, arrays=(str(self.node),))
+        self.findings.append(finding)
 
     def try_reporting(
         self, make: Callable[..., T], *arguments: Any, cost: Callable[[], str] = str
     ) -> T | None:
-        """Return what a function gives, or report the XGroupError that it raises and return None.
+        """Return the result of a function, or report the XGroupError that it raises and return None.
 
         Parameters
         ----------
@@ -466,7 +465,7 @@ class ArrayView(NodeView):
         *arguments : object
             The arguments of the function.
         cost : callable, optional
-            Returns what the array is opened without; called only if the function raises.
+            Returns the name of the missing parts. Called only if `make` raises.
         """
         try:
             return make(*arguments)
@@ -475,12 +474,12 @@ class ArrayView(NodeView):
             return None
 
     def try_silently(self, make: Callable[..., T], *arguments: Any) -> T | None:
-        """Return what a function gives, or None if it raises XGroupError, without reporting anything of it."""
+        """Return the result of a function, or None if it raises XGroupError, without reporting anything."""
         findings, followed = list(self.findings), dict(self.resolver.followed)
-        found = self.try_reporting(make, *arguments)
+        result = self.try_reporting(make, *arguments)
         self.findings[:] = findings
         self.resolver.followed = followed
-        return found
+        return result
 
     def interpretation(
         self,
@@ -490,7 +489,7 @@ class ArrayView(NodeView):
         attributes: Mapping[str, Any] | None = None,
         links: tuple[Link, ...] = (),
     ) -> Interpretation:
-        """Return an Interpretation, the result of `interpret`, of these parts and all that was reported so far.
+        """Return an Interpretation, the result of `interpret`, of these parts and the findings reported so far.
 
         Parameters
         ----------
@@ -499,11 +498,11 @@ class ArrayView(NodeView):
         crs : Crs, optional
             The coordinate reference system of the array.
         geotransform : str, optional
-            The affine transform of the array's grid as GDAL writes it, if the coordinates are computed from it.
+            The affine transform of the array's grid in GDAL's form, if the coordinates are computed from it.
         attributes : mapping, optional
-            Attributes that the array gets unless it has one of the name.
+            Attributes that the array gets unless it has attributes of these names.
         links : tuple of Link, optional
-            The names and paths in CF attributes of the array, with the coordinates that they lead to.
+            The names and paths in CF attributes of the array, with the coordinates to which they refer.
         """
         return Interpretation(
             coordinates,
@@ -517,7 +516,7 @@ class ArrayView(NodeView):
 
 
 def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
-    """Return the conventions that a group, or the root for the whole store, declares for all arrays of the group."""
+    """Return the conventions declared for all arrays of a group, by the group or by the root."""
     document, above = view.document_of(group), view.declared_above(group).identities
     prefixes = prefixes_in(() if document is None else document.attributes)
     declared = view.declared_by(group) | view.declared_for_store()
@@ -525,29 +524,29 @@ def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
 
 
 def _declared_for_store(view: NodeView) -> Declared:
-    """Return the conventions that the root of the store of a node declares for the whole store."""
+    """Return the conventions that the root of a node's store declares for the whole store."""
     document = view.document_of(Node(view.node.store, ""))
     return NOT_DECLARED if document is None else declared_by_root(document.attributes)
 
 
 def once_per_array(function: Callable[[View], T]) -> Callable[[View], T]:
-    """Decorate a function of an array so that it is called once for each view, which keeps the result."""
+    """Decorate a function of a view so that its result is cached in the view."""
 
     @wraps(function)
-    def kept(array: View) -> T:
+    def cached(array: View) -> T:
         if function not in array._results:
             array._results[function] = function(array)
-        found: T = array._results[function]
-        return found
+        result: T = array._results[function]
+        return result
 
-    return kept
+    return cached
 
 
 def parse_once(array: NodeView, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
-    """Return what a function makes of a part of an attribute, called once for each JSON text of the attribute.
+    """Parse a part of an attribute, once for each JSON text of the attribute.
 
-    Arrays with the same text share the result, so the function is called with a placeholder for the node. If it
-    raises, it is called again with the node, which the error then names.
+    Arrays with the same text share the result, so `parse` is called with a placeholder for the node. If it raises, it is
+    called again with the actual node, so that the error names it.
     """
     document, keys = array.document_of(fragment.node), fragment.keys
     if document is None or len(keys) < 2 or keys[0] != "attributes":
@@ -560,7 +559,7 @@ def parse_once(array: NodeView, parse: Callable[[Fragment], T], fragment: Fragme
 
 
 def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
-    """Yield the attribute of a name of each group that contains an array, the nearest group first."""
+    """Yield an attribute of each group that contains an array and has it, nearest first."""
     if not array.node.path:
         return iter(())
 
@@ -568,28 +567,27 @@ def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
         fragment = array.attribute(key, group)
         return (above or ()) if fragment is None else (fragment, *(above or ()))
 
-    found = array.memo.upwards(written, array.node.group, by=("attributes above", key))
-    return iter(found)
+    return iter(array.memo.upwards(written, array.node.group, by=("attributes above", key)))
 
 
 def may_replace_declared(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
-    """Return whether a stored array may be used instead of the coordinate that attributes declare under its name.
+    """Return whether a stored array may be used instead of a coordinate that attributes declare under the same name.
 
-    An array that declares conventions itself may be data, and is not used, unless it is a dimension coordinate.
-    `zarr_xgroup.datasets.naming` replaces the coordinate, if the array has its dimensions and sizes. Until then a handler
-    only accepts declared values that do not fit.
+    An array that declares conventions itself may be data, so it is used only if it is a dimension coordinate.
+    `zarr_xgroup.datasets.naming` replaces the coordinate if the array has its dimensions and sizes. Handlers only need to
+    accept declared values that do not fit.
 
-    Values are not compared, and nothing is reported. When data were subset, reprojected and written, they still have
-    the attributes of conventions, and opening them must not bring back the coordinates that these declare.
+    Values are not compared, and nothing is reported. Data that were subset or reprojected and written again still have
+    the attributes of conventions. Opening them must not restore the coordinates that these declare.
     """
     return dims == (name,) or CONVENTIONS_KEY not in attributes
 
 
 def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
-    """Return the dimension names in the metadata of an array, or of one that it refers to; () if it is unknown.
+    """Return the dimension names in the metadata of an array to which an array refers; () if they are unknown.
 
-    An axis without a name, or with the name of an earlier axis, gets the name ``<array>_dim_<axis>``: no coordinate has
-    a dimension twice.
+    An axis without a name, or with the name of an earlier axis, gets the name ``<array>_dim_<axis>``, because the
+    dimensions of a coordinate must be distinct.
     """
     document = array.document_of(node)
     names = () if document is None else declared_dimensions(document)
@@ -597,20 +595,20 @@ def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
 
 
 def shape_of(array: ArrayView, node: Node) -> tuple[int, ...]:
-    """Return the shape of an array, or of another one that it refers to; () if its document is unknown."""
+    """Return the shape of an array to which an array refers; () if its document is unknown."""
     document = array.document_of(node)
     return () if document is None else tuple(document["shape"])
 
 
 def chunks_along(array: ArrayView, dims: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    """Return pairs of dimension and chunk length in which dask should compute a variable along dimensions."""
+    """Return pairs of dimension and chunk length for dask, for those dimensions that have a chunk length."""
     return tuple((dim, array.chunks[dim]) for dim in dims if dim in array.chunks)
 
 
 def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> Node:
-    """Record that the group's own array of a name is used in place of a broken reference, and return its node."""
+    """Record that the group's own array is used instead of the target of a broken reference, and return its node."""
     node = array.node.group.child(name)
-    text = _("leads nowhere; the group's own {name!r} was taken").format(name=name)
+    text = _("cannot be resolved; the group's own array {name!r} is used").format(name=name)
     written = str(Reference.parse(reference))
     array.resolver.record(reference, written, node, by_fallback=True, text=text)
     return node

@@ -1,4 +1,4 @@
-"""How a convention is declared: by ``zarr_conventions`` of an array or its group, by the root, or by the user.
+"""The declaration of conventions: by ``zarr_conventions`` of an array or its group, or by the root.
 
 Source: Zarr conventions specification, "Convention registration" and "Convention identity"; NZ-1.0,
 "Convention Declaration".
@@ -27,7 +27,7 @@ from zarr_xgroup.errors import Rule, rules_in
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 
-#: The attribute that lists the conventions an array or group follows.
+#: The attribute that lists the conventions of an array or group.
 CONVENTIONS_KEY = "zarr_conventions"
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -35,10 +35,10 @@ _REPOSITORY = re.compile(
     r"[a-z][a-z0-9+.-]*://[^/]+/([^/]+/[^/]+?)(?:\.git)?(?:/|$)", re.IGNORECASE
 )
 
-#: What repositories of conventions may have before the name: ``clbarnes/zarr-convention-license``.
+#: The prefix of names of repositories: ``clbarnes/zarr-convention-license``.
 _PREFIX_OF_REPOSITORY = re.compile(r"^zarr[-_]conventions?[-_]")
 
-#: The document that says how conventions are declared, for rules.
+#: The document that defines how conventions are declared.
 FRAMEWORK = "Zarr conventions specification (zarr-conventions/zarr-conventions-spec)"
 
 LIST = Rule("conventions/list-of-objects", FRAMEWORK, "Convention registration")
@@ -54,8 +54,8 @@ SPELLING = Rule("conventions/spelling-of-attributes", FRAMEWORK, "Attribute name
 
 RULES = rules_in(vars())
 
-#: Published conventions that define no coordinates, so no handler is needed for them: the name of each, and its uuid or
-#: the known first part of it, "" if it is not known.
+#: Published conventions that define no coordinates and need no handler: their names, with the uuid, the known first part
+#: of it, or "" if it is unknown.
 _WITHOUT_COORDINATES = {
     "df": "1f1b36d2-3185-6da8-91f6-9a0823af2d33",
     "enum": "c906c423-56ed-413c-9943-7b2ff52d18f2",
@@ -67,26 +67,26 @@ _WITHOUT_COORDINATES = {
     **dict.fromkeys(("geoemb", "nz", "nz-1.0", "nzug", "statistics", "tessera"), ""),
 }
 _UUIDS_WITHOUT_COORDINATES = tuple(filter(None, _WITHOUT_COORDINATES.values()))
-#: Those without a known uuid: only their names tell them, whatever uuid or URL a declaration has.
+#: Those without a complete uuid. They are identified only by their names; the uuid or URL of a declaration is ignored.
 _ONLY_BY_NAME = frozenset(name for name, uuid in _WITHOUT_COORDINATES.items() if len(uuid) < 36)
 
-#: The attributes of the root group that name the conventions of a store. They count only if NZ-1.0 is among them.
+#: The attributes of the root group that name the conventions of a store. They are ignored unless they include NZ-1.0.
 ROOT_KEYS = ("conventions", "Conventions")
 _NZ = "nz-1.0"
 
 #: An item of ``zarr_conventions``, for remedies.
 _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
 
-#: The members of a declaration that identify its convention; the first one that is given decides.
+#: The members of a declaration that identify its convention; the first one present is used.
 IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 
 
-#: What identifies a convention, and how: "uuid", "repository" or "name", or "root" for a name that the root group gives.
+#: A kind of identifier ("uuid", "repository", "name", or "root" for a name declared by the root group), and its value.
 Identity: TypeAlias = tuple[str, str]
 
 
 class Convention:
-    """The identity of a convention: how stores declare it. `ConventionHandler` says what the attributes mean."""
+    """The identity of a convention, by which stores declare it; the base class of `ConventionHandler`."""
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
@@ -123,7 +123,7 @@ class Declared:
     if_prefixed : frozenset of Identity
         The identities of conventions that are in the set only if they have one of the prefixes.
     prefixes : frozenset of str
-        The prefixes of attributes, without colons.
+        The prefixes of the node's attributes, without colons.
     """
 
     identities: frozenset[Identity] = frozenset()
@@ -160,7 +160,7 @@ NOT_DECLARED = Declared()
 
 
 class Declaration(Model, frozen=True, kw_only=True):
-    """An item of ``zarr_conventions``: it declares that an array or a group follows a convention."""
+    """An item of ``zarr_conventions``, which declares that an array or a group follows a convention."""
 
     form: ClassVar[Rule] = TEXTS
     required: ClassVar[Rule | None] = IDENTIFIED
@@ -174,22 +174,22 @@ class Declaration(Model, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[str, str] | None:
-        """Key and value of the member that identifies the convention, or None without any."""
-        given = ((key, getattr(self, key)) for key in IDENTIFIERS)
-        return next(((key, value) for key, value in given if value is not None), None)
+        """Key and value of the member that identifies the convention, or None if it has no such member."""
+        members = ((key, getattr(self, key)) for key in IDENTIFIERS)
+        return next(((key, value) for key, value in members if value is not None), None)
 
 
 @dataclass(frozen=True)
 class _Declarations(Items):
-    """A list of declarations, or an object of them by uuid, as version 0.1.0 of the framework had it."""
+    """A list of declarations, or an object with uuids as keys, as in version 0.1.0 of the framework."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
         """Return a tuple of the declarations that can be used, and report the others."""
         items = declaration_items(value)
         if not isinstance(value.value, list) and not 0 < len(items) == len(value.value):
             reader.refuse(value, must_be(_("a list of objects"), value.value))
-        found = (self.kind.read(item, reader) for item in items)
-        return tuple(item for item in found if item is not UNUSABLE)
+        parsed = (self.kind.read(item, reader) for item in items)
+        return tuple(item for item in parsed if item is not UNUSABLE)
 
 
 #: The attribute ``zarr_conventions`` of arrays and groups.
@@ -202,9 +202,9 @@ ATTRIBUTE = Attribute(
 
 
 def declaration_items(written: Fragment) -> list[Fragment]:
-    """Return the items of ``zarr_conventions``, valid or not: none if it is neither a list nor an object.
+    """Return the items of ``zarr_conventions``, including invalid ones; `[]` if it is neither a list nor an object.
 
-    An object has its items by uuid: each gets the uuid as a member, and members under other keys are left out.
+    The keys of an object are uuids: each item gets its uuid as a member. Items with other keys are left out.
     """
     if isinstance(written.value, OBJECT):
         return [
@@ -230,8 +230,8 @@ def declarations(attributes: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> bool:
     """Return whether an item of ``zarr_conventions`` declares a convention.
 
-    The first given member of ``uuid``, ``schema_url``, ``spec_url`` and ``name`` decides alone. Of a URL only the
-    repository is compared, since tags and branches change.
+    Only the first present member of ``uuid``, ``schema_url``, ``spec_url`` and ``name`` is used. Only the repository of
+    a URL is compared, because tags and branches change.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def matches(convention: type[Convention], declaration: Mapping[str, Any]) -> boo
 
 
 def identity_of(declaration: Mapping[str, Any]) -> Identity | None:
-    """Return the identity of the convention that an item of ``zarr_conventions`` declares, None if it has none."""
+    """Return the identity of the convention that an item of ``zarr_conventions`` declares, or None."""
     if isinstance(uuid := declaration.get("uuid"), str):
         return "uuid", uuid.lower()
     for key in IDENTIFIERS[1:]:
@@ -255,41 +255,40 @@ def identity_of(declaration: Mapping[str, Any]) -> Identity | None:
 
 
 def _repository(url: str) -> str:
-    """Return ``owner/repository`` of a URL in lower case, "" if the URL has no such path."""
+    """Return ``owner/repository`` from a URL in lower case, or "" if the URL has no such path."""
     match = _REPOSITORY.match(url)
     return "" if match is None else match[1].lower()
 
 
 def lower_case_names(convention: type[Convention]) -> list[str]:
-    """Return the name and the aliases of a convention in lower case: declared names match in any case."""
+    """Return the name and the aliases of a convention in lower case; declared names are compared without case."""
     return [name.lower() for name in (convention.name, *convention.aliases)]
 
 
 def declared_name(declaration: Mapping[str, Any]) -> str:
-    """Return the name in a declaration, else its first identifier, else "?"."""
+    """Return the name in a declaration; otherwise its first identifier, or "?"."""
     texts = (declaration.get(key) for key in ("name", *IDENTIFIERS))
     return next((text.strip().rstrip(":") for text in texts if isinstance(text, str)), "?")
 
 
 def is_known_without_coordinates(declaration: Mapping[str, Any]) -> bool:
-    """Return whether a declaration is of a published convention that defines no coordinates.
+    """Return whether a declaration refers to a published convention that defines no coordinates.
 
-    ``uuid`` decides if it is that of such a convention. A different uuid under the name of one whose uuid is known means
-    a different convention. Otherwise the name of the repository in a URL decides, whoever its owner is, or the name if
-    there is no URL.
+    A known ``uuid`` is sufficient. An unknown uuid with the name of a convention whose uuid is known denotes a different
+    convention. Otherwise, the name of the repository in a URL (of any owner) is used, or the name if there is no URL.
     """
     uuid, name = declaration.get("uuid"), declared_name(declaration).lower()
     if isinstance(uuid, str) and uuid.lower().startswith(_UUIDS_WITHOUT_COORDINATES):
         return True
     urls = [url for key in IDENTIFIERS[1:] if isinstance(url := declaration.get(key), str)]
     repositories = {_repository(url).rpartition("/")[2] for url in urls}
-    by_url = {_PREFIX_OF_REPOSITORY.sub("", it).replace("-", "_") for it in repositories}
+    by_url = {_PREFIX_OF_REPOSITORY.sub("", name).replace("-", "_") for name in repositories}
     known = _ONLY_BY_NAME if isinstance(uuid, str) else _WITHOUT_COORDINATES.keys()
     return not by_url.isdisjoint(known) or name in (_ONLY_BY_NAME if urls else known)
 
 
 def declared_by(attributes: Mapping[str, Any]) -> Declared:
-    """Return the conventions that ``zarr_conventions`` among the attributes of a node declares.
+    """Return the conventions that ``zarr_conventions`` in the attributes of a node declares.
 
     Parameters
     ----------
@@ -304,8 +303,8 @@ def declared_by(attributes: Mapping[str, Any]) -> Declared:
 def declared_by_root(attributes: Mapping[str, Any]) -> Declared:
     """Return the conventions that the attributes of the root group declare for the whole store.
 
-    They do if ``conventions`` names NZ-1.0 and others. Without NZ-1.0 the attribute declares nothing: most
-    stores converted from netCDF have ``Conventions = "CF-..."``, whatever their arrays follow.
+    ``conventions`` is ignored unless it includes NZ-1.0, because most stores converted from netCDF have
+    ``Conventions = "CF-..."``, whether or not their arrays follow CF.
     """
     texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
     names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
@@ -313,7 +312,7 @@ def declared_by_root(attributes: Mapping[str, Any]) -> Declared:
 
 
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:
-    """Return whether ``zarr_conventions`` among the attributes of a node declares a convention.
+    """Return whether ``zarr_conventions`` in the attributes of a node declares a convention.
 
     Parameters
     ----------
@@ -326,5 +325,5 @@ def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> 
 
 
 def prefixes_in(attributes: Iterable[str]) -> frozenset[str]:
-    """Return the prefixes of attributes, as ``cs:axes`` has that of ``cs``."""
+    """Return the prefixes of attributes without colons; for example, ``cs`` for ``cs:axes``."""
     return frozenset(key.partition(":")[0] for key in attributes if ":" in key)

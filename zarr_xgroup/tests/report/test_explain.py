@@ -120,7 +120,7 @@ REFERENCES: dict[str, tuple[Any, str]] = {
     ),
     "the group's own coordinate is taken where one leads nowhere": (
         {"a": sized("y x", 2, 3, **located("gone/lon", "lat")), "lon": GRID, "lat": GRID},
-        """reference /a gone/lon = /lon by fallback @ /a: leads nowhere; the group's own 'lon' was taken
+        """reference /a gone/lon = /lon by fallback @ /a: cannot be resolved; the group's own array 'lon' is used
         reference /a lat = /lat @ /a""",
     ),
     "one that leads nowhere costs a coordinate": (
