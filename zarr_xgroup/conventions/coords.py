@@ -1,8 +1,8 @@
-"""The `coords` principal convention, named `dimensions` in newer drafts: coordinates by name and dimension.
+"""The `coords` principal convention, named `dimensions` in newer drafts.
 
 An array describes the coordinate of each of its dimensions, and further coordinates along them. A group describes them for
-its direct child arrays. The older draft has one map of both (``coords:coordinates``), the newer one two
-(``dimensions:axes``, ``dimensions:coordinates``), in which the older descriptors are members.
+its direct child arrays. The older draft has one attribute for both (``coords:coordinates``). The newer draft has two
+(``dimensions:axes``, ``dimensions:coordinates``), whose items contain the older descriptors.
 
 Source: coords convention (zarr-conventions/coords).
 """
@@ -52,7 +52,7 @@ FITTING = Rule("coords/fitting", DOCUMENT, "Coordinate descriptors")
 RULES = rules_in(vars())
 
 _EXAMPLE = '{"type": "interval", "start": 0, "end": 9, "step": 1}'
-#: Example of the remedy where dimensions are not those of the array.
+#: The example in the remedy for dimensions that do not fit.
 _INDEXED = '"indexed_by": ["y"]'
 #: The required members of a descriptor of each type.
 _REQUIRED_MEMBERS = {
@@ -62,26 +62,26 @@ _REQUIRED_MEMBERS = {
     "reference": ("convention",),
     "affine": ("convention",),
 }
-#: The types of descriptors that give the values; the others name a convention that does.
+#: The types of descriptors that define the values; the others name a convention that defines them.
 _TYPES_WITH_VALUES = ("array", "inline", "interval")
-#: A duration of ISO 8601, with the extension of a sign: intervals may descend.
+#: An ISO 8601 duration with an optional sign, because intervals may descend.
 _DURATION = re.compile(
     r"(?P<sign>-?)P(?=.)(?:(?P<years>\d{1,6})Y)?(?:(?P<months>\d{1,9})M)?(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
     r"(?:T(?=.)(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9}(?:\.\d+)?)S)?)?"
 )
-#: Units of time, the longest first, in seconds.
+#: Units of time in seconds, longest first.
 _SECONDS_PER_UNIT = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 #: Examples of a step, for messages.
 _STEP = '"step": 1, "step": "P1D"'
-#: The part of a step by which ``end`` may be off if it is not an integer: decimal fractions are rounded.
+#: The tolerance of ``end`` for floats, as a fraction of the step, because decimal fractions are rounded.
 _SLACK = 1e-6
 
 
 def _number_or_time(value: Fragment) -> float | str:
-    """Return a start, end or step: a number, or a string to be read as a time; raise XGroupMetadataError else."""
+    """Return a start, end or step as a number or a string (of a time), or raise XGroupMetadataError."""
     if isinstance(value.value, str) or (is_finite(value.value) and fits_64_bits(value.value)):
-        found: float | str = value.value
-        return found
+        number_or_time: float | str = value.value
+        return number_or_time
     raise value.error(_("must be a finite number or a time"))
 
 
@@ -92,7 +92,7 @@ _IndexedBy = Annotated[
 
 
 class Descriptor(Model, frozen=True, kw_only=True):
-    """A coordinate descriptor: where the values of a coordinate are; its type says how they are given."""
+    """A coordinate descriptor, which defines the values of a coordinate in the form of its type."""
 
     form: ClassVar[Rule] = DESCRIPTOR
 
@@ -115,16 +115,16 @@ class Descriptor(Model, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report missing members that a descriptor of its type must have."""
+        """Report missing members that the type of the descriptor requires."""
         kind = found.get("type", "")
         for key in _REQUIRED_MEMBERS.get(kind, ()):
             if fragment.get(key) is None:
-                text = _("is missing, which a descriptor of type {kind!r} needs").format(kind=kind)
+                text = _("is missing, but required for type {kind!r}").format(kind=kind)
                 reader.report(reader.form, fragment.place(key), text, such_as(_EXAMPLE))
 
 
 class NewerDescription(Model, frozen=True, kw_only=True):
-    """An axis, or another coordinate, of the newer draft: CF-like metadata, and in ``coords`` a descriptor."""
+    """An axis or further coordinate of the newer draft: CF-like metadata, and a descriptor in ``coords``."""
 
     form: ClassVar[Rule] = FORM
 
@@ -139,9 +139,9 @@ class NewerDescription(Model, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> dict[str, str]:
-        """The CF attributes ``units``, ``long_name`` and ``axis``, as far as they are given."""
-        found = {"units": self.unit, "long_name": self.description, "axis": self.axis.upper()}
-        return {key: text for key, text in found.items() if text}
+        """The CF attributes ``units``, ``long_name`` and ``axis`` that have a value."""
+        texts = {"units": self.unit, "long_name": self.description, "axis": self.axis.upper()}
+        return {key: text for key, text in texts.items() if text}
 
 
 COORDINATES = Attribute(
@@ -179,10 +179,9 @@ class CoordsHandler(ConventionHandler):
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
-        """Return whether the array declares the convention, or its group does and describes coordinates for it.
+        """Return whether the array declares the convention, or its group declares it and describes coordinates for it.
 
-        An array that the group describes as a coordinate does not follow the convention for this reason: it is one of the
-        coordinates, and gets none.
+        A declaration of the group does not apply to the arrays that it describes as coordinates.
         """
         if cls in array.declared:
             return True
@@ -194,46 +193,47 @@ class CoordsHandler(ConventionHandler):
 
     @classmethod
     def why_not(cls) -> str:
-        """Return why the convention does not apply to an array whose group declares it."""
+        """Return why the convention may not apply to an array whose group declares it."""
         return _("it is a coordinate, or none of its dimensions is described")
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> frozenset[str]:
-        """Return the names of other conventions that define the values of coordinates, according to descriptors."""
+        """Return the names of other conventions that define values of coordinates, according to descriptors."""
         names = set()
         for described in _descriptions_about(array):
             descriptor = described.descriptor
             if descriptor is not None and descriptor.type not in _TYPES_WITH_VALUES:
-                names.add(_name_as_compared(descriptor.convention))
+                names.add(_normalized_name(descriptor.convention))
         return frozenset(names).difference(("", cls.name, *cls.aliases))
 
     def interpret(self, array: ArrayView) -> Interpretation:
-        """Return the described coordinates; the array's own description of a name takes precedence over its group's."""
+        """Return the described coordinates; the array's own descriptions take precedence over those of its group."""
         for attribute in self.described:
-            array.read(attribute)  # reports what is wrong with it as a whole
-        found: dict[str, Coordinate | None] = {}
+            array.read(attribute)  # reports an unusable attribute
+        coordinates: dict[str, Coordinate | None] = {}
         for described in _descriptions_about(array):
-            name, lost = described.name, partial(coordinate_named, described.name)
-            if name in found:
+            name, missing = described.name, partial(coordinate_named, described.name)
+            if name in coordinates:
                 continue
-            array.report_wrong(described.node, described.descriptor, lost())
-            for wrong in () if described.newer is None else described.newer.wrong:
-                part = _("{key!r} of {what}").format(key=wrong.place.keys[-1], what=lost())
-                is_lost = described.descriptor is None
-                array.report_wrong(described.node, [wrong], lost() if is_lost else part)
+            array.report_wrong(described.node, described.descriptor, missing())
+            for finding in () if described.newer is None else described.newer.wrong:
+                key, is_missing = finding.place.keys[-1], described.descriptor is None
+                part = _("{key!r} of {coordinate}").format(key=key, coordinate=missing())
+                array.report_wrong(described.node, [finding], missing() if is_missing else part)
             dims = {array.dim_names.get(dim, dim) for dim in described.dims}
             own_sizes = None if array.sibling(name) is None else array.siblings[name]
             if own_sizes == {dim: array.sizes.get(dim) for dim in dims}:
-                # The group has an array of that name and shape, which is used instead: a description that does
-                # not fit was left behind when the data were written again, and is not reported.
-                found[name] = array.try_silently(_coordinate, array, described)
+                # The group's own array of this name and shape is used instead. A description that does not fit is not
+                # reported, because it is a remnant of data that were written again.
+                coordinates[name] = array.try_silently(_coordinate, array, described)
             else:
-                found[name] = array.try_reporting(_coordinate, array, described, cost=lost)
-        return array.interpretation(*filter(None, found.values()))
+                cost = missing
+                coordinates[name] = array.try_reporting(_coordinate, array, described, cost=cost)
+        return array.interpretation(*filter(None, coordinates.values()))
 
 
-def _name_as_compared(name: str) -> str:
-    """Return the name of a convention without a colon at its end and in small letters, as names are compared."""
+def _normalized_name(name: str) -> str:
+    """Return the name of a convention in lower case, without a colon at its end."""
     return name.strip().rstrip(":").lower()
 
 
@@ -241,14 +241,14 @@ def _name_as_compared(name: str) -> str:
 class _DescribedCoordinate:
     """A coordinate as an array or its group describes it."""
 
-    node: Node  # the array or group in which it is described
+    node: Node  # the array or group that has the description
     name: str
-    dims: tuple[str, ...]  # as they are written: the array may have other names for them
-    descriptor: Descriptor | None  # the place of its values; None if it cannot be read
-    newer: NewerDescription | None = None  # the object of the newer draft that holds the descriptor
+    dims: tuple[str, ...]  # the names in the metadata; the Dataset may have different ones
+    descriptor: Descriptor | None  # None if it cannot be used
+    newer: NewerDescription | None = None  # the object of the newer draft that has the descriptor
 
     def at(self, *keys: str) -> Fragment:
-        """Return the place of the descriptor, or of one of its members, for messages."""
+        """Return the place of the descriptor or of one of its members, for messages."""
         written = self.descriptor or self.newer
         return Fragment(self.node, () if written is None else (*written.keys, *keys), None)
 
@@ -256,7 +256,7 @@ class _DescribedCoordinate:
 @once_per_array
 def _described_coordinates(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
     """Return the coordinates that an array describes, then those that its group describes."""
-    found = []
+    coordinates = []
     for node in (array.node, array.node.group):
         for attribute in CoordsHandler.described:
             written = array.attribute(attribute.key, node)
@@ -264,21 +264,21 @@ def _described_coordinates(array: ArrayView) -> tuple[_DescribedCoordinate, ...]
             for name, item in items or ():
                 newer = item if isinstance(item, NewerDescription) else None
                 descriptor = item if newer is None else newer.coords
-                # A newer description without a descriptor gives no values, which is allowed.
+                # A newer description need not have a descriptor.
                 if descriptor is not None or (newer is not None and newer.wrong):
                     along = item.indexed_by
                     if along is None and descriptor is not None:
                         along = descriptor.indexed_by
                     dims = (name,) if along is None else along
-                    found.append(_DescribedCoordinate(node, name, dims, descriptor, newer))
-    return tuple(found)
+                    coordinates.append(_DescribedCoordinate(node, name, dims, descriptor, newer))
+    return tuple(coordinates)
 
 
 @once_per_array
 def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
     """Return the described coordinates of an array: its own, and those of its group along its dimensions.
 
-    The description of the array itself, along all of its dimensions, is left out: no array is its own coordinate.
+    A description of the array itself is left out.
     """
     known = {*array.dims, *array.dim_names}
     return tuple(
@@ -292,16 +292,16 @@ def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
 def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate | None:
     """Return a described coordinate, or raise XGroupError.
 
-    None if a different convention defines its values, or if its descriptor cannot be used, which is reported already.
+    None if a different convention defines its values, or if its descriptor cannot be used, which is already reported.
     """
     dims = tuple(array.dim_names.get(dim, dim) for dim in described.dims)
     descriptor, place, remedy = described.descriptor, described.at(), such_as(_INDEXED)
     if len(set(array.dims).intersection(dims)) < len(dims):
-        text = _("lies along {dims}, but the array has {own}")
+        text = _("has the dimensions {dims}, but the array has {own}")
         raise place.error(text.format(dims=list(dims), own=list(array.dims)), FITTING, remedy)
     if descriptor is None or descriptor.lost is not None:
         return None
-    # A dimension coordinate has the name that the dimension has here.
+    # A dimension coordinate is renamed with its dimension.
     name = dims[0] if described.dims == (described.name,) else described.name
     attributes = {} if described.newer is None else described.newer.attributes
     shape = tuple(array.sizes[dim] for dim in dims)
@@ -312,14 +312,14 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
         source = _inline_source(described, descriptor, dims, shape)
     elif descriptor.type == "interval":
         if len(dims) != 1:
-            text = _("is an interval, but not of one dimension")
+            text = _("is an interval, which must have one dimension")
             raise place.error(text, FITTING, remedy)
         function, units = _interval(described, descriptor, shape[0])
         dtype = np.asarray(function(np.arange(1))).dtype
         source, attributes = Computed(function, shape, dtype.str, dims), attributes | units
     else:
-        if _name_as_compared(descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
-            text = _("is the convention itself, which has no such type")
+        if _normalized_name(descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
+            text = _("is the convention itself, which does not define values for this type")
             raise described.at("convention").error(text, DESCRIPTOR)
         return None
     return Coordinate(name, source, attributes)
@@ -328,14 +328,14 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
 def _array_source(
     array: ArrayView, described: _DescribedCoordinate, descriptor: Descriptor, dims: tuple[str, ...]
 ) -> Stored:
-    """Return the array at ``path`` of a descriptor as a source, or raise XGroupError if there is none with the shape."""
+    """Return the array at ``path`` of a descriptor as a source, or raise XGroupError if none has the shape."""
     shape = tuple(array.sizes[dim] for dim in dims)
 
     def shape_misfit(node: Node) -> str | None:
-        """Return the reason why an array does not have the shape of the coordinate, None if it has that shape."""
-        found = shape_of(array, node)
+        """Return a message if an array does not have the shape of the coordinate, otherwise None."""
+        actual = shape_of(array, node)
         text = _("its shape is {shape}, the coordinate needs {needed}")
-        return None if found == shape else text.format(shape=list(found), needed=list(shape))
+        return None if actual == shape else text.format(shape=list(actual), needed=list(shape))
 
     reference = Fragment(described.node, described.at("path").keys, {"node": descriptor.path})
     node = array.resolver.array(reference, shape_misfit)
@@ -348,10 +348,10 @@ def _inline_source(
     dims: tuple[str, ...],
     shape: tuple[int, ...],
 ) -> Literal:
-    """Return ``values`` of a descriptor as a source, or raise XGroupMetadataError if they do not have the shape."""
+    """Return ``values`` of a descriptor as a source, or raise XGroupMetadataError if their number does not fit."""
     values: Any = descriptor.values
     if len(dims) > 1:
-        text = _("has values of one dimension, but several are meant")
+        text = _("has one-dimensional values, but several dimensions")
         raise described.at().error(text, FITTING, such_as(_INDEXED))
     (size,) = shape or (1,)
     if len(values) != size:
@@ -368,10 +368,10 @@ def _inline_source(
 def _interval(
     described: _DescribedCoordinate, written: Descriptor, size: int
 ) -> tuple[Callable[[Any], Any], dict[str, str]]:
-    """Return the function of positions that gives the values of an interval, and the CF attributes of times.
+    """Return the function that computes the values of an interval from positions, and the CF attributes of times.
 
-    The values of times are relative to the start. XGroupMetadataError is raised if start, end and step are unusable, or do not
-    give as many values as the dimension has: ``end`` must lie in the step after the last of them, and need not be a value.
+    The values of times are relative to the start. XGroupMetadataError is raised if start, end and step are unusable, or do
+    not match the size of the dimension: ``end`` must be less than one step after the last value.
     """
     start, end, step = written.start, written.end, written.step
     function: Callable[[Any], Any]
@@ -385,52 +385,50 @@ def _interval(
         if months:
             function, unit = Months(first_time.date().isoformat(), months), "days"
         else:
-            # With the longest unit that divides the step, values stay integers.
-            whole = (name for name, length in _SECONDS_PER_UNIT.items() if seconds % length == 0)
-            unit = next(whole, "seconds")
+            # The longest unit that divides the step keeps values integers.
+            units = (name for name, length in _SECONDS_PER_UNIT.items() if seconds % length == 0)
+            unit = next(units, "seconds")
             number = seconds / _SECONDS_PER_UNIT[unit]
             function = Regular(0, int(number) if number.is_integer() else number)
         microseconds = (last_time - first_time) // timedelta(microseconds=1)
         last = Fraction(microseconds, 1_000_000 * _SECONDS_PER_UNIT[unit])
-        # ISO 8601 has no Julian calendar, which CF's "standard" is before 1582-10-15.
-        units = cf_units_of_time(unit, first_time.isoformat())
-        attributes = {"units": units, "calendar": "proleptic_gregorian"}
+        # ISO 8601 uses the proleptic Gregorian calendar; CF's "standard" is Julian before 1582-10-15.
+        cf_units = cf_units_of_time(unit, first_time.isoformat())
+        attributes = {"units": cf_units, "calendar": "proleptic_gregorian"}
     else:
         function, last = Regular(start, step), end
     if step == 0:
         raise described.at("step").error(_("must not be 0"), DESCRIPTOR, such_as(_STEP))
     sign = 1 if step > 0 else -1
     final, next_one = (sign * function(position) for position in (size - 1, size))
-    # Integers are exact.
-    slack = abs(next_one - final) * _SLACK if isinstance(next_one, float) else 0
+    slack = (
+        abs(next_one - final) * _SLACK if isinstance(next_one, float) else 0
+    )  # integers are exact
     if size and not final <= sign * last + slack < next_one:
-        text = _("start, end and step do not give as many values as the dimension has: {size}")
-        remedy = _('write the "end" of {size} values').format(size=size)
+        text = _("start, end and step do not match the size of the dimension, {size}")
+        remedy = _('write the "end" that gives {size} values').format(size=size)
         raise described.at().error(text.format(size=size), FITTING, remedy)
     return function, attributes
 
 
 def _time_in_utc(place: Fragment, value: float | str) -> datetime:
-    """Return a time of ISO 8601, converted to UTC if it has a zone, as a datetime without a zone, or raise XGroupMetadataError."""
+    """Return an ISO 8601 time as a naive datetime, in UTC if it has a zone, or raise XGroupMetadataError."""
     try:
         time = datetime.fromisoformat(str(value))
         return time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
-    except (
-        ValueError,
-        OverflowError,
-    ) as error:  # OverflowError: its year in UTC is beyond those of datetime
-        text = _("must be a time of ISO 8601, as start, end and step belong together")
+    except (ValueError, OverflowError) as error:  # OverflowError: datetime has no such year in UTC
+        text = _("must be an ISO 8601 time, because one of start, end and step is a string")
         raise place.error(text, DESCRIPTOR) from error
 
 
 def _months_or_seconds(place: Fragment, step: float | str) -> tuple[int, float]:
-    """Return a duration of ISO 8601 as ``(months, seconds)``, one of them 0, or raise XGroupMetadataError.
+    """Return an ISO 8601 duration as ``(months, seconds)``, one of them 0, or raise XGroupMetadataError.
 
-    Months have no fixed length: for example, a duration of months and days is refused.
+    Months have no fixed length, so a duration of months and days is invalid.
     """
     match = _DURATION.fullmatch(str(step))
     if match is None:
-        text = _("must be a duration of ISO 8601, such as 'P1D'")
+        text = _("must be an ISO 8601 duration, such as 'P1D'")
         raise place.error(text, DESCRIPTOR, such_as(_STEP))
     parts = {key: float(text or 0) for key, text in match.groupdict().items() if key != "sign"}
     sign = -1 if match["sign"] else 1
@@ -438,6 +436,6 @@ def _months_or_seconds(place: Fragment, step: float | str) -> tuple[int, float]:
     seconds = parts["seconds"] + 60 * parts["minutes"] + 3600 * parts["hours"]
     seconds += 86400 * (parts["days"] + 7 * parts["weeks"])
     if months and seconds:
-        text = _("has both months and what has a fixed length")
+        text = _("must not combine months or years with units of fixed length")
         raise place.error(text, DESCRIPTOR, such_as(_STEP))
     return sign * months, sign * seconds

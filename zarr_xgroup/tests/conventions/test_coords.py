@@ -113,8 +113,8 @@ DESCRIBED: dict[str, tuple[Array, str]] = {
     "along no dimension, or by too many": (
         field("x y", **older(x=inline(1, 2, 3, 4, indexed_by=["x", "y"]), y=DAYS | {"indexed_by": ["x", "y"]}, z=inline(1, 2, indexed_by=[]))),
         """
-        ! Resolution: /g/a was opened without coordinate 'x': /g/a#/attributes/coords:coordinates/x: has values of one dimension, but several are meant
-        ! Resolution: /g/a was opened without coordinate 'y': /g/a#/attributes/coords:coordinates/y: is an interval, but not of one dimension
+        ! Resolution: /g/a was opened without coordinate 'x': /g/a#/attributes/coords:coordinates/x: has one-dimensional values, but several dimensions
+        ! Resolution: /g/a was opened without coordinate 'y': /g/a#/attributes/coords:coordinates/y: is an interval, which must have one dimension
         ! Resolution: /g/a was opened without coordinate 'z': /g/a#/attributes/coords:coordinates/z/values: has 2 values, the axis needs 1
         """,
     ),
@@ -187,17 +187,17 @@ def interval(start: Any, end: Any, step: Any) -> Any:
 
 
 WRONG: dict[str, Any] = {
-    "an interval that ends late": (interval(0, 10, 1), "do not give as many values"),
+    "an interval that ends late": (interval(0, 10, 1), "do not match the size"),
     "a step of 0": (interval(0, 3, 0), "must not be 0"),
-    "no step": ({"type": "interval", "start": 0, "end": 3}, "is missing, which"),
-    "a number beside times": (interval("2024", 3, "P1D"), "a time of ISO 8601"),
+    "no step": ({"type": "interval", "start": 0, "end": 3}, "is missing, but required"),
+    "a number beside times": (interval("2024", 3, "P1D"), "an ISO 8601 time"),
     "a step that is no duration": (interval("2024-01-01", "2024-01-04", 1), "such as 'P1D'"),
-    "months and hours": (interval("2024-01-01", "2024-01-04", "P1MT1H"), "has both months"),
+    "months and hours": (interval("2024-01-01", "2024-01-04", "P1MT1H"), "must not combine months"),
     "an end beyond 64 bits": (interval(0, 10**40, 1), "a finite number or a time"),
     "too few values": (inline(1, 2), "has 2 values, the axis needs 4"),
     "an array that is not there": ({"type": "array", "path": "nope"}, "nope"),
     "an array of another shape": ({"type": "array", "path": "/axes/time"}, "the coordinate needs [4]"),
-    "another dimension": (inline(1, 2, 3, 4, indexed_by=["nope"]), "lies along ['nope']"),
+    "another dimension": (inline(1, 2, 3, 4, indexed_by=["nope"]), "has the dimensions ['nope']"),
     "no type": ({"values": [1, 2, 3, 4]}, "is missing"),
     "the convention itself": ({"type": "reference", "convention": "dimensions"}, "is the convention itself"),
     "another convention": ({"type": "reference", "convention": "nothing"}, "convention 'nothing' for its coordinates"),

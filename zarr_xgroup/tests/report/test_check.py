@@ -390,7 +390,7 @@ CASES: list[BrokenRule] = [
     case("coords/form", {COORDS: [5]}, 'write, for example, "coords:coordinates": {"time": {'),
     case("coords/descriptor", {f"{COORDS}/step/start": GONE}, '"type": "interval"'),
     case("coords/descriptor", {f"{COORDS}/step/step": 0}, '"step": "P1D"'),
-    case("coords/fitting", {f"{COORDS}/step": {**STEPS, "end": 11}}, "of 3 values"),
+    case("coords/fitting", {f"{COORDS}/step": {**STEPS, "end": 11}}, "gives 3 values"),
     case("coords/fitting", {f"{COORDS}/step": {**STEPS, "indexed_by": ["y"]}}, '"indexed_by"'),
     case("dggs/object", {f"{DGGS}/name": GONE}, '"name": "healpix"'),
     case("dggs/object", {f"{DGGS}/refinement_level": -1}, '"refinement_level": 2'),
