@@ -1,7 +1,7 @@
-"""Coordinate reference systems: what pyproj makes of them, and how metadata declare them.
+"""Coordinate reference systems: how metadata declare them, and their properties by pyproj.
 
 pyproj parses, compares and converts texts. Its results are cached, because many arrays of a store have the same CRS.
-Texts that may name a file are not given to it (`crs_texts`).
+Texts that may name a file are not passed to it (`crs_texts`).
 
 Sources: proj convention (zarr-conventions/proj); CF 1.12, section 5.6; OGC 18-010r7 (WKT 2); PROJJSON schema 0.7.
 """
@@ -38,18 +38,18 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
 
-#: The members of a proj object, and of the attributes of `proj`, most explicit first.
+#: The members of a proj object and the attributes of `proj`, most explicit first.
 PROJJSON, WKT, CODE, EPSG = CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
 
-#: For how many texts answers of pyproj are cached.
+#: The number of texts for which results of pyproj are cached.
 _KEPT = 1024
 
-#: The axis of CF, by the direction that pyproj gives.
+#: The CF axis by the direction in pyproj.
 ALONG = {"east": "X", "west": "X", "north": "Y", "south": "Y"}
 
 #: Names of units of length in UDUNITS, by their length in metres.
 _LENGTHS = {1.0: "m", 1000.0: "km", 0.3048: "foot", 1200 / 3937: "US_survey_foot"}
-#: Names of units of length in UDUNITS, by names that UDUNITS or tools do not know.
+#: Names of units of length in UDUNITS, by names that UDUNITS or other tools do not know.
 _LENGTH_NAMES = {
     **dict.fromkeys(("metre", "metres", "meter", "meters"), "m"),
     **dict.fromkeys(("us survey foot", "us survey feet"), "US_survey_foot"),
@@ -58,12 +58,12 @@ _LENGTH_NAMES = {
 
 @dataclass(frozen=True)
 class Crs:
-    """A coordinate reference system as it is written.
+    """A coordinate reference system as text.
 
     Attributes
     ----------
     key : str
-        Where it is written: one of `CRS_KEYS`, ``name``, or a key of another convention.
+        The key of its member or attribute: one of `CRS_KEYS`, ``name``, or a key of a different convention.
     text : str
         A code, WKT (also WKT1), PROJJSON or name.
     """
@@ -78,14 +78,14 @@ class Crs:
 
     @property
     def title(self) -> str:
-        """The name that pyproj gives to the CRS, or the text itself if pyproj does not understand it."""
+        """The name of the CRS in pyproj, or the text if pyproj does not understand it."""
         parsed = _parsed(self.text)
         return self.text if parsed is None else str(parsed.name)
 
     @cached_property
     def code(self) -> str | None:
-        """The authority and code (``EPSG:32633``), None if the CRS has none."""
-        # Cached, because PROJ compares a CRS without a code with all CRSs of its database.
+        """The authority and code (``EPSG:32633``), or None if the CRS has no code."""
+        # Cached, because PROJ compares a CRS without a code with all CRSs in its database.
         parsed = _parsed(self.text)
         authority = None if parsed is None else parsed.to_authority()
         return None if authority is None else ":".join(authority)
@@ -98,17 +98,17 @@ class Crs:
 
     @property
     def is_north_first(self) -> bool:
-        """Whether the first axis is known to run north or south, as that of EPSG:4326."""
+        """Whether the first axis is known to point north or south, as in EPSG:4326."""
         parsed = _parsed(self.text)
         axes = [] if parsed is None else parsed.axis_info
         return bool(axes) and axes[0].direction in ("north", "south")
 
     @property
     def variable_name(self) -> str:
-        """A name for a grid mapping variable of this CRS: authority and code, else its name."""
+        """A name for a grid mapping variable of this CRS: authority and code, otherwise its name."""
         if self.code is not None:
             return self.code.replace(":", "_")
-        # The text may be a whole WKT: cut it to the length of a name that people can read.
+        # Truncated, because the text may be a whole WKT.
         return re.sub(r"\W+", "_", self.title)[:40].strip("_")
 
     def is_same(self, other: Crs) -> bool:
@@ -116,11 +116,11 @@ class Crs:
         return _is_same_crs(self, other) is True
 
     def differs(self, other: Crs) -> bool:
-        """Return whether two CRSs are known to differ: False, too, if pyproj does not understand one of them."""
+        """Return whether two CRSs are known to differ; also False if pyproj does not understand one of them."""
         return _is_same_crs(self, other) is False
 
     def grid_mapping(self) -> Mapping[str, Any]:
-        """Return the attributes of a CF grid mapping variable, read-only: the text alone if pyproj does not understand it."""
+        """Return the attributes of a CF grid mapping variable; only the text if pyproj does not understand it."""
         return self._grid_mapping
 
     @cached_property
@@ -136,7 +136,7 @@ class Crs:
         return MappingProxyType({**attributes, "spatial_ref": attributes["crs_wkt"]})
 
     def axis_attributes(self) -> dict[str, dict[str, str]]:
-        """Return the CF attributes that pyproj gives to coordinates along ``X`` and ``Y``; only ``axis`` if it does not give both."""
+        """Return the CF attributes of coordinates along ``X`` and ``Y``; only ``axis`` if pyproj does not know both axes."""
         return {axis: dict(attributes) for axis, attributes in self._axis_attributes.items()}
 
     @cached_property
@@ -144,50 +144,50 @@ class Crs:
         parsed = _parsed(self.text)
         horizontal = _horizontal_axes(parsed)
         if len(horizontal) < 2 and parsed is not None and parsed.is_projected:
-            # pyproj knows axes by their names; older GDAL wrote ``AXIS["X",EAST]``.
-            described = parsed.to_json_dict()
-            for axis in described.get("coordinate_system", {}).get("axis", ()):
+            # pyproj identifies axes by their names; older GDAL wrote ``AXIS["X",EAST]``.
+            projjson = parsed.to_json_dict()
+            for axis in projjson.get("coordinate_system", {}).get("axis", ()):
                 names = {"east": "Easting", "north": "Northing"}
                 axis["name"] = names.get(axis["direction"], axis["name"])
             with suppress(_pyproj().exceptions.CRSError):
-                horizontal = _horizontal_axes(_pyproj().CRS.from_json_dict(described))
+                horizontal = _horizontal_axes(_pyproj().CRS.from_json_dict(projjson))
         if len(horizontal) < 2:
             return {name: {"axis": name} for name in ("X", "Y")}
         units = {axis.unit_name.lower() for axis in parsed.axis_info if axis.direction in ALONG}
         for axis in horizontal.values():
             unit = axis.pop("units")
-            # pyproj gives degrees to every geographic CRS, also if its axes are in grads.
+            # pyproj returns degrees for every geographic CRS, even if its axes are in grads.
             if not parsed.is_geographic or units == {"degree"}:
                 axis["units"] = cf_length(unit)
         return horizontal
 
     @cached_property
     def _normalized(self) -> Any:
-        """The ``pyproj.CRS`` without its code and its shift to another datum, its axes in the order X, Y, others.
+        """The ``pyproj.CRS`` without its code and datum shift, with its axes in the order X, Y, others.
 
-        Two texts of one CRS may differ in these: WKT1 often has no order of axes, and may have ``TOWGS84``, which no
-        code has. pyproj ignores the order of axes only of geographic CRSs.
+        Two texts of one CRS may differ in these: WKT1 often has no order of axes, and may have ``TOWGS84``, which is not
+        part of a CRS with a code. pyproj ignores the order of axes only for geographic CRSs.
         """
         parsed, pyproj = _parsed(self.text), _pyproj()
         try:
-            described = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
-            for part in (described, *described.get("components", ())):
+            projjson = (parsed.source_crs if parsed.is_bound else parsed).to_json_dict()
+            for part in (projjson, *projjson.get("components", ())):
                 part.pop("id", None)
                 axes = part.get("coordinate_system", {}).get("axis", [])
                 axes.sort(key=lambda axis: ALONG.get(axis["direction"], "Z"))
-            return pyproj.CRS.from_json_dict(described)
+            return pyproj.CRS.from_json_dict(projjson)
         except (pyproj.exceptions.CRSError, ValueError):
-            return parsed  # PROJ may write text that is not JSON, or that it does not read
+            return parsed  # PROJ may write invalid JSON, or JSON that it cannot read
 
 
-#: One CRS for each text, because arrays of a store often have the same: what pyproj gives is cached by CRS.
+#: One `Crs` for each text, because results of pyproj are cached in it.
 _crs = lru_cache(_KEPT)(Crs)
 
 
 def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterator[Crs]:
-    """Yield the CRSs written in attributes or an object under some keys, by default those of `proj`.
+    """Yield the CRSs in attributes or an object under some keys, by default those of `proj`.
 
-    They may be texts that pyproj does not understand. Values of other types are passed over.
+    pyproj may not understand their texts. Values of other types are ignored.
     """
     for key in keys:
         if key not in values:
@@ -202,7 +202,7 @@ def crs_in(values: Mapping[str, Any], keys: Iterable[str] = CRS_KEYS) -> Iterato
 
 
 def is_geographic(identity: Any, name: Any = None) -> bool:
-    """Return whether a CRS is known to be geographic: by a proj object (`identity`), else by its name."""
+    """Return whether a CRS is known to be geographic, by its proj object (`identity`) or its name."""
     if isinstance(identity, OBJECT):
         for crs in crs_in(identity):
             return crs.is_geographic
@@ -210,7 +210,7 @@ def is_geographic(identity: Any, name: Any = None) -> bool:
 
 
 def cf_length(unit: str) -> str:
-    """Return the name in UDUNITS of a unit of length (``metre``, or ``0.3048 metre`` as in pyproj); others unchanged."""
+    """Return the UDUNITS name of a unit of length (``metre``, or ``0.3048 metre`` as in pyproj); others unchanged."""
     number, _space, name = unit.strip().rpartition(" ")
     if name != "metre" or not number:
         return _LENGTH_NAMES.get(unit.strip().lower(), unit)
@@ -218,16 +218,18 @@ def cf_length(unit: str) -> str:
         length = float(number)
     except ValueError:
         return unit
-    known = (it for metres, it in _LENGTHS.items() if math.isclose(length, metres, rel_tol=1e-9))
-    return next(known, f"{number} m")
+    names = (
+        known for metres, known in _LENGTHS.items() if math.isclose(length, metres, rel_tol=1e-9)
+    )
+    return next(names, f"{number} m")
 
 
 def horizontal_unit(name: str) -> str:
-    """Return ``degree`` for each name of degrees, a unit of length by its name in UDUNITS, any other unit unchanged."""
+    """Return ``degree`` for any name of degrees, the UDUNITS name of a unit of length, and other units unchanged."""
     return "degree" if name.lower().startswith("degree") else cf_length(name)
 
 
-# Members that hold a CRS: attributes ``proj:*``, and members of the proj objects of other conventions.
+# Members with a CRS: attributes ``proj:*``, and members of the proj objects of other conventions.
 
 DOCUMENT = "proj convention (zarr-conventions/proj)"
 
@@ -243,21 +245,21 @@ RULES = rules_in(vars())
 
 #: An authority and a code.
 _CODE_OF_AUTHORITY = re.compile(r"[^:]+:[^:]+")
-#: How WKT of the first version begins (OGC 01-009); the second has other keywords (OGC 18-010).
+#: The beginning of WKT 1 (OGC 01-009); WKT 2 has different keywords (OGC 18-010).
 _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]", re.IGNORECASE)
 
 _EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
 
 
 class _CrsMember(Kind):
-    """A member that holds a CRS, as PROJJSON, WKT 2 or a code: read as a `Crs` if pyproj understands it."""
+    """A CRS as PROJJSON, WKT 2 or a code; read as a `Crs` if pyproj understands it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the CRS, or `UNUSABLE` if pyproj does not understand it; report a value in the wrong form."""
+        """Return the CRS, or `UNUSABLE` if pyproj does not understand it; report a value of the wrong form."""
         key, written = reader.member.key, value.value
         crs = next(crs_in({key: written}, (key,)), None)
         is_understood = crs is not None and crs.is_understood
-        if expected := _missing_form(key, written):
+        if expected := _expected_form(key, written):
             text, is_kept = must_be(expected, written), crs is None or is_understood
             severity: Severity = "warning" if is_understood else "error"
             reader.refuse(value, text, _remedy(key, written), severity=severity, value_kept=is_kept)
@@ -266,8 +268,8 @@ class _CrsMember(Kind):
         return crs if is_understood else UNUSABLE
 
 
-def _missing_form(key: str, value: object) -> str:
-    """Return the form that the value of a member must have, "" if it has that form."""
+def _expected_form(key: str, value: object) -> str:
+    """Return the form that the value of a member must have, or "" if it has that form."""
     if key == PROJJSON and not isinstance(value, OBJECT):
         return _("an object of PROJJSON")
     is_wkt2 = isinstance(value, str) and bool(value.strip()) and not _WKT1.match(value)
@@ -279,12 +281,12 @@ def _missing_form(key: str, value: object) -> str:
 
 
 def _is_code(value: object) -> bool:
-    """Return whether a value is an authority and a code, ``EPSG:32633``."""
+    """Return whether a value is an authority and a code, such as ``EPSG:32633``."""
     return isinstance(value, str) and _CODE_OF_AUTHORITY.fullmatch(value) is not None
 
 
 def _code_meant(value: object) -> str:
-    """Return the code of a CRS that a number (of EPSG) or a text stands for, "" if pyproj does not know it."""
+    """Return the code of a CRS for a number (of EPSG) or a text, or "" if pyproj does not know it."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = f"EPSG:{value}"
     elif isinstance(value, str) and value.strip().isdigit():
@@ -293,39 +295,39 @@ def _code_meant(value: object) -> str:
 
 
 def _remedy(key: str, value: object) -> str:
-    """Return the remedy for the value of a member that is not a CRS, or not in the form of the member."""
+    """Return the remedy for a value that is not a CRS or does not have the form of its member."""
     if key == PROJJSON:
-        return _("write PROJJSON, as `pyproj.CRS(...).to_json_dict()` gives it")
+        return _("write the PROJJSON from `pyproj.CRS(...).to_json_dict()`")
     if key != WKT and _is_code(value):
-        return _("write a code of the authority as PROJ lists it (`projinfo --list-crs`)")
+        return _("write a code that PROJ knows (`projinfo --list-crs` lists them)")
     if key != WKT:
         return write(CODE, _code_meant(value) or "<authority>:<code>")
-    remedy = _("write WKT 2 (OGC 18-010), as `pyproj.CRS(...).to_wkt()` gives it")
+    remedy = _("write the WKT 2 (OGC 18-010) from `pyproj.CRS(...).to_wkt()`")
     code = _crs(WKT, value).code if isinstance(value, str) else None
     if code is None or not _crs(CODE, code).is_same(_crs(WKT, str(value))):
         return remedy
-    return _("{remedy}, or {other} in its place").format(remedy=remedy, other=write(CODE, code))
+    return _("{remedy}, or {other} instead").format(remedy=remedy, other=write(CODE, code))
 
 
 def _report_not_understood(value: Fragment, remedy: str, reader: Reader) -> None:
     """Report a value that pyproj does not understand as a CRS."""
-    text = _("is no CRS that pyproj understands: {text}").format(text=shown(value.value))
+    text = _("is not a CRS that pyproj understands: {text}").format(text=shown(value.value))
     reader.report(UNDERSTOOD, value, text, remedy)
 
 
-def _report_conflicting_crs(place: Fragment, found: list[Crs], reader: Reader) -> None:
-    """Report each further CRS that disagrees with the first, which is used."""
-    for other in found[1:]:
-        if found[0].differs(other):
-            text = _("is another CRS than {key}, which counts").format(key=found[0].key)
-            remedy = _("leave one of {keys} out").format(keys=f"{found[0].key}, {other.key}")
+def _report_conflicting_crs(place: Fragment, systems: list[Crs], reader: Reader) -> None:
+    """Report each CRS that differs from the first, which is used."""
+    for other in systems[1:]:
+        if systems[0].differs(other):
+            text = _("differs from the CRS in {key}, which is used").format(key=systems[0].key)
+            remedy = _("leave one of {keys} out").format(keys=f"{systems[0].key}, {other.key}")
             reader.report(AGREEING, place.place(other.key), text, remedy, value_kept=True)
 
 
 class ProjMembers(Model, frozen=True, kw_only=True):
-    """The members of an object that hold its CRS, the most explicit first; None if missing or not usable.
+    """The members of an object that define its CRS, most explicit first; None if missing or unusable.
 
-    ``epsg`` is of STAC, not of the convention.
+    ``epsg`` is defined by STAC, not by the convention.
     """
 
     form: ClassVar[Rule] = OBJECT_OF_PROJ
@@ -338,27 +340,27 @@ class ProjMembers(Model, frozen=True, kw_only=True):
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report members with different CRSs, and ``proj:epsg`` of STAC if it is the only member."""
+        """Report members with different CRSs, and ``proj:epsg`` if it is the only member."""
         _report_conflicting_crs(fragment, list(found.values()), reader)
         if [key for key in CRS_KEYS if fragment.get(key)] == [EPSG]:
-            text = _("{key!r} is not known in the convention").format(key=EPSG)
+            text = _("{key!r} is not defined by the convention").format(key=EPSG)
             remedy = write(CODE, _code_meant(fragment.value[EPSG]) or "EPSG:<code>")
             place = fragment.place(EPSG)
             reader.report(OF_EPSG, place, text, remedy, severity="warning", value_kept=True)
 
     @property
     def systems(self) -> list[Crs]:
-        """The CRSs of all members, the one that is used first."""
-        ways = (self.projjson, self.wkt2, self.code, self.epsg)
-        return [crs for crs in ways if crs is not None]
+        """The CRSs of all members; the first is used."""
+        members = (self.projjson, self.wkt2, self.code, self.epsg)
+        return [crs for crs in members if crs is not None]
 
 
 @dataclass(frozen=True)
 class ProjObject(Kind):
-    """A proj object, or a reference to one; its value is a `Part`, which `proj.crs_at` reads."""
+    """A proj object or a reference to one, read as a `Part` for `proj.crs_at`."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the object or reference as a `Part`, `UNUSABLE` if it is neither; report its members."""
+        """Return the object or reference as a `Part`, or `UNUSABLE`; report mistakes in its members."""
         if is_reference(value.value):
             return value.part
         if not isinstance(value.value, OBJECT):
@@ -372,80 +374,80 @@ class ProjObject(Kind):
         for key, meant in spelt.items():
             reader.report_misspelt(value.place(key), meant)
         if not spelt and not any(key in value.value for key in CRS_KEYS):
-            text = _("has none of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
+            text = _("must have at least one of {keys}").format(keys=", ".join(CRS_KEYS[:3]))
             reader.report(OBJECT_OF_PROJ, value, text, such_as(_EXAMPLE), value_kept=True)
-        # Opening reports CRSs that cannot be used where it reads them (`proj.crs_at`), a check reports them here.
-        wrong = ProjMembers.read(value).wrong
-        reader.wrong.extend(replace(finding, topic=None) for finding in wrong)
+        # A check reports unusable CRSs here; opening reports them in `proj.crs_at`.
+        findings = ProjMembers.read(value).wrong
+        reader.wrong.extend(replace(finding, topic=None) for finding in findings)
         return value.part
 
 
 def read_systems(
     place: Fragment, keys: Iterable[str] = CRS_KEYS
 ) -> tuple[list[Crs], tuple[Finding, ...]]:
-    """Return the usable CRSs that an object has under some keys, and findings about those that disagree or cannot be used.
+    """Return the usable CRSs of an object, and findings about conflicting or unusable ones.
 
-    The keys are by default those of `proj`.
+    `keys` are by default those of `proj`.
     """
     if keys is CRS_KEYS:
         members = ProjMembers.read(place)
         return members.systems, members.wrong
-    reader, found = Reader(UNDERSTOOD, UNDERSTOOD), []
+    reader, systems = Reader(UNDERSTOOD, UNDERSTOOD), []
     for crs in crs_in(place.value, keys):
         if crs.is_understood:
-            found.append(crs)
+            systems.append(crs)
         else:
             _report_not_understood(place.required(crs.key), "", reader)
-    _report_conflicting_crs(place, found, reader)
-    return found, tuple(reader.wrong)
+    _report_conflicting_crs(place, systems, reader)
+    return systems, tuple(reader.wrong)
 
 
 # Grid mapping variables.
 
-#: The name that tools expect of a grid mapping variable.
+#: The name of grid mapping variables that tools expect.
 SPATIAL_REF = "spatial_ref"
 
-#: Attributes of grid mapping variables that give a CRS, most explicit first.
+#: Attributes of grid mapping variables that define a CRS, most explicit first.
 CRS_ATTRIBUTES = ("crs_wkt", SPATIAL_REF, "grid_mapping_name")
 
 
 def crs_of_grid_mapping(attributes: Mapping[str, Any]) -> Crs | None:
-    """Return the CRS of a grid mapping variable by its WKT (``crs_wkt``, ``spatial_ref``); None if not understood."""
+    """Return the CRS of a grid mapping variable from its WKT (``crs_wkt``, ``spatial_ref``), or None."""
     systems = crs_in(attributes, ("crs_wkt", SPATIAL_REF))
     return next((crs for crs in systems if crs.is_understood), None)
 
 
-# What pyproj makes of texts.
+# Functions that use pyproj.
 
 
 @cache
 def _pyproj() -> Any:
-    """Return pyproj, imported for the first CRS: that takes about 45 ms, which stores without a CRS do not need."""
+    """Return pyproj, imported when first needed, because the import takes about 45 ms."""
     return import_module("pyproj")
 
 
 @lru_cache(_KEPT)
 def _parsed(text: str) -> Any:
-    """Return the ``pyproj.CRS`` of a text; None if pyproj does not understand it, or it may name a file.
+    """Return the ``pyproj.CRS`` of a text, or None if pyproj does not understand it or it may name a file.
 
-    None, too, if PROJ would write it only up to a NUL in a name or remark.
+    Also None if PROJ would truncate it at a NUL in a name or remark.
     """
     if not names_no_file(text):
         return None
     pyproj = _pyproj()
     try:
         parsed = pyproj.CRS.from_user_input(text)
-        # PROJ reads some texts whose parts it then fails to give: these raise here, not later.
+        # PROJ parses some texts but fails to return their parts: raise here, not later.
         _parts = parsed.sub_crs_list, parsed.is_bound and parsed.source_crs
         pyproj.CRS.from_wkt(parsed.to_wkt())  # as readers of `crs_wkt` do
-    except (pyproj.exceptions.CRSError, ValueError):  # ValueError: also text that is not Unicode
+    except (pyproj.exceptions.CRSError, ValueError):  # ValueError: for example, invalid Unicode
         return None
     return parsed
 
 
 @lru_cache(_KEPT)
 def _is_same_crs(crs: Crs, other: Crs) -> bool | None:
-    """Return whether two CRSs are the same except for the order of axes, None if pyproj does not understand one of them."""
+    """Return whether two CRSs are the same except for the order of axes, or None if one is not understood."""
     if crs.text == other.text:
         return True
     mine, theirs = _parsed(crs.text), _parsed(other.text)
@@ -453,7 +455,7 @@ def _is_same_crs(crs: Crs, other: Crs) -> bool | None:
         return None
     if mine.equals(theirs, ignore_axis_order=True):
         return True
-    # Two shifts to another datum that differ make the CRSs differ; a shift that only one text has does not.
+    # CRSs with different datum shifts differ. A datum shift in only one of the texts is ignored.
     is_shifted = mine.is_bound and theirs.is_bound
     if is_shifted and mine.coordinate_operation != theirs.coordinate_operation:
         return False
@@ -461,6 +463,6 @@ def _is_same_crs(crs: Crs, other: Crs) -> bool | None:
 
 
 def _horizontal_axes(crs: Any) -> dict[str, dict[str, str]]:
-    """Return the CF attributes that pyproj gives to the axes ``X`` and ``Y`` of a ``pyproj.CRS``, as far as it knows them."""
+    """Return the CF attributes of the axes ``X`` and ``Y`` of a ``pyproj.CRS`` that pyproj knows."""
     axes = () if crs is None else crs.cs_to_cf()
     return {axis["axis"]: dict(axis) for axis in axes if axis["axis"] in ("X", "Y")}

@@ -1,9 +1,8 @@
-"""Texts of CRSs that pyproj may be given: they name no file that PROJ would open.
+"""Validation of CRS texts: only texts that do not name a file are passed to pyproj.
 
-PROJ opens the files that a text names as soon as it parses the text: files in its own parameters (``+nadgrids=``,
-``+init=``), and files in WKT and PROJJSON, where a transformation to another datum is part of the CRS. If its
-network is switched on, it also asks its server for them. A store must not choose which files are opened on the
-reader's machine.
+PROJ opens the files that a text names when it parses the text: files in PROJ parameters (``+nadgrids=``, ``+init=``), and
+files in WKT and PROJJSON, if the CRS includes a transformation to a different datum. If its network is enabled, it also
+requests them from its server. A store must not choose which files are opened on the reader's machine.
 
 Sources: PROJ, "Cartographic projection", "Resource files"; OGC 18-010r7 (WKT 2), section 9; PROJJSON schema 0.7;
 the sources of PROJ (``io.cpp``), for the extensions of WKT 1 that it reads.
@@ -17,31 +16,31 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 _WKT = re.compile(r"\s*[A-Z][A-Z0-9_]*\s*[\[(].*", re.DOTALL | re.IGNORECASE)
-#: Codes of an authority, of a horizontal system with a vertical one, also as URN or URL of OGC, and names.
+#: Names and codes: an authority and a code, a compound of two codes, or an OGC URN or URL.
 _NAME = re.compile(r"[\w\ .:()/-]+|\w+:\w+\+\w+")
 
-#: Where WKT names a file. Also ``null`` is looked for, on a server too.
+#: Keywords of WKT that name a file. PROJ also looks for a file named ``null``, on its server, too.
 _FILE_IN_WKT = re.compile("PARAMETERFILE|PROJ4_GRIDS", re.IGNORECASE)
 _SPACES = " \t\n\r\f\v"
-#: The value behind an equals sign, up to a space or to a quote that is not doubled.
+#: The value after an equals sign, up to a space or a quote that is not doubled.
 _VALUE = re.compile(r"""\A\s*((?:[^\s"]|"")*).*""", re.ASCII | re.DOTALL)
-#: A number, several or an angle; punctuation may follow where parameters stand within the name of a CRS.
+#: A number, several numbers or an angle. Punctuation may follow if the parameters are in the name of a CRS.
 _NUMBER = re.compile(r"[-+.]?[0-9][-+.,0-9eEdrDR'\u00b0]*+[NSEWnsew]?[)\];:,.]*")
-#: Parameters with longer values are treated as harmful: no number or word of PROJ is as long.
+#: Longer values are refused: numbers and words of PROJ are shorter.
 _LONGEST_VALUE = 200
 _WORD = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
-#: Parameters of PROJ whose value is a word that names no file.
+#: PROJ parameters whose value is a word that does not name a file.
 _WORDS = frozenset(
     {"axis", "datum", "ellps", "o_proj", "pm", "proj", "sweep", "title", "type", "units", "vunits"}
 )
-#: Parameters of PROJ whose value is a file, be it that its name looks like a number.
+#: PROJ parameters whose value is a file name, even if it looks like a number.
 _FILES = frozenset(
     {"catalog", "file", "geoidgrids", "grids", "init", "model", "xy_grids", "z_grids"}
 )
 
 
 def names_no_file(text: str) -> bool:
-    """Return whether a text is WKT, PROJJSON, a code or a name, without a file that PROJ would open."""
+    """Return whether a text is WKT, PROJJSON, a code or a name, and does not name a file that PROJ would open."""
     if not text.lstrip().startswith("{"):
         if _WKT.fullmatch(text):
             return _FILE_IN_WKT.search(text) is None and _has_harmless_parameters(text)
@@ -50,7 +49,7 @@ def names_no_file(text: str) -> bool:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    # pyproj takes an object with one of these for parameters of PROJ.
+    # pyproj interprets an object with one of these keys as PROJ parameters.
     if {"proj", "init"} & set(value):
         return False
     pending = [value]
@@ -62,26 +61,24 @@ def names_no_file(text: str) -> bool:
             pending += part
         elif isinstance(part, Mapping):
             if isinstance(part.get("value"), str):
-                return (
-                    False  # the parameter of a method in PROJJSON: numbers, or the name of a file
-                )
+                return False  # the text value of a method's parameter is a file name
             pending += [*part, *part.values()]
     return True
 
 
 def _has_harmless_parameters(text: str) -> bool:
-    """Return whether all parameters of PROJ (``+key=value``) in a text have numbers, or words that name no file.
+    """Return whether all PROJ parameters (``+key=value``) in a text are numbers or words that do not name a file.
 
-    Such parameters are in the names of methods and in extensions of WKT 1.
+    Names of methods and extensions of WKT 1 contain such parameters.
     """
     pieces = text.split("=")
     if any(not re.search(r'[\s"]', piece, re.ASCII) for piece in pieces[1:-1]):
-        return False  # `a=b=c`: it is not known which part PROJ takes for the value
+        return False  # `a=b=c`: it is unknown which part PROJ uses as the value
     for before, after in pairwise(pieces):
         key = re.split(r'[\s"]', before.rstrip(_SPACES), flags=re.ASCII)[-1].lstrip("+").lower()
         value = _VALUE.sub(r"\1", after)
         if key == "nadgrids":
-            is_harmless = value == "@null"  # no grid: WKT of Web Mercator has it
+            is_harmless = value == "@null"  # no grid; in WKT of Web Mercator
         elif len(value) > _LONGEST_VALUE:
             is_harmless = False
         elif _NUMBER.fullmatch(value):

@@ -201,7 +201,7 @@ GRIDS: dict[str, tuple[Group, str]] = {
     "a CRS by PROJJSON": (with_crs(projjson=pyproj.CRS(32632).to_json_dict()), "spatial_ref () EPSG:32632"),
     "a CRS by a URL, before other texts": (with_crs(url=f"{OGC}/EPSG/0/32632", wkt=pyproj.CRS(4326).to_wkt()), """
         spatial_ref () EPSG:32632
-        ! Resolution: /v#/attributes/_CRS/wkt: is another CRS than url, which counts
+        ! Resolution: /v#/attributes/_CRS/wkt: differs from the CRS in url, which is used
         """),
 }  # fmt: skip
 
@@ -222,11 +222,11 @@ UNUSABLE = {
     "a transform of arrays of two sizes": (of_mapping(w=OTHER_SIZE), "/crs#/attributes/GeoTransform: is the transform of one grid"),
     "own coordinates are not told to be lost": (Group({"v": grid(GeoTransform="0 1"), **OWN}), "/v was opened without what 'GeoTransform' declares: "),
     "a CRS that is a text": (Group({"v": grid(_CRS="EPSG:32632")}), "/v#/attributes/_CRS: must be an object, got string"),
-    "no WKT": (with_crs(url=f"{OGC}/EPSG/0/32632", wkt="no WKT"), "/v#/attributes/_CRS/wkt: is no CRS that pyproj understands"),
-    "a PROJ string that reads a file": (with_crs(wkt="+proj=utm +zone=32 +nadgrids=/etc/passwd"), "/v#/attributes/_CRS/wkt: is no CRS"),
-    "a path for a URL": (with_crs(url="/etc/passwd+init=epsg:4326"), "/v#/attributes/_CRS/url: is no CRS"),
-    "WKT that reads a file": (with_crs(wkt=UTM[:-1] + ',PARAMETERFILE["grid","/etc/passwd"]]'), "/v#/attributes/_CRS/wkt: is no CRS"),
-    "PROJJSON that reads a file": (with_crs(projjson={"proj": "utm", "nadgrids": "/etc/passwd"}), "/v#/attributes/_CRS/projjson: is no CRS"),
+    "no WKT": (with_crs(url=f"{OGC}/EPSG/0/32632", wkt="no WKT"), "/v#/attributes/_CRS/wkt: is not a CRS that pyproj understands"),
+    "a PROJ string that reads a file": (with_crs(wkt="+proj=utm +zone=32 +nadgrids=/etc/passwd"), "/v#/attributes/_CRS/wkt: is not a CRS"),
+    "a path for a URL": (with_crs(url="/etc/passwd+init=epsg:4326"), "/v#/attributes/_CRS/url: is not a CRS"),
+    "WKT that reads a file": (with_crs(wkt=UTM[:-1] + ',PARAMETERFILE["grid","/etc/passwd"]]'), "/v#/attributes/_CRS/wkt: is not a CRS"),
+    "PROJJSON that reads a file": (with_crs(projjson={"proj": "utm", "nadgrids": "/etc/passwd"}), "/v#/attributes/_CRS/projjson: is not a CRS"),
 }  # fmt: skip
 
 

@@ -83,11 +83,11 @@ CRS_OF_ARRAYS = {
     ),
     "the first of two that differ": (
         {"a": grid("proj", **code(32632), **{"proj:wkt2": wkt(32631)})},
-        "a=spatial_ref EPSG:32631, ! /a#/attributes/proj:code: is another CRS than proj:wkt2, which counts",
+        "a=spatial_ref EPSG:32631, ! /a#/attributes/proj:code: differs from the CRS in proj:wkt2, which is used",
     ),
     "none that pyproj does not understand": (
         {"a": grid("proj", **code(0))},
-        "! /a was opened without the CRS of 'proj:code': /a#/attributes/proj:code: is no CRS that pyproj understands: \"EPSG:0\"",
+        "! /a was opened without the CRS of 'proj:code': /a#/attributes/proj:code: is not a CRS that pyproj understands: \"EPSG:0\"",
     ),
     "one in metres, one in feet": (
         {"a": grid("proj", **code(32631)), "b": grid("proj", **{"proj:wkt2": FEET})},
@@ -148,7 +148,7 @@ def test_geozarr_assumes_what_gdal_says_and_grid_mappings_of_groups_above() -> N
     nodes |= {"g/b": grid(**GDAL), "g/c": placed(grid_mapping="m"), "g/d": grid(_CRS={"wkt": "?"})}
     expected = "g/a=spatial_ref EPSG:32632, g/b=EPSG_32631 EPSG:32631, g/c=m EPSG:4326"
     place = "g/d was opened without the CRS of 'wkt': /g/d#/attributes/_CRS/wkt"
-    expected += f', ! /{place}: is no CRS that pyproj understands: "?"'
+    expected += f', ! /{place}: is not a CRS that pyproj understands: "?"'
     assert crss_of(nodes, assume_conventions="geozarr") == expected
 
 

@@ -371,7 +371,7 @@ CASES: list[BrokenRule] = [
     # proj.
     case("proj/code", {f"{GRID}/proj:code": 32633}, 'write "proj:code": "EPSG:32633"'),
     case("proj/code", {f"{GRID}/proj:code": "32633"}, 'write "proj:code": "EPSG:32633"'),
-    case("proj/understood", {f"{GRID}/proj:code": "EPSG:999999"}, "as PROJ lists it"),
+    case("proj/understood", {f"{GRID}/proj:code": "EPSG:999999"}, "that PROJ knows"),
     case("proj/wkt2", {f"{GRID}/proj:wkt2": WKT1, f"{GRID}/proj:code": GONE}, '"proj:code": "EPSG:4326"'),
     case("proj/wkt2", {f"{GRID}/proj:wkt2": "", f"{GRID}/proj:code": GONE}, "to_wkt()"),
     case("proj/projjson", {f"{GRID}/proj:projjson": "EPSG:4326", f"{GRID}/proj:code": GONE}, "to_json_dict"),
