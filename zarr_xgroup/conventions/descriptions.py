@@ -1,15 +1,14 @@
-"""Descriptions: each JSON object of a convention is described once, by the class that it is read into.
+"""Descriptions of JSON objects of conventions by classes.
 
-The annotation of a field says which kind of JSON value the field is read from:
+The annotation of a field states the kind of JSON value that the field is read from:
 
     class Time(Model):
         unit: Annotated[str, Text(), Member(example='"unit": "days"', required=True)] = ""
         calendar: Annotated[str, Text(one_of=CALENDARS)] = ""
 
-`Model.read` reads a JSON object by its class. A member that cannot be used is lost, and no more: the field keeps its
-default, and the model carries a `Finding` with rule, place and remedy. Opening reports the findings that cost
-the reader something, `check` all. Models know the JSON keys that lead to each part, but not the node: the same
-JSON text on a thousand arrays is one model.
+`Model.read` reads a JSON object. If a member cannot be used, its field keeps the default, and the model has a `Finding`
+with rule, place and remedy. Opening reports the findings because of which something is missing; `check` reports all.
+Models contain the JSON keys of each part, but not the node, so arrays with the same JSON text share one model.
 """
 
 from __future__ import annotations
@@ -30,61 +29,61 @@ from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Keys, Node, kind_of, po
 from zarr_xgroup.metadata.references import NODE, is_reference, unwrapped
 from zarr_xgroup.redaction import redact
 
-#: How many characters of a store's value messages show, and how many of the allowed values: messages stay short.
+#: The number of characters of a value, and the number of allowed values, that messages show.
 _SHOWN = 100
 _NAMED = 12
 
-#: The least similarity of a misspelt key to the key that was meant, as `difflib` measures it (1 if they are equal). It
-#: accepts one or two wrong letters in a word, and does not confuse different words that look similar.
+#: The least similarity (`difflib`; 1 if equal) of a misspelt key to the intended key. It accepts one or two wrong letters
+#: in a word, and does not confuse different words that look similar.
 _LEAST_SIMILARITY = 0.75
 
 
 def shown(value: Any) -> str:
-    """Return the JSON text of a value for messages: without secrets, and cut after `_SHOWN` characters."""
+    """Return the JSON text of a value for messages, without secrets and truncated to `_SHOWN` characters."""
     text = redact(json.dumps(value, ensure_ascii=False, default=dict))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def must_be(expected: str, value: Any) -> str:
-    """Return the message that a value must be something else, and what it is."""
+    """Return the message "must be ..., got ..." for a value."""
     written = shown(value) if value is None else f"{kind_of(value)} {shown(value)}"
     return _("must be {expected}, got {value}").format(expected=expected, value=written)
 
 
 def write(key: str, value: Any) -> str:
-    """Return the remedy "write" with a member of a JSON object."""
+    """Return the remedy to write a member of a JSON object."""
     text = f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
     return _("write {text}").format(text=text)
 
 
 def such_as(example: str) -> str:
-    """Return the remedy "write, for example," with an example."""
+    """Return the remedy to write, for example, a text."""
     return _("write, for example, {example}").format(example=example)
 
 
 def misspelt(
     given: Iterable[str], known: Collection[str], others: Collection[str] | None = ()
 ) -> Mapping[str, str]:
-    """Return unknown keys of an object, each with the known key that was probably meant.
+    """Return misspelt keys of an object, each with the known key that was probably intended.
 
-    A known key is suggested only if the object does not have it, and only for the first unknown key that is similar.
-    `others` are further keys that the object may have; None if any key is allowed, so that no key is unknown.
+    A known key is suggested only if the object does not have it, and only for the first similar unknown key.
+    `others` are further allowed keys; None allows any key.
     """
     if others is None:
         return {}
-    keys, found = list(given), {}
+    keys, intended = list(given), {}
     unknown = [key for key in keys if key not in known and key not in others]
     missing = [key for key in known if key not in keys] if unknown else []
     for key in unknown:
         if (match := _closest(key.lower(), tuple(missing))) is not None:
             missing.remove(match)
-            found[key] = match
-    return found
+            intended[key] = match
+    return intended
 
 
 @lru_cache  # many arrays have the same keys
 def _closest(word: str, names: tuple[str, ...]) -> str | None:
-    """Return the name that a word is similar to or abbreviates, with or without the prefix of the name; else None."""
+    """Return the name, with or without its prefix, that is similar to a word or abbreviated by it, or None."""
     forms = {
         form.lower(): name for name in names for form in (name.partition(":")[2], name) if form
     }
@@ -96,22 +95,22 @@ def _closest(word: str, names: tuple[str, ...]) -> str | None:
 
 @dataclass(frozen=True)
 class Member:
-    """The description of a member of a JSON object, besides the kind of its value.
+    """The description of a member of a JSON object, in addition to the kind of its value.
 
     Attributes
     ----------
     key : str
-        The key of the member, if that is not the name of the field.
+        The key of the member, if it differs from the name of the field.
     example : str
-        The member as it may be written, with its key.
+        An example of the member, with its key.
     required : bool
-        Whether an object without this member is wrong.
+        Whether the object must have this member.
     unless : tuple of str
-        Other keys of the object. If any of them is given, this member is not required.
+        Other keys of the object. If it has any of them, this member is not required.
     rule : Rule or None
-        The rule that a value of another kind breaks; None for the rule `form` of the object.
+        The rule that a value of a different kind breaks; None for the rule `form` of the object.
     severity : {"error", "warning"}
-        Of a finding about the member. A warning costs the reader nothing: an open does not report it.
+        The severity of findings about the member. Opening does not report warnings.
     """
 
     key: str = ""
@@ -123,23 +122,23 @@ class Member:
 
     @property
     def remedy(self) -> str:
-        """The remedy if the member is missing or wrong: to write the example; "" for a member without a key."""
+        """The remedy for a missing or wrong member: to write the example; "" for a member without a key."""
         return such_as(self.example or f'"{self.key}": ...') if self.key else ""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The description of the member that is being read, and the findings about its JSON object, without the node."""
+    """The member that is being read, and the findings about its JSON object, without the node."""
 
-    form: Rule  # a value of a different kind breaks it, unless the member has its own rule
-    spelling: Rule  # a misspelt key breaks it
+    form: Rule  # broken by a value of a different kind, unless the member has its own rule
+    spelling: Rule  # broken by a misspelt key
     member: Member = Member()
-    #: Misspelt keys, each with the key that was probably meant.
+    #: Misspelt keys, each with the key that was probably intended.
     misspelt: Mapping[str, str] = field(default_factory=dict)
     wrong: list[Finding] = field(default_factory=list)
 
     def of(self, member: Member) -> Reader:
-        """Return the reader of a different member of the same object."""
+        """Return the reader for a different member of the same object."""
         return Reader(self.form, self.spelling, member, self.misspelt, self.wrong)
 
     def report(
@@ -152,7 +151,7 @@ class Reader:
         severity: Severity = "error",
         value_kept: bool = False,
     ) -> None:
-        """Report a mistake in the object. If the value is still used, only a check reports the finding."""
+        """Report a mistake in the object, only to a check if the value is still used (`value_kept`)."""
         topic, where = None if value_kept else Topic.PROBLEM, Place("", place.pointer)
         self.wrong.append(Finding(rule, where, text, remedy, severity, topic=topic))
 
@@ -165,7 +164,7 @@ class Reader:
         severity: Severity | None = None,
         value_kept: bool = False,
     ) -> Any:
-        """Report by the rule of the member that its value is wrong, and return `UNUSABLE`; see `report`."""
+        """Report a wrong value with the rule of the member, and return `UNUSABLE`; see `report`."""
         rule, remedy = self.member.rule or self.form, remedy or self.member.remedy
         severity = severity or self.member.severity
         is_kept = value_kept or self.member.severity == "warning"
@@ -173,19 +172,19 @@ class Reader:
         return UNUSABLE
 
     def report_null(self, place: Fragment) -> None:
-        """Report, to a check only, that the member is null."""
-        text, rule = _("is null, which means nothing"), self.member.rule or self.form
+        """Report, only to a check, that the member is null."""
+        text, rule = _("is null, which is ignored"), self.member.rule or self.form
         self.report(rule, place, text, _("leave it out"), severity="warning", value_kept=True)
 
     def report_misspelt(self, place: Fragment, meant: str) -> None:
-        """Report a key that was probably meant to be another one, whose value is missing for this reason."""
-        text = _("is not known there; was {meant!r} meant?").format(meant=meant)
-        self.report(self.spelling, place, text, _('call it "{key}"').format(key=meant))
+        """Report a misspelt key, because of which the intended member is missing."""
+        text = _("is unknown; did you mean {meant!r}?").format(meant=meant)
+        self.report(self.spelling, place, text, _('rename it to "{key}"').format(key=meant))
         related = (Place("", pointer_to((*place.keys[:-1], meant))),)
         self.wrong[-1] = replace(self.wrong[-1], related=related)
 
 
-#: Returned by `Kind.read` for a value of another kind. Not None, which a kind may mean.
+#: Returned by `Kind.read` for a value of a different kind. None may be a valid result.
 UNUSABLE = object()
 
 
@@ -193,7 +192,7 @@ class Kind:
     """The kind of JSON value that a member or attribute must have."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return what the value means, or `UNUSABLE` after reporting why."""
+        """Return the parsed value, or `UNUSABLE` after reporting the reason."""
         raise NotImplementedError
 
 
@@ -204,13 +203,13 @@ class Text(Kind):
     Attributes
     ----------
     one_of : tuple of str
-        The allowed strings; any string is allowed if there are none.
+        The allowed strings; if empty, any string is allowed.
     any_case : bool
-        Whether strings match in upper and lower case.
+        Whether upper and lower case are equivalent.
     rule : Rule or None
-        The rule that another string breaks, which is used all the same; None for the rule `form` of the object.
+        The rule that a different string breaks (it is used nevertheless); None for the rule `form` of the object.
     severity : {"error", "warning"}
-        Of the finding about another string.
+        The severity of the finding about a different string.
     """
 
     one_of: tuple[str, ...] = ()
@@ -219,7 +218,7 @@ class Text(Kind):
     severity: Severity = "warning"
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the string, also if it is not one of those that are allowed."""
+        """Return the string, even if it is not an allowed string."""
         text = value.value
         if isinstance(text, str) and (not self.one_of or text in self.one_of):
             return text
@@ -247,10 +246,10 @@ class Object(Kind):
 
 @dataclass(frozen=True)
 class ReferenceTo(Kind):
-    """A reference to a node, bare or in ``{"ref": ...}``, read as a `Part`. Reading does not follow it."""
+    """A reference to a node, bare or in ``{"ref": ...}``, read as a `Part` without resolving it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the value with the JSON keys that lead to it."""
+        """Return the reference with its JSON keys."""
         if is_reference(value.value):
             return value.part
         node = value.value if isinstance(value.value, str) else "time"
@@ -262,7 +261,7 @@ class ReferenceTo(Kind):
         """Return the message that a value is not a reference; `expected` is the expected kind of value."""
         written = unwrapped(value).value
         if isinstance(written, OBJECT) and NODE not in written:
-            return _("is no reference: it has no 'node'")
+            return _("is not a reference: it has no 'node'")
         return must_be(expected, value.value)
 
 
@@ -273,14 +272,14 @@ class Parsed(Kind):
     Attributes
     ----------
     parse : callable
-        Takes the `Fragment` and returns what it means, or raises XGroupError, as `Fragment.error` makes it. The finding
-        has rule, remedy and severity of the error, or those of the member if the error has no rule.
+        Takes the `Fragment` and returns the parsed value, or raises an XGroupError, for example from `Fragment.error`.
+        The finding has the rule, remedy and severity of the error, or those of the member if the error has no rule.
     """
 
     parse: Callable[[Fragment], Any]
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return what the function makes of the value."""
+        """Return the result of the function."""
         try:
             return self.parse(value)
         except XGroupMetadataError as error:
@@ -303,21 +302,21 @@ class Nested(Kind):
     model : type of Model
         The class of the model.
     or_reference : bool
-        Whether a reference to such an object may stand in its place. Reading does not follow it.
+        Whether a reference to such an object is also allowed. Reading does not resolve it.
     """
 
     model: type[Model]
     or_reference: bool = False
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return the model, or the value as a `Part` if it may be a reference and is not an object."""
+        """Return the model, or the value as a `Part` if references are allowed and it is not an object."""
         if self.or_reference and is_reference(value.value):
             return value.part
         if isinstance(value.value, OBJECT):
             return self.model.read(value)
         if not self.or_reference:
             return reader.refuse(value, must_be(_("an object"), value.value))
-        # The handler follows the value in the place of a reference, and reports it.
+        # The handler tries to resolve the value as a reference, and reports it.
         text = must_be(_("an object or a reference"), value.value)
         reader.refuse(value, text, value_kept=True)
         return value.part
@@ -325,21 +324,21 @@ class Nested(Kind):
 
 @dataclass(frozen=True)
 class Items(Kind):
-    """A list of values of one kind, read as a tuple without the items that cannot be used.
+    """A list of values of one kind, read as a tuple without unusable items.
 
     Attributes
     ----------
     kind : Kind
         The kind of each item.
     least : int
-        The least number of items.
+        The minimum number of items.
     """
 
     kind: Kind
     least: int = 0
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return a tuple of what the items mean."""
+        """Return a tuple of the parsed items."""
         if not isinstance(value.value, list):
             return reader.refuse(value, must_be(_("a list"), value.value))
         if len(value.value) < self.least:
@@ -350,16 +349,16 @@ class Items(Kind):
 
 @dataclass(frozen=True)
 class ByName(Kind):
-    """A JSON object of values of one kind, read as a tuple of pairs (name, value) without values that cannot be used.
+    """A JSON object of values of one kind, read as a tuple of pairs (name, value) without unusable values.
 
     Attributes
     ----------
     kind : Kind
         The kind of each value.
     or_list : bool
-        Whether a list of objects with a ``name`` may stand in its place, as earlier versions of conventions have it.
+        Whether a list of objects with a ``name`` is also allowed, as in earlier versions of conventions.
     least : int
-        The least number of members.
+        The minimum number of members.
     """
 
     kind: Kind
@@ -367,71 +366,73 @@ class ByName(Kind):
     least: int = 0
 
     def read(self, value: Fragment, reader: Reader) -> Any:
-        """Return a tuple of pairs of a name and what its value means."""
+        """Return a tuple of pairs of a name and its parsed value."""
         named: list[tuple[Any, Fragment]]
         if isinstance(value.value, OBJECT):
             named = list(value.members())
         elif self.or_list and isinstance(value.value, list):
-            named = [((it.get("name") or it.place("name")).value, it) for it in value.items()]
+            named = [
+                ((item.get("name") or item.place("name")).value, item) for item in value.items()
+            ]
         else:
             expected = _("an object or a list") if self.or_list else _("an object")
             return reader.refuse(value, must_be(expected, value.value))
         if len(named) < self.least:
             reader.refuse(value, _("must not be empty"), value_kept=True)
-        found = []
+        pairs = []
         for name, item in named:
             if not isinstance(name, str):
                 reader.report(reader.form, item, _("must have a 'name'"), such_as('"name": "x"'))
-            elif (meaning := self.kind.read(item, reader)) is not UNUSABLE:
-                found.append((name, meaning))
-        return tuple(found)
+            elif (parsed := self.kind.read(item, reader)) is not UNUSABLE:
+                pairs.append((name, parsed))
+        return tuple(pairs)
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON object of a convention, as it was read.
+    """A JSON object of a convention, read by the annotations of its class.
 
     Attributes
     ----------
     keys : tuple of str
-        The JSON keys that lead to the object in its document.
+        The JSON keys of the object in its document.
     wrong : tuple of Finding
-        The findings about its members. Nested models have the findings about theirs.
+        The findings about its members. Nested models have their own findings.
     """
 
     keys: Keys
     wrong: tuple[Finding, ...] = ()
 
-    #: The rules that an object breaks with a member of a different kind, without a required member, and with a misspelt key;
-    #: `form` is used for the latter two if they are None.
+    #: The rules that are broken by a member of a different kind (`form`), a missing member (`required`, by default `form`)
+    #: and a misspelt key (`spelling`, by default `form`).
     form: ClassVar[Rule]
     required: ClassVar[Rule | None] = None
     spelling: ClassVar[Rule | None] = None
-    #: Further keys that the object may have, which no field is read from; None if it may have any.
+    #: Further allowed keys, which no field is read from; None allows any key.
     others: ClassVar[frozenset[str] | None] = frozenset()
 
     @classmethod
     def read(cls, fragment: Fragment) -> Self:
         """Read a JSON object as a model, or raise XGroupMetadataError if the value is not an object.
 
-        Anything else that is wrong is a finding in `wrong`.
+        Other mistakes are findings in `wrong`.
         """
         members, fields = fragment.as_object(), fields_of(cls)
         keys = [member.key for _kind, member in fields.values()]
         spelt = misspelt(members, keys, cls.others)
         reader = Reader(cls.form, cls.spelling or cls.form, misspelt=spelt)
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, (kind, member) in fields.items():
             if (value := members.get(member.key)) is not None:
                 written = Fragment(fragment.node, (*fragment.keys, member.key), value)
-                meaning = kind.read(written, reader.of(member))
-                if meaning is not UNUSABLE:
-                    found[name] = meaning
+                parsed = kind.read(written, reader.of(member))
+                if parsed is not UNUSABLE:
+                    values[name] = parsed
         for key, meant in reader.misspelt.items():
             reader.report_misspelt(fragment.place(key), meant)
-        cls.report_further(fragment, found, reader)
-        # Missing members and null, except fields that `report_further` added: written in another way, or null on purpose.
+        cls.report_further(fragment, values, reader)
+        # Missing members and null, except fields that `report_further` added: they have another form, or are null on purpose.
         for name, (_kind, member) in fields.items():
-            if name in found or members.get(member.key) is not None:
+            if name in values or members.get(member.key) is not None:
                 continue
             if not member.required or any(map(fragment.get, member.unless)):
                 if member.key in members:
@@ -439,34 +440,34 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
             elif member.key not in reader.misspelt.values():
                 place, rule = fragment.place(member.key), cls.required or cls.form
                 reader.report(rule, place, _("is missing"), member.remedy, severity=member.severity)
-        return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **found)
+        return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **values)
 
     @classmethod
     def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
-        """Report mistakes that involve several members of an object, which annotations cannot express; by default none.
+        """Report mistakes that annotations cannot express, for example about several members; by default none.
 
-        `found` has the meanings of the members by field. An override may change it: a field that it adds is not
-        reported as missing or null. `reader` has the findings about single members, and takes further ones.
+        `found` has the parsed members by field. An override may modify it: a field that it adds is not reported as
+        missing or null. `reader` has the findings about single members. Report further findings with it.
         """
 
     @property
     def lost(self) -> Finding | None:
-        """The first finding about a member that cannot be used, or None if all can be."""
+        """The first finding about an unusable member, or None if all members are usable."""
         return next((finding for finding in self.wrong if finding.topic is not None), None)
 
     def wrong_with(self, key: str) -> Finding | None:
-        """Return the finding that a member cannot be used, is missing, or misspelt, or None if there is none."""
+        """Return the finding that a member is unusable, missing or misspelt, or None if it is usable."""
         if not self.wrong:
             return None
         member = Place("", pointer_to((*self.keys, key)))
         for finding in self.wrong:
-            is_about_it = member.holds(finding.place) or member in finding.related
-            if finding.topic is not None and is_about_it:
+            is_about_member = member.holds(finding.place) or member in finding.related
+            if finding.topic is not None and is_about_member:
                 return finding
         return None
 
     def place(self, node: Node, *keys: str) -> Fragment:
-        """Return the place of the object in a node, or of the part that further keys lead to. It has no value."""
+        """Return the place, without a value, of the object in a node, or of its part at further keys."""
         return Fragment(node, (*self.keys, *keys), None)
 
     def all_wrong(self) -> Iterator[Finding]:
@@ -478,7 +479,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def models_in(value: Any) -> Iterator[Model]:
-    """Yield the model that the value of a field is, or the models in its nested tuples; none for other values."""
+    """Yield the models in the value of a field: the value itself, or items of (nested) tuples."""
     if isinstance(value, Model):
         yield value
     elif isinstance(value, tuple):
@@ -488,12 +489,12 @@ def models_in(value: Any) -> Iterator[Model]:
 
 @cache
 def fields_of(model: type[Model]) -> Mapping[str, tuple[Kind, Member]]:
-    """Return kind and member of each field of a model that is read from JSON, by the name of the field."""
-    found = {}
+    """Return kind and member of each field that is read from JSON, by the name of the field."""
+    fields = {}
     for name, hint in get_type_hints(model, include_extras=True).items():
         annotations = getattr(hint, "__metadata__", ())
         members = (item for item in annotations if isinstance(item, Member))
         member = next(members, Member())
         for kind in (item for item in annotations if isinstance(item, Kind)):
-            found[name] = kind, replace(member, key=member.key or name)
-    return found
+            fields[name] = kind, replace(member, key=member.key or name)
+    return fields

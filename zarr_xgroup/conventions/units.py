@@ -1,4 +1,4 @@
-"""Units of time: how conventions write them, and CF ``units`` such as ``days since 1850-01-01`` with a calendar.
+"""Units of time in conventions, and CF ``units`` such as ``days since 1850-01-01`` with a calendar.
 
 Source: CF conventions 1.12, section 4.4 "Time coordinate".
 """
@@ -25,8 +25,7 @@ CALENDARS = (
     *("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day"),
     *("all_leap", "366_day", "360_day", "utc", "tai", "none"),
 )
-#: The units of time in the plural that CF writers use, with their abbreviations. `m` is a minute, although it is a metre
-#: as a unit of measure.
+#: The units of time in the plural that CF writers use, with their abbreviations. `m` is a minute here.
 _UNITS_OF_TIME = {
     "seconds": ("s", "sec", "secs"),
     "minutes": ("m", "min", "mins"),
@@ -47,17 +46,17 @@ _PLURALS = {
     for plural, abbreviations in _UNITS_OF_TIME.items()
     for spelling in (plural, plural[:-1], *abbreviations)
 }
-#: Units whose upper and lower case differ: ``m`` is the prefix of a thousandth. ``M`` is a month as often as a minute.
+#: Units whose case matters: the prefix ``m`` means a thousandth. ``M`` may be a month or a minute, so it is kept.
 _PLURALS_BY_EXACT_SPELLING = {"M": "M"} | {
     f"{prefix}{year}": f"{name}years"
     for prefix, name in (("k", "kilo"), ("M", "mega"), ("G", "giga"))
     for year in ("y", "yr", "yrs")
 }
-#: Spellings that xarray and cftime do not decode; the same units under their full names are decoded.
+#: Spellings that xarray and cftime do not decode, although they decode the full names of these units.
 _UNDECODED_SPELLINGS = {"m", "ns", "us", "\u00b5s", "\u03bcs"}
-#: The units that the units of a stored array may be without an epoch, and the abbreviations of one letter for them.
+#: The units that are recognised without an epoch in a stored array, and their abbreviations of one letter.
 _BARE_UNITS_OF_TIME, _BARE_LETTERS = {"seconds", "minutes", "hours", "days"}, {"s", "h", "d"}
-#: The calendars in which times in a unit are decoded; times in other units are decoded in all calendars.
+#: The calendars in which times in a unit can be decoded. Times in other units can be decoded in all calendars.
 _CALENDARS_OF_UNITS: Mapping[str, tuple[str, ...]] = {
     "week": (),
     **dict.fromkeys(("year", "kiloyear", "megayear", "gigayear"), ()),
@@ -72,7 +71,7 @@ _EPOCH = re.compile(
     r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?",
     re.IGNORECASE,
 )
-#: Other forms of ISO 8601, which are kept unchanged: only a year or month, or no hyphens.
+#: Other forms of ISO 8601, which are kept unchanged: only a year, only a year and month, or no hyphens.
 _OTHER_EPOCHS = re.compile(
     r"\d{4}(?:-\d{2})?|\d{8}(?:T\d{2}(?:\d{2}(?:\d{2}(?:\.\d*)?)?)?(?:Z|[+-]\d{2,4})?)?",
     re.IGNORECASE,
@@ -82,7 +81,7 @@ _OTHER_EPOCHS = re.compile(
 def cf_unit_of_time(unit: str) -> str:
     """Return a unit of time (``day``, ``Days``, ``d``, ``ms``, ``ky``) in the plural that CF writers use.
 
-    An unknown unit is returned unchanged: with an "s" it might be known as something else.
+    An unknown unit is returned unchanged, because with an "s" it might be a different unit.
     """
     unit = unit.strip()
     return _PLURALS_BY_EXACT_SPELLING.get(unit) or _PLURALS.get(unit.lower(), unit)
@@ -95,7 +94,7 @@ def cf_units_of_time(unit: str, epoch: str) -> str:
 
 
 def cf_units_in_one_text(reference: str) -> str:
-    """Return units such as ``days since 1850-01-01`` with the unit and the epoch as CF writes them.
+    """Return units such as ``days since 1850-01-01`` with the unit and the epoch in CF's form.
 
     A text without "since" is returned unchanged.
     """
@@ -104,10 +103,7 @@ def cf_units_in_one_text(reference: str) -> str:
 
 
 def is_bare_unit_of_time(units: object) -> bool:
-    """Return whether the attribute ``units`` is a unit of time without an epoch: seconds, minutes, hours or days.
-
-    ``m`` is a metre.
-    """
+    """Return whether the attribute ``units`` is seconds, minutes, hours or days without an epoch; ``m`` is a metre."""
     if not isinstance(units, str):
         return False
     unit = units.strip()
@@ -116,10 +112,10 @@ def is_bare_unit_of_time(units: object) -> bool:
 
 
 def with_completed_units(declared: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return declared attributes with the unit of the array's own units, if those are a unit of time without an epoch.
+    """Return declared attributes with the array's own unit, if that is a unit of time without an epoch.
 
-    The declared epoch completes the array's unit: ``hours since 1970-01-01 00:00:00`` and the array's ``days``
-    give ``days since 1970-01-01 00:00:00``.
+    For example, the declared ``hours since 1970-01-01 00:00:00`` and the array's ``days`` become
+    ``days since 1970-01-01 00:00:00``.
     """
     _unit, since, epoch = str(declared.get("units")).partition(" since ")
     if not since or not is_bare_unit_of_time(own.get("units")):
@@ -128,9 +124,9 @@ def with_completed_units(declared: Mapping[str, Any], own: Mapping[str, Any]) ->
 
 
 def units_of_times(declared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``units`` and ``calendar`` of the times of an array with declared and own attributes, {} if it has no times.
+    """Return ``units`` and ``calendar`` of an array with declared and own attributes, or {} if it is not a time.
 
-    Its own attributes take precedence, except a unit without an epoch, which the declared epoch completes.
+    Its own attributes take precedence, but a unit without an epoch is completed with the declared epoch.
     """
     known, completed = {**declared, **own}, with_completed_units(declared, own)
     if completed is not declared:
@@ -140,7 +136,7 @@ def units_of_times(declared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[
 
 
 def is_same_unit_of_time(units: str, other: str) -> bool:
-    """Return whether two CF units of time have the same unit, whatever their epochs and spellings."""
+    """Return whether two CF units of time have the same unit, regardless of epoch and spelling."""
     first, second = (cf_unit_of_time(text.partition(" since ")[0]) for text in (units, other))
     return first == second
 
@@ -153,13 +149,13 @@ def is_regular_epoch(epoch: str) -> bool:
 def cf_epoch(epoch: str) -> str:
     """Return an epoch as ``date time[ zone]``, for any calendar.
 
-    ``T`` becomes a space, ``Z`` is left out (CF times without a zone are in UTC), an offset is kept. A text that is not a
-    date and time is returned unchanged: cftime may still be able to decode it.
+    ``T`` becomes a space, ``Z`` is removed (CF times without a zone are in UTC), and an offset is kept. A text that is not
+    a date and time is returned unchanged, because cftime may be able to decode it.
     """
     match = _EPOCH.fullmatch(epoch.strip())
     if match is None:
         return epoch.strip()
-    # xarray warns of years with less than four digits.
+    # xarray warns about years with fewer than four digits.
     date = (
         f"{match['sign']}{match['year'].zfill(4)}-{match['month'].zfill(2)}-{match['day'].zfill(2)}"
     )
@@ -182,7 +178,7 @@ def is_epoch(text: str) -> bool:
 
 @lru_cache
 def epoch_exists(epoch: str, calendar: str) -> bool:
-    """Return whether a calendar has the day of an epoch; True if the epoch has no day that can be read.
+    """Return whether a calendar has the day of an epoch; True if the epoch cannot be parsed.
 
     An unknown calendar is treated as the proleptic Gregorian one.
     """
@@ -206,21 +202,21 @@ def epoch_exists(epoch: str, calendar: str) -> bool:
 
 
 def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, str]]:
-    """Yield each reason why times with CF ``units`` and ``calendar`` cannot be decoded, with the rule that is broken.
+    """Yield each reason why times with CF ``units`` and ``calendar`` cannot be decoded, with the broken rule.
 
-    xarray and cftime do not give the reason: their message is that the units cannot be decoded, and that cftime might help.
+    The messages of xarray and cftime do not state the reason.
     """
     unit, _since, epoch = units.partition(" since ")
     name, calendar = cf_unit_of_time(unit), calendar or "standard"
     calendars = _CALENDARS_OF_UNITS.get(name.removesuffix("s"))
-    is_decoded = calendars is None or calendar.lower() in calendars
+    is_decodable = calendars is None or calendar.lower() in calendars
     if calendars is None and name not in _UNITS_OF_TIME:
-        yield UNIT_OF_TIME, _("{unit} is no unit of time").format(unit=json.dumps(unit))
-    elif not is_decoded or unit.strip() in _UNDECODED_SPELLINGS:
-        text = _("{unit} is no unit by which times are decoded")
+        yield UNIT_OF_TIME, _("{unit} is not a unit of time").format(unit=json.dumps(unit))
+    elif not is_decodable or unit.strip() in _UNDECODED_SPELLINGS:
+        text = _("{unit} is not a unit in which times can be decoded")
         yield UNIT_OF_TIME, text.format(unit=json.dumps(unit))
     if calendar.lower() not in CALENDARS or calendar.lower() in ("utc", "tai", "none"):
-        text = _("{calendar!r} is no calendar in which times are decoded")
+        text = _("{calendar!r} is not a calendar in which times can be decoded")
         yield CALENDAR, text.format(calendar=calendar)
     elif not epoch_exists(epoch, calendar):
         text = _("the calendar {calendar!r} has no such day: {epoch}")

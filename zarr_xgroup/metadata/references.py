@@ -61,7 +61,7 @@ class Reference:
         fragment.as_object()
         node, uri, pointer = map(fragment.get, (NODE, URI, POINTER))
         if node is None:
-            raise fragment.error(_("is no reference: it has no 'node'"))
+            raise fragment.error(_("is not a reference: it has no 'node'"))
         path = path_of(node)
         store = None if uri is None else uri.as_text()
         return cls(path, store, None if pointer is None else pointer_of(pointer))

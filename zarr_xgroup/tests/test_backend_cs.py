@@ -343,12 +343,12 @@ LASTING: dict[str, tuple[Nodes, str]] = {
         field("t", axes(t=of(UP, time=YEARS, boundaries=UP) | {"abbreviation": "T"})),
         """t (t) 0 1 | axis=T bounds=t_bounds standard_name=time
         t_bounds (t bounds) [[0 1] [1 2]]
-        ! Metadata: /data: the units and calendar of its coordinate 't' were not added ("years since 1970-01-01 00:00:00"): "years" is no unit by which times are decoded""",
+        ! Metadata: /data: the units and calendar of its coordinate 't' were not added ("years since 1970-01-01 00:00:00"): "years" is not a unit in which times can be decoded""",
     ),
     "years since an epoch, of a stored array": (
         field("t", axes(t=of(at("t"), time={**YEARS, "calendar": "noleap"})), t=TIMES),
         """t (t) 0 2 | standard_name=time
-        ! Metadata: /data: the units and calendar of its coordinate 't' were not added ("years since 1970-01-01 00:00:00"): "years" is no unit by which times are decoded""",
+        ! Metadata: /data: the units and calendar of its coordinate 't' were not added ("years since 1970-01-01 00:00:00"): "years" is not a unit in which times can be decoded""",
     ),
 }  # fmt: skip
 

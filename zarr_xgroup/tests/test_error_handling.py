@@ -169,7 +169,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         v (x)
         /b:
         v (x)
-        ! Resolution: /a/v, /b/v were opened without coordinate 'x': /a/v#/attributes/cs/crs/0/axes/x/coordinates/0/value and 1 more: is not known there; was 'values' meant?
+        ! Resolution: /a/v, /b/v were opened without coordinate 'x': /a/v#/attributes/cs/crs/0/axes/x/coordinates/0/value and 1 more: is unknown; did you mean 'values'?
         """,
     ),
 }

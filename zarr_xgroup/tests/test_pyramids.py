@@ -180,10 +180,10 @@ LOST_LEVELS: Mapping[str, tuple[list[Json], str]] = {
         [level("full", **{"spatial:transform": [1]}), HALF],
         "0/spatial:transform: must be 6 finite numbers, got [1]",
     ),
-    "a misspelt scale": ([FULL, level("half", "full", {"scales": [2, 2]})], "1/transform/scales: is not known there; was 'scale' meant?"),
+    "a misspelt scale": ([FULL, level("half", "full", {"scales": [2, 2]})], "1/transform/scales: is unknown; did you mean 'scale'?"),
     "a misspelt source": (
         [FULL, {"asset": "half", "derived_form": "full", "transform": {"scale": [2, 2]}}],
-        "1/derived_form: is not known there; was 'derived_from' meant?",
+        "1/derived_form: is unknown; did you mean 'derived_from'?",
     ),
 }
 # fmt: on

@@ -261,7 +261,7 @@ def test_references_to_and_in_other_stores(node: str, expected: str, tmp_path: P
 # What is written as a reference.
 
 IT = "/g/a#/attributes/it"
-NO_NODE = "is no reference: it has no 'node'"
+NO_NODE = "is not a reference: it has no 'node'"
 #: JSON, and the reference in short or the error.
 WRITTEN = {
     '{"node": "time"}': "time",

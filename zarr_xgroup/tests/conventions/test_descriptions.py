@@ -137,7 +137,7 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         """,
     ),
     "what is no reference": ({"id": 1, "site": {"path": "b"}, "spare": {"ref": {"path": "b"}}}, "spare=?", """
-        ! form error site: is no reference: it has no 'node' -> write "site": {"node": "time"}
+        ! form error site: is not a reference: it has no 'node' -> write "site": {"node": "time"}
         ! form error spare/unit: is missing -> write, for example, "unit": "K"
         """),
     "what a function refuses": ({"id": 1, "height": "high"}, "", "! height error height: is text -> write metres"),
@@ -168,18 +168,18 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
     ),
     "null is nothing": (dict.fromkeys(("name", "kind", "state", "notes", "comment")), "", """
         ! needed error name: is missing -> write, for example, "name": ...
-        form warning kind: is null, which means nothing -> leave it out
-        kind warning state: is null, which means nothing -> leave it out
-        form warning notes: is null, which means nothing -> leave it out
+        form warning kind: is null, which is ignored -> leave it out
+        kind warning state: is null, which is ignored -> leave it out
+        form warning notes: is null, which is ignored -> leave it out
         """),
-    "what is required need not be beside another member": ({"uri": "u", "name": None}, "", "form warning name: is null, which means nothing -> leave it out"),
+    "what is required need not be beside another member": ({"uri": "u", "name": None}, "", "form warning name: is null, which is ignored -> leave it out"),
     "which must not be null": ({"id": None}, "", '! needed error name: is missing -> write, for example, "name": ...'),
     "misspelt keys, of which another one was meant": (
         {"nam": "A", "kinds": "fixed", "Sensors": [], "heights": 1, "sites": 1, "anything": 1}, "", """
-        ! spelt error nam: is not known there; was 'name' meant? -> call it "name"
-        ! spelt error kinds: is not known there; was 'kind' meant? -> call it "kind"
-        ! spelt error Sensors: is not known there; was 'sensors' meant? -> call it "sensors"
-        ! spelt error heights: is not known there; was 'height' meant? -> call it "height"
+        ! spelt error nam: is unknown; did you mean 'name'? -> rename it to "name"
+        ! spelt error kinds: is unknown; did you mean 'kind'? -> rename it to "kind"
+        ! spelt error Sensors: is unknown; did you mean 'sensors'? -> rename it to "sensors"
+        ! spelt error heights: is unknown; did you mean 'height'? -> rename it to "height"
         """
     ),
     "a secret is not shown, nor all of a long text": (
@@ -314,12 +314,12 @@ def test_a_third_party_describes_its_attributes_once() -> None:
     store: Any = store_of({"": {}, **arrays})
     found = zarr_xgroup.check(store).mistakes
     assert [f"{it.rule.name} {it.place} -> {it.remedy}" for it in found] == [
-        'stripes/colour /a#/attributes/stripes/color -> call it "colour"',
+        'stripes/colour /a#/attributes/stripes/color -> rename it to "colour"',
         "stripes/colour /b#/attributes/stripes/colour -> write one of red, grey",
         'conventions/identified /a#/attributes/zarr_conventions/0 -> add "uuid"',
         'stripes/dull /c#/attributes/stripes/colour -> write "colour": "red"',
     ]
-    with pytest.warns(XGroupResolutionWarning, match="was 'colour' meant") as warned:
+    with pytest.warns(XGroupResolutionWarning, match="did you mean 'colour'") as warned:
         xr.open_dataset(store, engine="xgroup", drop_variables="b")
     (warning,) = warned
     error: Any = warning.message

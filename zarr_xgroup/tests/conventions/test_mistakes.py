@@ -39,7 +39,7 @@ def timed(**time: Any) -> Json:
 BOTH = {"lat": axis(), "lon": axis()}
 AXES = "/a#/attributes/cs/crs/0/axes"
 SET = f"{AXES}/lat/coordinates/0"
-NOT_KNOWN = "is not known there; was"
+NOT_KNOWN = "is unknown; did you mean"
 ANYTHING = {"description": "d", "name": "n", "comment": "c", "note": [1]}
 WITHOUT_TIME = f"'time' of axis 'lat': {SET}/time"
 NO_DATE = "must be an ISO 8601 date and time (such as 2028-02-01T00:00:00), got"
@@ -68,13 +68,13 @@ IN_CS: dict[str, tuple[Any, str, str]] = {
         axes(lat=axis(), height=axis({"explicit": [2]}), z=axis({"external": {"node": "v1"}}), nothing={}), "height lat lon v1 z", ""),
     "also where an axis is missing": (axes(height=axis({"explicit": [2]})), "height lon", ""),
     "misspelt coordinates, in whose place there are no positions": (
-        axes(lat={"coordinate": []}), "lon", f"coordinate 'lat': {AXES}/lat/coordinate: {NOT_KNOWN} 'coordinates' meant?"),
-    "misspelt unit": (axes(lat=axis(units="m")), "lat lon", f"'units' of axis 'lat': {SET}/units: {NOT_KNOWN} 'unit' meant?"),
+        axes(lat={"coordinate": []}), "lon", f"coordinate 'lat': {AXES}/lat/coordinate: {NOT_KNOWN} 'coordinates'?"),
+    "misspelt unit": (axes(lat=axis(units="m")), "lat lon", f"'units' of axis 'lat': {SET}/units: {NOT_KNOWN} 'unit'?"),
     "misspelt epoch": (
-        axes(lat=axis(time={"unit": "days", "epochs": "2000-01-01"})), "lat lon", f"{WITHOUT_TIME}/epochs: {NOT_KNOWN} 'epoch' meant?"),
-    "misspelt crs": ({"CRS": axes()["crs"]}, "", f"what 'cs/CRS' declares: /a#/attributes/cs/CRS: {NOT_KNOWN} 'crs' meant?"),
+        axes(lat=axis(time={"unit": "days", "epochs": "2000-01-01"})), "lat lon", f"{WITHOUT_TIME}/epochs: {NOT_KNOWN} 'epoch'?"),
+    "misspelt crs": ({"CRS": axes()["crs"]}, "", f"what 'cs/CRS' declares: /a#/attributes/cs/CRS: {NOT_KNOWN} 'crs'?"),
     "misspelt axes": (
-        {"crs": [{"axis": BOTH}]}, "", f"what 'cs/crs/0/axis' declares: /a#/attributes/cs/crs/0/axis: {NOT_KNOWN} 'axes' meant?"),
+        {"crs": [{"axis": BOTH}]}, "", f"what 'cs/crs/0/axis' declares: /a#/attributes/cs/crs/0/axis: {NOT_KNOWN} 'axes'?"),
     "an id that is text": (
         {"crs": [{"axes": BOTH, "id": "EPSG:4326"}]}, "lat lon", f"what 'cs/crs/0/id' declares: /a#/attributes/cs/crs/0/id: {NO_CRS}"),
     "an axis without a name costs itself": (
@@ -103,8 +103,8 @@ UNDECODED: dict[str, tuple[Json, str, str]] = {
         {"epoch": "2020-02-29", "calendar": "NoLeap"}, "epoch", "the calendar 'NoLeap' has no such day: \"2020-02-29 00:00:00\""),
     "a day that no month has": (
         {"reference": "days since 2020-02-30"}, "reference", "the calendar 'standard' has no such day: \"2020-02-30 00:00:00\""),
-    "months": ({"unit": "months"}, "unit", '"months" is no unit by which times are decoded'),
-    "a calendar that nobody knows": ({"calendar": "nope"}, "calendar", "'nope' is no calendar in which times are decoded"),
+    "months": ({"unit": "months"}, "unit", '"months" is not a unit in which times can be decoded'),
+    "a calendar that nobody knows": ({"calendar": "nope"}, "calendar", "'nope' is not a calendar in which times can be decoded"),
 }  # fmt: skip
 
 

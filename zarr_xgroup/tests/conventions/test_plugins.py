@@ -495,6 +495,6 @@ def test_the_convention_of_the_guide_is_opened_and_checked(
     found: Any = zarr_xgroup.check(store_of(wrong)).mistakes
     assert {(str(it.place), it.rule.name, it.remedy) for it in found} == {
         ("/b#/attributes/mooring/top", "mooring/form", 'write, for example, "top": 10'),
-        ("/b#/attributes/mooring/spacings", "mooring/form", 'call it "spacing"'),
+        ("/b#/attributes/mooring/spacings", "mooring/form", 'rename it to "spacing"'),
         ("/b#/attributes/mooring/unit", "mooring/unit", "write one of m, km"),
     }

@@ -152,7 +152,7 @@ def test_spellings_of_a_unit_of_time(written: str, unit: str) -> None:
     if unit.endswith("years"):  # known, though xarray does not decode it
         found = problems_of_time_units(f"{written} since 2000-01-01", "360_day")
         assert [text.partition(" is ")[2] for _rule, text in found] == [
-            "no unit by which times are decoded"
+            "not a unit in which times can be decoded"
         ]
     if written in UNKNOWN:
         for calendar in (None, "360_day"):
@@ -256,7 +256,7 @@ def test_units_and_days_are_those_that_are_decoded(calendar: str) -> None:
 @pytest.mark.parametrize("calendar", ["utc", "TAI", "none", "mayan"])
 def test_calendars_in_which_times_are_not_decoded(calendar: str) -> None:
     ((_rule, text),) = problems_of_time_units("days since 2000-01-01", calendar)
-    assert text == f"'{calendar}' is no calendar in which times are decoded"
+    assert text == f"'{calendar}' is not a calendar in which times can be decoded"
 
 
 # Numbers.

@@ -164,7 +164,7 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         """
         y (y) int32 1 2 | bounds=b calendar=martian units=days since 2000-01-01
         b (y side) @ y
-        ! Metadata: /y: opened with its times undecoded: 'martian' is no calendar in which times are decoded
+        ! Metadata: /y: opened with its times undecoded: 'martian' is not a calendar in which times can be decoded
         """,
     ),
     "dimensions called as what is made": (

@@ -318,7 +318,7 @@ CASES: list[BrokenRule] = [
     case("cs/form", {f"{SET}/time": {"unit": "days", "epoch": "2000-01-01"}}, "leave one of unit, time out", at=f"{SET}/unit"),
     case("cs/form", {f"{SET}/parametric": {"formula": "ocean_sigma_coordinate", "terms": {}}},
          '"terms": {"sigma"', at=f"{SET}/parametric/terms"),
-    case("cs/spelling", {f"{SET}/bounds": {"regular": [-1, 1]}, f"{SET}/boundaries": GONE}, 'call it "boundaries"'),
+    case("cs/spelling", {f"{SET}/bounds": {"regular": [-1, 1]}, f"{SET}/boundaries": GONE}, 'rename it to "boundaries"'),
     case("cs/spelling", {EXTERNAL.removesuffix("/external"): {"ref": {"external": {"node": "days"}}}},
          '"external": {"ref": {"node": "days"}}', at=EXTERNAL.replace("external", "ref")),
     case("cs/axis-for-every-dimension", {LAT: GONE},
@@ -419,7 +419,7 @@ CASES: list[BrokenRule] = [
     # References.
     case("ref/form", {f"{EXTERNAL}/node": "..//model/days"}, '"node": "time"'),
     case("ref/form", {f"{EXTERNAL}/attribute": "attributes"}, '"attribute": "/attributes/crs"'),
-    case("ref/form", {EXTERNAL: {"node": "days", "attibute": ""}}, 'call it "attribute"', at=f"{EXTERNAL}/attibute"),
+    case("ref/form", {EXTERNAL: {"node": "days", "attibute": ""}}, 'rename it to "attribute"', at=f"{EXTERNAL}/attibute"),
     case("ref/leads-somewhere", {EXTERNAL: {"node": "dates"}}, "a node that is there and fits"),
     case("ref/leads-somewhere", {EXTERNAL: {"node": "../times/days"}}, 'write "node": "days"'),
     case("ref/leads-somewhere",
@@ -679,7 +679,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         {"": {}, "lat": sized("j i", 2, 3), "lon": sized("j i", 2, 3),
          "v": located({"node": "lon", "atribute": ""}, {"node": "lat"}, shape=(4, 6))},
         """
-        ! ref/form /v#geolocation/geodetic/x/atribute -> call it "attribute"
+        ! ref/form /v#geolocation/geodetic/x/atribute -> rename it to "attribute"
         open/one-meaning /v#geolocation/geodetic/x /v#geolocation/geodetic/y -> complete what is declared, or
             correct it, so tha
         """,
@@ -695,7 +695,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
             -> write, for example, "node": "time"
         ! ref/form /c#cs/crs/0/axes/x/coordinates/0/values/external/uri -> write, for example, "uri": "s3://bucket/store.za
         ! ref/form /d#cs/crs/0/axes/x/coordinates/0/values/external/attribute -> write, for example, "attribute": "/attributes/cr
-        ! ref/form /e#cs/crs/0/axes/x/coordinates/0/values/external/atribute -> call it "attribute"
+        ! ref/form /e#cs/crs/0/axes/x/coordinates/0/values/external/atribute -> rename it to "attribute"
         ! ref/leads-somewhere /e#cs/crs/0/axes/x/coordinates/0/values/external -> refer to a node that is there and fits, or leave
         """,
     ),
