@@ -113,7 +113,7 @@ class NodeView:
     def declared_for_it(self) -> Declared:
         """The conventions that the node, its group, or the root (for the whole store) declares.
 
-        A declaration of a higher group applies only to nodes that have attributes with the prefix of the convention.
+        A declaration of a higher group applies only to nodes with attributes that have the prefix of the convention.
         """
         own = Declared(prefixes=prefixes_in(self.attributes))
         return self.declared | self.declared_for_arrays_of(self.node.group) | own
@@ -545,8 +545,8 @@ def once_per_array(function: Callable[[View], T]) -> Callable[[View], T]:
 def parse_once(array: NodeView, parse: Callable[[Fragment], T], fragment: Fragment) -> T:
     """Parse a part of an attribute, once for each JSON text of the attribute.
 
-    Arrays with the same text share the result, so `parse` is called with a placeholder for the node. If it raises, it is
-    called again with the actual node, so that the error names it.
+    `parse` is called with a placeholder for the node. If it raises, it is called again with the actual node, for the
+    error message.
     """
     document, keys = array.document_of(fragment.node), fragment.keys
     if document is None or len(keys) < 2 or keys[0] != "attributes":
@@ -567,7 +567,8 @@ def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
         fragment = array.attribute(key, group)
         return (above or ()) if fragment is None else (fragment, *(above or ()))
 
-    return iter(array.memo.upwards(written, array.node.group, by=("attributes above", key)))
+    attributes = array.memo.upwards(written, array.node.group, by=("attributes above", key))
+    return iter(attributes)
 
 
 def may_replace_declared(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
@@ -577,8 +578,8 @@ def may_replace_declared(name: str, dims: tuple[str, ...], attributes: Mapping[s
     `zarr_xgroup.datasets.naming` replaces the coordinate if the array has its dimensions and sizes. Handlers only need to
     accept declared values that do not fit.
 
-    Values are not compared, and nothing is reported. Data that were subset or reprojected and written again still have
-    the attributes of conventions. Opening them must not restore the coordinates that these declare.
+    Values are not compared, and nothing is reported: data that were subset or reprojected and written again still have
+    the attributes of conventions, which must not restore the original coordinates.
     """
     return dims == (name,) or CONVENTIONS_KEY not in attributes
 

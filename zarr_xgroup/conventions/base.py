@@ -42,9 +42,9 @@ class Marks:
 class ConventionHandler(Convention):
     """Base class of all convention handlers, built-in and third-party.
 
-    A handler returns the coordinates that its convention declares for an array. Opening the group merges them with
-    those of other arrays, makes names unique, and warns. A handler implements `interpret` or, as in the
-    specification, `get_variables`. By default, each calls the other.
+    A handler returns the coordinates that its convention declares for an array. It implements `interpret` or, as in the
+    specification, `get_variables`; by default, each calls the other. Opening then merges the coordinates of all arrays of
+    the group, makes names unique, and warns.
 
     Attributes
     ----------
@@ -125,12 +125,11 @@ class ConventionHandler(Convention):
     def marks(cls, array: ArrayView) -> Marks | None:
         """Return the coordinates and CRS that attributes seem to define by this convention, although it is not declared.
 
-        With ``assume_conventions="auto"``, the convention is assumed for the arrays that have its marks. Otherwise, a
-        warning about arrays without coordinates or a CRS recommends the convention if it would add them.
+        With ``assume_conventions="auto"``, the convention is assumed for arrays with its marks. Otherwise, a warning about
+        missing coordinates or CRSs recommends it.
 
-        By default, an array has the marks if it or a group that contains it has an attribute with the name of the
-        convention as its prefix, or a JSON object of this name. If the attribute is on the array or its group, it is
-        assumed to define coordinates along all dimensions.
+        By default, an attribute of the array, or of a group that contains it, is a mark if it has the name of the
+        convention as its prefix, or is a JSON object of this name. On the array or its group, it marks all dimensions.
 
         Parameters
         ----------
@@ -160,8 +159,8 @@ class ConventionHandler(Convention):
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
         """Yield the names of the attributes that belong only to this convention.
 
-        They are dropped with ``convention_attrs="drop"``, because coordinates contain the same information. By default,
-        these are the attribute named like the convention, and those with its name and a colon as prefix.
+        ``convention_attrs="drop"`` removes them. By default, these are the attribute named like the convention, and
+        those with its name and a colon as prefix.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ class HandlerSet:
         self._names = {handler.name for handler in handlers}
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
-        # The others apply to the arrays that declare them.
+        # The other handlers apply if `ArrayView.follows` returns True.
         self._with_condition = {
             handler
             for handler in handlers
