@@ -585,10 +585,9 @@ def may_replace_declared(name: str, dims: tuple[str, ...], attributes: Mapping[s
 
 
 def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
-    """Return the dimension names in the metadata of an array to which an array refers; () if they are unknown.
+    """Return the distinct dimension names of a node from its metadata; () if its document is unknown.
 
-    An axis without a name, or with the name of an earlier axis, gets the name ``<array>_dim_<axis>``, because the
-    dimensions of a coordinate must be distinct.
+    An axis without a name, or with the name of an earlier axis, gets the name ``<array>_dim_<axis>``.
     """
     document = array.document_of(node)
     names = () if document is None else declared_dimensions(document)
@@ -596,7 +595,7 @@ def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
 
 
 def shape_of(array: ArrayView, node: Node) -> tuple[int, ...]:
-    """Return the shape of an array to which an array refers; () if its document is unknown."""
+    """Return the shape of a node; () if its document is unknown."""
     document = array.document_of(node)
     return () if document is None else tuple(document["shape"])
 
