@@ -9,17 +9,16 @@ Examples
 
 import sys
 
-# Before anything that an older Python cannot parse: this file it can.
-if sys.version_info < (3, 11):  # noqa: UP036 - who has an older one has installed this all the same
+# This file must be valid in older versions of Python. This check comes before all modules that are not.
+if sys.version_info < (3, 11):  # noqa: UP036 - the package may be on the path of an older version
     raise ImportError(
         "xarray-zarr-xgroup needs Python 3.11 or newer, and this is Python %d.%d: "  # noqa: UP031
-        "install it in an environment of a newer Python" % tuple(sys.version_info[:2])
+        "install it in an environment with a newer Python" % tuple(sys.version_info[:2])
     )
 
 from zarr_xgroup._requirements import check_requirements
 
-# Before anything that needs the dependencies: too old a one is reported by name here,
-# not by whatever it happens to lack.
+# Before the dependencies are imported: a dependency that is too old gets a clear message.
 check_requirements()
 
 from importlib import import_module
@@ -89,8 +88,7 @@ __all__ = [
     "register",
 ]
 
-#: What listing xarray's engines does without is imported when it is first asked for: from which
-#: module, by name.
+#: The module of each public name that is imported at its first use, so that listing xarray's engines stays fast.
 _LATER = {
     name: "zarr_xgroup." + module
     for module, names in (
@@ -105,21 +103,21 @@ _LATER = {
 }
 
 
-#: The modules that are public besides this one.
+#: The other public modules.
 _MODULES = ("conventions", "report", "tutorial")
 
 
 def __getattr__(name: str) -> Any:
-    """Return what is imported late."""
+    """Import a public name or module at its first use."""
     if name in _MODULES:
         return import_module("zarr_xgroup." + name)
     if name not in _LATER:
-        # Not as an f-string, which an older Python cannot parse.
+        # Not an f-string: those are not valid in Python 3.5.
         message = "module {!r} has no attribute {!r}".format(__name__, name)  # noqa: UP032
         raise AttributeError(message)
     return getattr(import_module(_LATER[name]), name)
 
 
 def __dir__() -> list[str]:
-    """Return what is public, imported or not, and what every module has."""
+    """Return the public names, imported or not, and the names that every module has."""
     return sorted({*__all__, *_MODULES, *(name for name in globals() if name[:2] == "__")})

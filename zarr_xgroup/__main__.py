@@ -1,4 +1,4 @@
-"""``python -m zarr_xgroup``, which is the command ``xgroup``."""
+"""``python -m zarr_xgroup``: the same as the command ``xgroup``."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""xarray's entry point: hands over what was opened.
+"""xarray's entry point.
 
-Light to import, as xarray imports the entry points of all engines to list these: the rest of the package is imported
-when a store is opened.
+This module must be light, because xarray imports the entry points of all engines to list them. The rest of the package
+is imported when a store is opened.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["OpenOptions", "ResolvedZarrStore", "XGroupBackendEntrypoint"]
 
 
 class ResolvedZarrStore(AbstractDataStore):
-    """The variables of a group in the form in which xarray reads a store, including those from other groups.
+    """The undecoded variables of a group, including those from other groups, as a data store of xarray.
 
-    It can be made from plain dicts. Opening a Zarr store does not use it: there, the variables of a group are decoded without it.
+    It can be made from plain dicts. Opening a Zarr store does not use it.
 
     Parameters
     ----------
     variables : mapping of str to xarray.Variable
-        Undecoded variables by the name they have in the Dataset.
+        Undecoded variables, by their names in the Dataset.
     attributes : mapping, optional
         The attributes of the group.
 
@@ -74,10 +74,10 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
 
     Used through `xarray.open_dataset`, `xarray.open_datatree` and `xarray.open_groups` with
     ``engine="xgroup"``. A store can be a path, a URL (also a chained one of fsspec), a
-    `zarr.abc.store.Store`, an open `zarr.Group`, or an object with a `store` of its own, as
-    icechunk's sessions have.
+    `zarr.abc.store.Store`, an open `zarr.Group`, or an object with an attribute `store`, such as a
+    session of icechunk.
 
-    For parameters and errors see `open_dataset`; the others have the same.
+    See `open_dataset` for the parameters and exceptions of all methods.
     """
 
     description = "Open hierarchical Zarr stores with all references resolved (GeoZarr)"
@@ -89,7 +89,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     )
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Return False: the backend is used only where it is asked for."""
+        """Return False: xarray uses this backend only with ``engine="xgroup"``."""
         return False
 
     @with_options_shown
@@ -101,56 +101,56 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
             The store.
         **options
-            Those of xarray, and these:
+            The options of xarray, and these:
             group : str, optional
-                The group to open, relative to the path, URL or group that is given. Default: that itself.
+                The group to open, relative to the given path, URL or group. Default: that group itself.
             consolidated : bool, optional
-                Whether to use consolidated metadata. Default: if there is some.
+                Whether to use consolidated metadata. Default: yes if the store has them.
             storage_options : dict, optional
-                For the fsspec filesystem of a URL.
+                Options for the fsspec filesystem of a URL.
             zarr_format : {2, 3}, optional
-                Default: whichever the store has, v3 if it has both.
+                The Zarr format. Default: the format of the store, 3 if it has both.
             use_zarr_fill_value_as_mask : bool, optional
-                Whether Zarr's ``fill_value`` means missing data. Default: in v2 yes, in v3 no.
+                Whether Zarr's ``fill_value`` means missing data. Default: True for v2, False for v3.
             cross_store_storage_options : mapping of str to mapping, optional
-                Storage options of other stores that references lead to, by URI prefix; the
-                longest at a path boundary counts. `storage_options` are never used for these.
-            cross_store_timeout : float, optional
-                Seconds to wait for another store each time. None: any time. Default: 30.
-            cross_store_max_bytes : int, optional
-                Bytes that a document of another store may have. None: any. Default: 32 MiB.
-            cross_store_max_stores : int, optional
-                How many other stores references may lead to. None: any number. Default: 100.
+                Storage options for other stores that references point to, by URI prefix. The longest
+                prefix that matches at a path boundary is used. `storage_options` are never used for them.
+            cross_store_timeout : float or None, optional
+                Seconds to wait for each request to a different store. None: no limit. Default: 30.
+            cross_store_max_bytes : int or None, optional
+                Largest size of a document of a different store. None: no limit. Default: 32 MiB.
+            cross_store_max_stores : int or None, optional
+                Largest number of other stores that references may point to. None: no limit. Default: 100.
             assume_conventions : str or iterable of str, optional
-                Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) that
-                count as declared by every array of the store. ``"auto"``, alone or among them: each array
-                without a principal convention follows those whose marks the array, its groups or its
-                neighbours have. Default: none.
+                Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) to treat as
+                declared by every array of the store. With ``"auto"``, each array without a principal
+                convention uses the conventions that attributes of the array, its groups or its
+                neighbours indicate. Default: none.
             convention_attrs : {"keep", "drop", "json"}, optional
-                What to do with the attributes of conventions: keep them, drop them as
-                `drop_conventions` does, or make JSON text of all attributes that netCDF cannot hold.
+                What to do with the attributes of conventions: keep them (default), drop them as
+                `drop_conventions` does, or convert all attributes that netCDF cannot store to JSON text.
             resolution : float or pair of float, optional
-                The size of cells that is needed, for y and x, in the unit of the CRS: opens the coarsest
-                level of the pyramid `group` whose cells are not larger; in a tree one of each layout.
+                The required cell size, for y and x, in the unit of the CRS. The coarsest level of the
+                pyramid `group` whose cells are not larger is opened; in a tree, one level of each layout.
             group_filter : str, optional
                 Only for `open_datatree` and `open_groups`: a pattern for paths of groups as in
                 `xarray.DataTree.match`, such as ``"*/r10m"``. The matching groups and all groups that
-                contain them are opened. Not together with `group` or `resolution`. Default: all groups.
+                contain them are opened. Not valid with `group` or `resolution`. Default: all groups.
 
         Raises
         ------
         XGroupStoreError, XGroupStoreNotFoundError
             If the store does not exist, or cannot be opened, read or listed.
         XGroupGroupError
-            If it has no such group, or an array there, or with `resolution` no pyramid.
+            If the group does not exist or is an array, or if it is not a pyramid and `resolution` is given.
         XGroupPathError
-            If `group` cannot be a path, or a URI prefix cannot be one.
+            If `group` is not a valid path, or a key of `cross_store_storage_options` not a valid URI prefix.
         XGroupMetadataError
-            If the metadata of the group itself cannot be understood.
+            If the metadata of the group itself are not valid.
         ValueError
-            If an option has a value that it cannot have.
+            If an option has an invalid value.
         TypeError
-            If there is no such option: `group_filter` in `open_dataset`, for example.
+            If an option does not exist, for example `group_filter` in `open_dataset`.
         """
         from zarr_xgroup.opening import opening
 
@@ -163,15 +163,15 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     def open_groups_as_dict(
         self, filename_or_obj: Any, **options: Unpack[OpenTreeOptions]
     ) -> dict[str, xr.Dataset]:
-        """Open a group and all groups below it, none of them changed to fit the others.
+        """Open a group and all groups below it as separate Datasets, without aligning them.
 
-        For parameters and errors see `open_dataset`.
+        See `open_dataset` for parameters and exceptions.
 
         Returns
         -------
         dict of str to xarray.Dataset
-            By path as engine zarr gives it: absolute for the whole store, relative to `group` (itself
-            ``"."``) if that is given.
+            By path, as with engine zarr: absolute, or relative to `group` if that option is given (``"."`` is
+            `group` itself).
         """
         from zarr_xgroup.opening import opening
 
@@ -189,15 +189,15 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
     ) -> xr.DataTree:
         """Open a group and all groups below it as a tree.
 
-        For parameters and errors see `open_dataset`.
+        See `open_dataset` for parameters and exceptions.
 
         Returns
         -------
         xarray.DataTree
-            Rooted at `group`. If a group does not align with its parents, or would inherit the positions of a
-            different grid, its conflicting dimensions are named ``<dimension>_<group>``. A variable that has
-            the name of an inherited index, but other dimensions, is named ``<group>_<name>``. A warning reports
-            both.
+            Rooted at `group`. If a group does not align with its parents, or would inherit the coordinates of a
+            different grid, its conflicting dimensions are renamed ``<dimension>_<group>``. A variable that has
+            the name of an inherited index but different dimensions is renamed ``<group>_<name>``. A warning
+            reports each of these changes.
         """
         from zarr_xgroup.opening import opening
 
@@ -208,8 +208,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
 
 
 def _redacted_source(store_like: Any) -> dict[str, str]:
-    """Return what xarray would say of where a Dataset is from, if that held credentials."""
-    place = getattr(store_like, "path", store_like)
-    if not isinstance(place, str) or redact_urls(place) == place:
+    """Return the encoding `source` without credentials; {} if xarray's own has no credentials."""
+    location = getattr(store_like, "path", store_like)
+    if not isinstance(location, str) or redact_urls(location) == location:
         return {}
-    return {"source": redact_urls(place)}
+    return {"source": redact_urls(location)}

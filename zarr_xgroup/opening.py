@@ -1,4 +1,4 @@
-"""One open call on one screen: read, interpret, plan, build, report."""
+"""The steps of one open call: read, interpret, plan, build, report."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Opening:
     dropped : frozenset of str
         The names of `drop_variables`.
     assumed : frozenset of str
-        The conventions in the option `assume_conventions`, `AUTO` among them.
+        The conventions in the option `assume_conventions`, which may include `AUTO`.
     with_indexes : bool
         Whether xarray will build indexes, for which coordinates are read.
     findings : list of Finding
@@ -116,7 +116,8 @@ class Opening:
         datasets = self._built(plans, is_tree=True)
         datasets, findings = align_with_parents(datasets, described, self.group)
         self.findings += findings
-        nodes = {path: xr.DataTree(datasets.pop(path)) for path in list(datasets)}  # which copies
+        # DataTree copies a Dataset: drop each after it was copied.
+        nodes = {path: xr.DataTree(datasets.pop(path)) for path in list(datasets)}
         children: defaultdict[str, dict[str, xr.DataTree]] = defaultdict(dict)
         for path, node in nodes.items():
             node.set_close(self.library.closer)
@@ -131,7 +132,7 @@ class Opening:
     # Read, interpret and plan.
 
     def plan_group(self) -> list[GroupPlan]:
-        """Return the plan of the requested group, or of its level by `resolution`, as a list of one."""
+        """Return a list of one plan: of the requested group, or of its level chosen by `resolution`."""
         group = Node(0, self.group)
         if self.resolution is None:
             self.library.read_group(self.group)
@@ -144,8 +145,8 @@ class Opening:
     def plan_tree(self, *, is_tree: bool = True) -> list[GroupPlan]:
         """Return the plans of the requested group and of all groups below it, parents first.
 
-        `is_tree` is whether the plans are for a DataTree: then groups inherit the coordinates of their parents,
-        and times are decoded by the declarations of arrays in all groups.
+        `is_tree` is whether the plans are for a DataTree. If so, groups inherit the coordinates of their parents,
+        and times may be decoded with the units that arrays in other groups declare.
         """
         top = Node(0, self.group)
         groups: Iterable[Node]
@@ -172,7 +173,7 @@ class Opening:
         return pyramid_at(group, layout, tree, {reading.node: reading for reading in readings})
 
     def assumed_in(self, plans: Iterable[GroupPlan]) -> frozenset[str]:
-        """Return the names of the conventions that are assumed for any array of groups."""
+        """Return the names of the conventions that are assumed for at least one array of groups."""
         by_arrays = (array.assumed for plan in plans for array in plan.reading.arrays)
         return frozenset(self.assumed - {AUTO}).union(*by_arrays)
 
@@ -185,7 +186,7 @@ class Opening:
         return plan_groups(readings, self.factory, with_indexes=self.with_indexes)
 
     def _leave_out(self, nodes: Iterable[Node], findings: Iterable[Finding]) -> None:
-        """Leave out the groups and arrays of levels that `resolution` did not choose, from now on."""
+        """Leave out the groups and arrays of levels that were not chosen by `resolution`."""
         self.findings += findings
         self.interpreter = self._interpreter_without(nodes)
 
@@ -197,19 +198,19 @@ class Opening:
     # Build.
 
     def _built(self, plans: deque[GroupPlan], *, is_tree: bool = False) -> dict[str, xr.Dataset]:
-        """Return the Datasets of plans, by path from the requested group. `plans` is empty afterwards."""
+        """Return the Datasets of plans, by path from the requested group. Empties `plans`."""
         above = (self.tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
         undeclared = undeclared_data_arrays(plans, self.interpreter, is_tree=is_tree)
         undeclared_arrays = list(undeclared_findings(undeclared))
         assumed = self.assumed_in(plans)
 
-        known = self.library, self.factory, self.decoding, self.dropped
-        builder = Builder(*known, with_indexes=self.with_indexes)
+        arguments = self.library, self.factory, self.decoding, self.dropped
+        builder = Builder(*arguments, with_indexes=self.with_indexes)
         builder.read(plans)
         datasets: dict[str, xr.Dataset] = {}
         while plans:
-            # Thousands of plans take as much memory as the Datasets that are built of them.
+            # Thousands of plans take as much memory as their Datasets: drop each plan once it is built.
             plan = plans.popleft()
             dataset, findings = builder.dataset(plan)
             dataset.set_close(self.library.closer)
@@ -223,8 +224,7 @@ class Opening:
 
     def _warn(self, warnings: Iterable[XGroupWarning] = ()) -> None:
         """Give warnings, then one warning for each cause of the findings."""
-        found = as_warnings([*self.library.findings, *self.findings])
-        for warning in (*warnings, *found):
+        for warning in (*warnings, *as_warnings([*self.library.findings, *self.findings])):
             warn_user(warning)
 
 
@@ -232,16 +232,16 @@ class Opening:
 def opening(
     store_like: Any, options: ReportOptions, kind: type[ReportOptions] = OpenOptions
 ) -> Iterator[Opening]:
-    """Open a store by options of a kind.
+    """Open a store with options of type `kind`.
 
-    The documents are forgotten at the end. The store is closed if anything is raised.
+    On exit the documents are dropped. If an exception is raised, the store is closed.
 
     Raises
     ------
     TypeError, ValueError
         If an option does not exist, or its value is not valid.
     XGroupError
-        If the store cannot be opened, see `Library.open`.
+        If the store cannot be opened; see `Library.open`.
     """
     try:
         settled = settled_options(options, kind)

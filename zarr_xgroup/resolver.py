@@ -1,7 +1,7 @@
-"""References: the nodes that they may mean, and the one that is meant.
+"""References: their candidate targets, and the choice between them.
 
-No I/O: documents are looked up in `zarr_xgroup.metadata.tree`. A document that has not been read yet is taken for
-absent; the tree records that it is needed.
+No I/O: documents are looked up in `zarr_xgroup.metadata.tree`. A document that has not been read yet is treated as
+missing, and the tree records that it is needed.
 Rules: specification, "References"; ref convention; RFC 3986, section 5.2.
 """
 
@@ -26,28 +26,28 @@ from zarr_xgroup.redaction import redact
 
 __all__ = ["MAX_DEPTH", "Followed", "Reference", "Resolver", "candidates"]
 
-#: The longest chain of references; a longer one is taken for a mistake: real ones have a few.
+#: The longest valid chain of references. Chains in real stores are much shorter.
 MAX_DEPTH = 16
 
-#: How many letters a message shows of a JSON value that is not a reference.
+#: How many characters a message shows of a JSON value that is not a reference.
 _SHOWN = 60
 
 T = TypeVar("T")
 
 
 def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) -> list[Node]:
-    """Return the nodes that a reference may mean, most likely first; none while a store is not open yet.
+    """Return the candidate targets of a reference, most likely first; [] while their store is not open yet.
 
     Parameters
     ----------
     reference : Reference
         The reference.
     referrer : Node
-        The array that it is followed for.
+        The array whose interpretation follows the reference.
     written : Node
-        The node that it is written in: the array itself, or a different one that the array refers to.
+        The node that contains the reference: the array itself, or a node that the array refers to.
     tree : Tree
-        Knows the documents, and other stores.
+        The documents, also of other stores.
 
     Raises
     ------
@@ -70,10 +70,10 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
         paths = [None if path is None else join_path(root.path, path) for path in paths]
     nodes = [Node(store, path) for path in dict.fromkeys(paths) if path is not None]
     if not nodes:
-        message = _("{target!r} leads above the root of the store")
+        message = _("{target!r} points above the root of the store")
         if store == 0 and is_relative:
             message += _(
-                "; if that is a group of a larger store, open the larger one, with group=..."
+                "; if the opened store is a group of a larger store, open that store with group=..."
             )
         message = message.format(target=reference.node)
         raise XGroupPathError(message, target=str(reference), reason=message)
@@ -81,14 +81,14 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
 
 
 def _bases(referrer: Node, written: Node, tree: Tree) -> list[str]:
-    """Return the paths that a relative path in the store of `written` may start from, in the order of the rules."""
+    """Return the possible base paths of a relative path in the store of `written`, in the order of the rules."""
     bases = [referrer.group.path, referrer.path] if written.store == referrer.store else []
     if written != referrer:
         document = tree.document(written)
-        # A relative path in a group's attributes is taken from that group first, one in an array's from
-        # the group that contains the array.
-        ends = [written.path, written.group.path]
-        bases += ends if document is not None and not document.is_array else ends[::-1]
+        # The first base is the group itself for a path in the attributes of a group, and the group that
+        # contains the array for a path in the attributes of an array.
+        nearest = [written.path, written.group.path]
+        bases += nearest if document is not None and not document.is_array else nearest[::-1]
     return bases
 
 
@@ -101,21 +101,21 @@ class Followed:
     referrer : Node
         The array.
     written : Node
-        The node that it is written in.
+        The node that contains the reference.
     keys : tuple of str
-        The way to the reference in the document of that node.
+        The keys of the reference in the document of that node.
     target : str
-        The reference as it is written, in short.
+        The short form of the reference.
     leads_to : Node or None
         The node that it refers to, None if it cannot be resolved.
     leads_to_keys : tuple of str
-        The way to the value in the document of that node.
+        The keys of the value that it refers to, in the document of that node.
     by_fallback : bool
-        Whether a candidate before that one did not fit.
+        Whether an earlier candidate did not fit.
     text : str
         Why it cannot be resolved, or which choice was made.
     is_reached : bool
-        Whether another reference led to the node that it is written in.
+        Whether the node that contains it was itself reached through a reference.
     """
 
     referrer: Node
@@ -130,23 +130,23 @@ class Followed:
 
     @property
     def choice(self) -> str:
-        """The text of a message about the choice that was made."""
+        """A message about the choice between candidates."""
         return f"{self.target!r} {self.text}"
 
     def written_for(self, array: Node) -> Node:
-        """Return the node that this reference is written in for an array with the same metadata as the referrer.
+        """Return the node that contains this reference for an array with the same metadata as the referrer.
 
-        For a reference in the referrer itself, that is the array; for one in a group above the referrer,
-        the group as many levels above the array.
+        That is the array if the referrer contains the reference. If a group above the referrer contains it, it is
+        the group at the same distance above the array.
         """
         if array == self.referrer or self.is_reached:
             return self.written
-        mine = (array, *array.ancestors())
-        levels = zip((self.referrer, *self.referrer.ancestors()), mine, strict=False)
-        return next((node for other, node in levels if other == self.written), self.written)
+        counterparts = (array, *array.ancestors())
+        pairs = zip((self.referrer, *self.referrer.ancestors()), counterparts, strict=False)
+        return next((node for other, node in pairs if other == self.written), self.written)
 
     def without_place(self) -> Followed:
-        """Return a copy without nodes, equal for the same reference of different arrays."""
+        """Return a copy without nodes; copies of the same reference of different arrays are equal."""
         nowhere = Node(0, "")
         return replace(self, referrer=nowhere, written=nowhere, is_reached=False)
 
@@ -157,16 +157,16 @@ class Resolver:
     Parameters
     ----------
     tree : Tree
-        Knows the documents.
+        The documents.
     referrer : Node
         The array.
     note : callable
-        Called when there was a choice between candidates, with a text and the place of the reference.
+        Called with a text and the place of the reference for each choice between candidates.
 
     Attributes
     ----------
     followed : mapping
-        The references that were followed, by the node and the keys where each is written, and its target.
+        The references that were followed, by containing node, keys and target.
     reached : set of Node
         The nodes that references refer to.
     """
@@ -187,15 +187,15 @@ class Resolver:
         by_fallback: bool = False,
         text: str = "",
     ) -> None:
-        """Record a reference that is followed for the array, in place of an earlier record of it.
+        """Record a followed reference, in place of an earlier record of it.
 
         `place` is where the reference is written; the other parameters are attributes of `Followed`.
         """
-        written = place.node, place.keys, target, leads_to
-        self._record(Followed(self.referrer, *written, by_fallback=by_fallback, text=text))
+        fields = self.referrer, place.node, place.keys, target, leads_to
+        self._record(Followed(*fields, by_fallback=by_fallback, text=text))
 
     def _record(self, reference: Followed) -> None:
-        """Add to `followed` and `reached`, and see whether another reference led to this one."""
+        """Add a reference to `followed` and its target to `reached`."""
         if reference.written in self.reached:
             reference = replace(reference, is_reached=True)
         self.followed[reference.written, reference.keys, reference.target] = reference
@@ -212,16 +212,15 @@ class Resolver:
         fragment : Fragment
             The reference.
         fits : callable
-            Given an array, returns why it cannot be the one that is meant, or None if it can be.
+            Called with an array; returns why it does not fit, or None if it fits.
 
         Raises
         ------
         XGroupReferenceError
-            If no candidate is an array that fits, or references form a cycle or a chain of
-            more than `MAX_DEPTH`.
+            If no candidate is an array that fits, or the references form a cycle or a chain longer
+            than `MAX_DEPTH`.
         XGroupPathError, XGroupStoreError, XGroupMetadataError
-            If the reference leads above the root, to a store that cannot be opened, or is
-            malformed.
+            If the reference points above the root or to a store that cannot be opened, or is malformed.
         """
 
         def accept(found: Fragment) -> Node:
@@ -238,7 +237,7 @@ class Resolver:
         return self._resolve(fragment, accept)
 
     def fragment(self, fragment: Fragment) -> Fragment:
-        """Return a JSON value itself, or if it is a reference the value that it refers to.
+        """Return the value that a reference refers to; any other JSON value unchanged.
 
         Raises
         ------
@@ -250,7 +249,7 @@ class Resolver:
         return self._resolve(fragment, lambda found: found)
 
     def _resolve(self, fragment: Fragment, accept: Callable[[Fragment], T]) -> T:
-        """Return what `accept` makes of the end of a reference, and record the references on the way."""
+        """Return the result of `accept` for the end of a reference, and record the references on the way."""
         end = _Search(self.tree, self.referrer, accept).follow(fragment)
         if isinstance(end, XGroupError):
             target = end.target or redact(str(fragment.value))[:_SHOWN]
@@ -265,7 +264,7 @@ class Resolver:
 
 
 class _End(NamedTuple, Generic[T]):
-    """The end that a reference leads to: the result of `accept`, the node and keys, and the references on the way."""
+    """The end of a chain of references: the result of `accept`, the node and keys, and the references on the way."""
 
     result: T
     node: Node
@@ -274,9 +273,9 @@ class _End(NamedTuple, Generic[T]):
 
 
 class _Search(Generic[T]):
-    """The search for the end of one reference, with candidates tried depth first and each place only once.
+    """A depth-first search for the end of one reference, in which each place is visited once.
 
-    `accept` is given the value at an end, and returns the result or raises XGroupError.
+    `accept` is called with the value at an end, and returns the result or raises XGroupError.
     """
 
     def __init__(self, tree: Tree, referrer: Node, accept: Callable[[Fragment], T]) -> None:
@@ -287,9 +286,9 @@ class _Search(Generic[T]):
         self._may_be_newer = False
 
     def follow(self, *chain: Fragment) -> _End[T] | XGroupError:
-        """Return the end of the last of a chain of references, or the error that says why it has none.
+        """Return the end of the last reference in a chain, or the error that explains why it has none.
 
-        An end is kept for its place; the error of an endless chain is not, as it depends on the way there.
+        Results are cached by place, except the error of an endless chain, which depends on the whole chain.
         """
         key = (chain[-1].node, chain[-1].keys)
         if key not in self._known:
@@ -297,7 +296,7 @@ class _Search(Generic[T]):
             if len(places) > MAX_DEPTH or places[-1] in places[:-1]:
                 reason = _("references form a cycle")
                 if places[-1] not in places[:-1]:
-                    reason = _("more than {number} references follow one another")
+                    reason = _("there is a chain of more than {number} references")
                 reason = f"{reason.format(number=MAX_DEPTH)}: {' -> '.join(places)}"
                 target = str(Reference.parse(chain[0]))
                 return _EndlessError(reason, place=places[0], target=target)
@@ -308,9 +307,9 @@ class _Search(Generic[T]):
         return self._known[key]
 
     def _choose(self, chain: Sequence[Fragment]) -> _End[T]:
-        """Return the end of the last reference's first candidate that fits; a text names the others passed over.
+        """Return the end of the last reference in a chain: of its first candidate that fits.
 
-        Raises XGroupError if no candidate fits.
+        The recorded text names the other candidates. Raises XGroupError if no candidate fits.
         """
         fragment, tree = chain[-1], self._tree
         reference = Reference.parse(fragment)
@@ -318,8 +317,9 @@ class _Search(Generic[T]):
             nodes = candidates(reference, self._referrer, fragment.node, tree)
         except (XGroupPathError, XGroupStoreError) as error:
             raise _placed(fragment, reference, error) from error
-        # Zarr has no node in an array: a path in the array itself, which most references could mean, is not
-        # looked up. Paths in other arrays are: whether these are known to be arrays depends on what was read.
+        # An array has no children in Zarr, so candidates below these arrays are not looked up: most relative
+        # references have one. Candidates below other arrays are, because the result must not depend on whether
+        # those arrays have been read already.
         document = tree.document(fragment.node)
         arrays = [self._referrer]
         if document is not None and document.is_array:
@@ -331,14 +331,14 @@ class _Search(Generic[T]):
                 for array in arrays
             )
             outcomes.append((node, None if is_in_array else self._at(node, reference, chain)))
-        passed: list[str] = []
+        rejected: list[str] = []
         for index, (node, chosen) in enumerate(outcomes):
             if isinstance(chosen, _End):
                 for other, end in outcomes[index + 1 :]:
                     if isinstance(end, _End) and end.result != chosen.result:
-                        passed.append(_("{node} (which fits too)").format(node=other))
-                text = _("was taken to be {node}, not {others}") if passed else ""
-                text = text.format(node=node, others=", ".join(passed))
+                        rejected.append(_("{node} (which fits too)").format(node=other))
+                text = _("was resolved to {node}, not to {others}") if rejected else ""
+                text = text.format(node=node, others=", ".join(rejected))
                 followed = Followed(
                     *(self._referrer, fragment.node, fragment.keys, str(reference)),
                     *(chosen.node, chosen.keys),
@@ -347,13 +347,13 @@ class _Search(Generic[T]):
                 )
                 return chosen._replace(references=(followed, *chosen.references))
             if tree.known(node) is not None:
-                passed.append(f"{node} ({chosen})")
+                rejected.append(f"{node} ({chosen})")
         raise self._failure(chain, reference, outcomes)
 
     def _at(
         self, node: Node, reference: Reference, chain: Sequence[Fragment]
     ) -> _End[T] | XGroupError | None:
-        """Return the end of a reference if `node` is meant, or the error of it; None if there is no such node."""
+        """Return the end of a reference at the candidate `node`, or an error; None if the node does not exist."""
         try:
             document = self._tree.document(node)
             if document is None:
@@ -373,7 +373,7 @@ class _Search(Generic[T]):
         reference: Reference,
         outcomes: Sequence[tuple[Node, _End[T] | XGroupError | None]],
     ) -> XGroupError:
-        """Return the error of a reference none of whose candidates fits: an endless chain, the store, or all tried."""
+        """Return the error of a reference without a candidate that fits: an endless chain, a store, or all paths tried."""
         fragment, tree = chain[-1], self._tree
         for _node, failure in outcomes:
             if isinstance(failure, _EndlessError):
@@ -391,9 +391,9 @@ class _Search(Generic[T]):
                 self._may_be_newer |= not tree.stores[node.store].is_foreign
             elif failure is None:
                 why = _("not found in store")
-            # Reasons of reasons of reasons would grow without bound.
+            # Nested reasons of a long chain would grow without bound.
             tried.append(f"{node} ({why})" if len(chain) <= 2 else str(node))
-        reason = _("leads nowhere, tried {tried}").format(tried=", ".join(tried))
+        reason = _("cannot be resolved; tried {tried}").format(tried=", ".join(tried))
         if len(chain) == 1 and self._may_be_newer:
             reason += _("; if the store is newer, open it with consolidated=False")
         place, target = str(fragment), str(reference)
@@ -402,7 +402,7 @@ class _Search(Generic[T]):
 
 
 def _placed(fragment: Fragment, reference: Reference, error: XGroupError) -> XGroupError:
-    """Return an error of a reference's path or store with the place where the reference is written."""
+    """Return an error about the path or store of a reference, with the place of the reference added."""
     place, target = str(fragment), str(reference)
     if isinstance(error, XGroupStoreError):
         return XGroupStoreError(error.reason, store=error.store, place=place, target=target)
@@ -410,4 +410,4 @@ def _placed(fragment: Fragment, reference: Reference, error: XGroupError) -> XGr
 
 
 class _EndlessError(XGroupReferenceError):
-    """References that do not end, whichever candidate is taken."""
+    """The references do not end, whichever candidate is chosen."""

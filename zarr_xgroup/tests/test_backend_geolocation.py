@@ -87,8 +87,8 @@ GEOLOCATIONS = {
         {"": declaring("geolocation", geolocation=refer("no", "none")), "data": grid()},
         """
         data (y x)
-        ! Resolution: /data was opened without x of its geodetic geolocation: /#/attributes/geolocation/geodetic/x: 'no' leads nowhere, tried /no (not found in store), /data/no (not found in store)
-        ! Resolution: /data was opened without y of its geodetic geolocation: /#/attributes/geolocation/geodetic/y: 'none' leads nowhere, tried /none (not found in store), /data/none (not found in store)
+        ! Resolution: /data was opened without x of its geodetic geolocation: /#/attributes/geolocation/geodetic/x: 'no' cannot be resolved; tried /no (not found in store), /data/no (not found in store)
+        ! Resolution: /data was opened without y of its geodetic geolocation: /#/attributes/geolocation/geodetic/y: 'none' cannot be resolved; tried /none (not found in store), /data/none (not found in store)
         """,
     ),
     "of an array before that of its group": (

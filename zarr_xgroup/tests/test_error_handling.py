@@ -156,9 +156,9 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         ! Metadata: /a/x: left out: /a/x/zarr.json is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)
         ! Metadata: /b/x: left out: 'shape' must be a list of lengths, got 'x'
         ! Metadata: /c/x: left out: 'codecs' has the codec 'pickle', which is not safe to read
-        ! Resolution: /v was opened without what 'one' refers to: /v#/attributes/one: 'a/x' leads nowhere, tried /a/x (/a/x/zarr.json is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)), /v/a/x (not found in store)
-        ! Resolution: /v was opened without what 'two' refers to: /v#/attributes/two: 'b/x' leads nowhere, tried /b/x ('shape' must be a list of lengths, got 'x'), /v/b/x (not found in store)
-        ! Resolution: /v was opened without what 'three' refers to: /v#/attributes/three: 'c/x' leads nowhere, tried /c/x (/c/x: 'codecs' has the codec 'pickle', which is not safe to read), /v/c/x (not found in store)
+        ! Resolution: /v was opened without what 'one' refers to: /v#/attributes/one: 'a/x' cannot be resolved; tried /a/x (/a/x/zarr.json is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)), /v/a/x (not found in store)
+        ! Resolution: /v was opened without what 'two' refers to: /v#/attributes/two: 'b/x' cannot be resolved; tried /b/x ('shape' must be a list of lengths, got 'x'), /v/b/x (not found in store)
+        ! Resolution: /v was opened without what 'three' refers to: /v#/attributes/three: 'c/x' cannot be resolved; tried /c/x (/c/x: 'codecs' has the codec 'pickle', which is not safe to read), /v/c/x (not found in store)
         """,
     ),
     "groups that are alike": (
@@ -348,7 +348,7 @@ def test_errors_and_warnings_carry_what_is_known_and_pickle(kind: Any) -> None:
 
 #: A reference -> where its error is, of which class, what it names as the target and as the reason.
 CARRIED: dict[str, tuple[Json, str, type[XGroupError], str, str]] = {
-    "absent": ({"node": "absent"}, "", XGroupReferenceError, "absent", "leads nowhere, tried /absent (not found in store), /v/absent (not found in store)"),
+    "absent": ({"node": "absent"}, "", XGroupReferenceError, "absent", "cannot be resolved; tried /absent (not found in store), /v/absent (not found in store)"),
     "pointer": ({"node": "v", "attribute": "no pointer"}, "/attribute", XGroupPathError, "no pointer", "'no pointer' is no JSON pointer"),
     "store": ({"node": "v", "uri": "nowhere"}, "", XGroupStoreError, "", "'nowhere' is not an absolute URI of a store"),
 }  # fmt: skip

@@ -92,7 +92,7 @@ def _told(warning: XGroupWarning) -> str:
 # Where references lead.
 
 NOT_FOUND = "(not found in store)"
-LARGER = "; if that is a group of a larger store, open the larger one, with group=..."
+LARGER = "; if the opened store is a group of a larger store, open that store with group=..."
 #: Groups with references that other references lead to.
 CHAIN: Json = {
     "s/": {"it": ref("../t#/attributes/it")},
@@ -105,12 +105,12 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
     "the group comes first, and the choice is told": (
         "s/ s/time g/s/ g/s/time",
         ref("../s/time"),
-        "/s/time; '../s/time' was taken to be /s/time, not /g/s/time (which fits too)",
+        "/s/time; '../s/time' was resolved to /s/time, not to /g/s/time (which fits too)",
     ),
     "a group is passed over where an array is needed": (
         "s/ s/time/ g/s/ g/s/time",
         ref("../s/time"),
-        "/g/s/time; '../s/time' was taken to be /g/s/time, not /s/time (an array is needed, found a group)",
+        "/g/s/time; '../s/time' was resolved to /g/s/time, not to /s/time (an array is needed, found a group)",
     ),
     "lists and deeper": ("g/b c", {"0": [ref("b"), {"1": ref("/c")}, "b"]}, "/c /g/b"),
     "a value in a document attaches nothing": ("g/b", ref("b#/attributes/path"), ""),
@@ -119,30 +119,30 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
     "nothing is there": (
         "time",
         ref("lost"),
-        f"; 'lost' leads nowhere, tried /g/lost {NOT_FOUND}, /g/a/lost {NOT_FOUND}",
+        f"; 'lost' cannot be resolved; tried /g/lost {NOT_FOUND}, /g/a/lost {NOT_FOUND}",
     ),
     "above the root": (
         "time g/time",
         ref("../../../time"),
-        f"; '../../../time' leads above the root of the store{LARGER}",
+        f"; '../../../time' points above the root of the store{LARGER}",
     ),
     "above the root from the root": (
         "time g/time",
         ref("/g/../../g/time"),
-        "; '/g/../../g/time' leads above the root of the store",
+        "; '/g/../../g/time' points above the root of the store",
     ),
     "a pointer to nothing": (
         "g/b",
         ref("b#/attributes/no"),
         (
-            "; 'b#/attributes/no' leads nowhere, tried /g/b (nothing stands at #/attributes/no), "
+            "; 'b#/attributes/no' cannot be resolved; tried /g/b (nothing stands at #/attributes/no), "
             f"/g/a/b {NOT_FOUND}"
         ),
     ),
     "a pointer that resolves in the second candidate": (
         {"": {"it": 1}, "g/": {"crs": {"x": ref("/c")}}, "c": {}},
         ref("..#/attributes/crs/x"),
-        "/c; '..#/attributes/crs/x' was taken to be /g, not / (nothing stands at #/attributes/crs)",
+        "/c; '..#/attributes/crs/x' was resolved to /g, not to / (nothing stands at #/attributes/crs)",
     ),
     "a chain is followed from place to place": (CHAIN, ref("/s#/attributes/it"), "/t/u/w"),
     "the group of the array comes before that of the reference": (
@@ -154,7 +154,7 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
         {"s/": {"it": ref("/lost")}},
         ref("/s#/attributes/it"),
         (
-            "; '/s#/attributes/it' leads nowhere, tried /s (/s#/attributes/it: '/lost' leads nowhere, "
+            "; '/s#/attributes/it' cannot be resolved; tried /s (/s#/attributes/it: '/lost' cannot be resolved; "
             f"tried /lost {NOT_FOUND})"
         ),
     ),
@@ -180,19 +180,19 @@ VALUES: dict[str, tuple[Places, Json, str]] = {
     "the first candidate is too long": (
         "s/ s/time[3] g/s/ g/s/time",
         ref("../s/time"),
-        f"/g/s/time; '../s/time' was taken to be /g/s/time, not /s/time {SHAPE}",
+        f"/g/s/time; '../s/time' was resolved to /g/s/time, not to /s/time {SHAPE}",
     ),
     "of a shared CRS, all that is passed over is told": (
         {"s/": {}, "s/u/": {"crs": external(ref("../t/time"))}, "s/t/": {}, "s/t/time": {}}
         | {"t/": {}, "t/time[3]": {}, "g/t/": {}, "g/t/time": {}},
         ref("/s/u#/attributes/crs"),
-        f"/g/t/time; '../t/time' was taken to be /g/t/time, not /t/time {SHAPE}, /s/t/time (which fits too)",
+        f"/g/t/time; '../t/time' was resolved to /g/t/time, not to /t/time {SHAPE}, /s/t/time (which fits too)",
     ),
     "the group's own coordinate is used whichever node is meant": ("x g/x", ref("../x"), "/g/x"),
     "of an array of the shared CRS, its group comes first": (
         {"s/": {}, "s/b": {"crs": external(ref("../time"))}, "s/time": {}, "time": {}},
         ref("/s/b#/attributes/crs"),
-        "/time; '../time' was taken to be /time, not /s/time (which fits too)",
+        "/time; '../time' was resolved to /time, not to /s/time (which fits too)",
     ),
 }
 
@@ -206,7 +206,7 @@ def test_values_of_an_axis_have_to_fit(places: Places, reference: Json, expected
 def test_a_reference_that_consolidated_metadata_leave_out() -> None:
     contents = consolidate(stored("time", {"it": ref("lost")}))
     assert follow(contents) == (
-        "; 'lost' leads nowhere, tried /g/lost (not in the consolidated metadata), /g/a/lost "
+        "; 'lost' cannot be resolved; tried /g/lost (not in the consolidated metadata), /g/a/lost "
         f"{NOT_FOUND}; if the store is newer, open it with consolidated=False"
     )
 
@@ -219,7 +219,7 @@ def test_a_chain_may_be_as_long_as_the_limit(more: int) -> None:
     told = "/end"
     if more:
         places_told = ["/g/a#/attributes/it", *(f"/s#/attributes/{n}" for n in range(1, 17))]
-        told = f"; more than 16 references follow one another: {' -> '.join(places_told)}"
+        told = f"; there is a chain of more than 16 references: {' -> '.join(places_told)}"
     assert follow(stored(places, {"it": ref("/s#/attributes/1")})) == told
 
 
@@ -239,13 +239,13 @@ FOREIGN = {
     "relative means the root, too": ("time", "other/time"),
     "followed from a group there, never from here": (
         "s#/attributes/it",
-        "other/s/time; /s#/attributes/it: 'time' was taken to be /s/time, not /time (which fits too)",
+        "other/s/time; /s#/attributes/it: 'time' was resolved to /s/time, not to /time (which fits too)",
     ),
     "to a third store that is not there": (
         "s#/attributes/lost",
         "; store file:///lost cannot be opened",
     ),
-    "above the root": ("../time", "; '../time' leads above the root of the store"),
+    "above the root": ("../time", "; '../time' points above the root of the store"),
 }
 
 

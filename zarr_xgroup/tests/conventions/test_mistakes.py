@@ -138,19 +138,19 @@ def beside(*groups: str, node: str, **more: Any) -> Nodes:
     return nodes
 
 
-OF, LAT = "/all/g/v#/attributes/ref/of", "'../c/lat' was taken to be"
+OF, LAT = "/all/g/v#/attributes/ref/of", "'../c/lat' was resolved to"
 NOTHING = "(nothing stands at #/attributes/units)"
-NOWHERE = f"'../lat#/attributes/units' leads nowhere, tried ../lat {NOTHING}, lat {NOTHING}"
+NOWHERE = f"'../lat#/attributes/units' cannot be resolved; tried ../lat {NOTHING}, lat {NOTHING}"
 LOST = "were opened without what 'ref' refers to"
 #: Stores, and the only warning of their trees.
 IN_TREES: dict[str, tuple[Nodes, str]] = {
     "a choice in like groups is one": (
         beside("g", "h", "i", node="../c/lat"),
-        f"/all/g/v, /all/h/v, /all/i/v: {OF} and 2 more: {LAT} ../c/lat, not c/lat (which fits too)",
+        f"/all/g/v, /all/h/v, /all/i/v: {OF} and 2 more: {LAT} ../c/lat, not to c/lat (which fits too)",
     ),
     "in one group it names paths in full": (
         beside("g", node="../c/lat"),
-        f"{OF}: {LAT} /all/c/lat, not /all/g/c/lat (which fits too)",
+        f"{OF}: {LAT} /all/c/lat, not to /all/g/c/lat (which fits too)",
     ),
     "pointers are no paths of nodes, whatever these are called": (
         beside("attributes", "units", node="../lat", attribute="/attributes/units"),

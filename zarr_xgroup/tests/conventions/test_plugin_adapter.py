@@ -150,7 +150,7 @@ RAISED: dict[str, tuple[type[ConventionHandler], Json, type[XGroupError], str]] 
         RefHandler,
         declaring("ref", it=[{"node": "/.."}]),
         XGroupPathError,
-        "it/0: '/..' leads above the root of the store",
+        "it/0: '/..' points above the root of the store",
     ),
 }  # fmt: skip
 

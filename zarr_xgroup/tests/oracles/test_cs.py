@@ -79,7 +79,7 @@ def test_coordinates(nodes: dict[str, Any], zarr_format: ZarrFormat) -> None:
             continue
         # A choice between candidates, inline terms of two sets, early times are nothing wrong.
         harmless = isinstance(warning, XGroupNameWarning | xr.SerializationWarning)
-        assert harmless or "was taken to be" in str(warning)
+        assert harmless or "was resolved to" in str(warning)
     expected = list(Reader(nodes, ARRAY).coordinates())
     for coordinate in expected:
         assert_holds(dataset, coordinate, nodes)

@@ -115,7 +115,7 @@ REFERENCES: dict[str, tuple[Any, str]] = {
     ),
     "of two nodes that fit, the first rule chooses": (
         {"g": {}, "g/a": field("../x0"), "g/x0": sized("n", 2), "x0": sized("n", 2)},
-        """reference /g/a ../x0 = /x0 @ /g/a: was taken to be /x0, not /g/x0 (which fits too)
+        """reference /g/a ../x0 = /x0 @ /g/a: was resolved to /x0, not to /g/x0 (which fits too)
         choice /g/a#/attributes/cs/crs/0/axes/x/coordinates/0/values/external @ /g/a:""",
     ),
     "the group's own coordinate is taken where one leads nowhere": (
@@ -125,7 +125,7 @@ REFERENCES: dict[str, tuple[Any, str]] = {
     ),
     "one that leads nowhere costs a coordinate": (
         {"a": field("gone")},
-        """reference /a gone = None @ /a: leads nowhere, tried /gone (not found in store), /a/gone (not found in store)
+        """reference /a gone = None @ /a: cannot be resolved; tried /gone (not found in store), /a/gone (not found in store)
         problem /a#/attributes/cs/crs/0/axes/x/coordinates/0/values/external @ /a: coordinate 'x'""",
     ),
     "paths of CF and names of dimensions are references": (

@@ -74,7 +74,7 @@ FOLDED: dict[str, tuple[Explanation, list[str], list[str]]] = {
         ["salinity, temperature (time: 3", "fine and 1 group like it: half", "refers to ../at/lon, found"],
         [
             "refers to ../axes/time, found at /axes/time",
-            "refers to ../axes/lon: leads nowhere, tried /axes/lon",
+            "refers to ../axes/lon: cannot be resolved; tried /axes/lon",
             "tile3 └── red (y: 20, x: 60)",
         ],
     ),
