@@ -1,6 +1,6 @@
-"""Every touch of something that xarray or zarr do not promise, each with its reason.
+"""All uses of private names of xarray and zarr, each with its reason.
 
-Where a public way appears, a test fails and the touch can go.
+A test fails when a public replacement exists; then the use can be removed.
 """
 
 from __future__ import annotations
@@ -26,27 +26,26 @@ __all__ = [
     "sync",
 ]
 
-# `sync` runs a coroutine on zarr's event loop, on which its stores of asynchronous filesystems
-# have to be used. Wished for: a public function of zarr for that.
+# `sync` runs a coroutine on zarr's event loop, on which stores with asynchronous filesystems must be
+# used. Public replacement needed: such a function in zarr.
 
-# `make_store_path` is zarr's way from what a user names (a path, a URL, a mapping) to a store
-# and a path in it, without reading anything. Wished for: the same as a public function.
+# `make_store_path` makes a store, and a path in it, from a path, a URL or a mapping, without reading
+# anything. Public replacement needed: the same function.
 
 _OPEN_FUNCTIONS = (xr.open_dataset, xr.open_datatree, xr.open_groups)
 
 
 @cache
 def has_index_option() -> bool:
-    """Tell whether xarray's open functions have the option `create_default_indexes`."""
+    """Return whether xarray's open functions have the option `create_default_indexes`."""
     return "create_default_indexes" in inspect.signature(xr.open_dataset).parameters
 
 
 def default_indexes_follow() -> bool:
-    """Tell whether xarray will build default indexes for what is being opened.
+    """Return whether xarray will build default indexes in the current call of one of its open functions.
 
-    Its public parameter `create_default_indexes` decides that, and is not passed on to
-    backends. Versions without it build them in any case, others only where an open function
-    of xarray is running. Wished for: the parameter among those that a backend is given.
+    The public parameter `create_default_indexes` decides that, but xarray does not pass it on to backends.
+    Versions of xarray without it always build indexes. Public replacement needed: that backends get it.
     """
     if not has_index_option():
         return True
@@ -60,10 +59,10 @@ def default_indexes_follow() -> bool:
 
 
 def array_of_metadata(metadata: Any, place: Any) -> zarr.Array[Any]:
-    """Return the array that metadata describes at a place, without reading anything.
+    """Return the zarr array with some metadata at a place, without reading anything.
 
-    zarr documents the constructor of `zarr.AsyncArray` without promising it to users. Wished
-    for: a public way to make an array of metadata that was read by other means.
+    The constructor of `zarr.AsyncArray` is documented, but not as public. Public replacement needed: a way
+    to make an array of metadata that have been read already.
     """
     return zarr.Array(zarr.AsyncArray(metadata=metadata, store_path=place))
 
@@ -74,11 +73,10 @@ def dataset_of(
     indexes: Mapping[Hashable, xr.Index],
     attributes: Mapping[str, Any],
 ) -> xr.Dataset:
-    """Return what ``xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)`` does.
+    """Return the Dataset ``xr.Dataset(data, xr.Coordinates(coordinates, indexes), attributes)`` without copies.
 
-    The variables become its own. The constructor copies each and looks for others to align them with:
-    in a tree of small groups that takes more time than to decode them all. Wished for: a public way to
-    make a Dataset of variables that are known to go together.
+    The constructor copies and aligns all variables; in a tree of small groups that takes more time than
+    decoding them. Public replacement needed: a way to make a Dataset of variables that fit together.
     """
     variables = {**data, **coordinates}
     named_as_dimensions = {dim for variable in variables.values() for dim in variable.dims}

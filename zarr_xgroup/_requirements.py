@@ -1,4 +1,4 @@
-"""What has to be installed: the oldest that works, checked when the package is imported."""
+"""The required versions of dependencies, checked when the package is imported, and optional packages."""
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +17,7 @@ MINIMUM_VERSIONS: Mapping[str, str] = {
     "fsspec": "2024.12",
 }
 
-#: Extras of this package (``pip install xarray-zarr-xgroup[s3]``), by the package they install.
+#: Extras of this package (``pip install xarray-zarr-xgroup[s3]``), by the package that they install.
 EXTRAS: Mapping[str, str] = {
     "aiohttp": "http",
     "cftime": "calendars",
@@ -26,7 +26,7 @@ EXTRAS: Mapping[str, str] = {
     "s3fs": "s3",
 }
 
-#: Packages that bring codecs of Zarr v2, by how the names of these begin.
+#: Packages that provide codecs of Zarr v2, by prefix of the codec name.
 CODECS: Mapping[str, str] = {
     "fill_hdf_strings": "kerchunk",
     "fits": "kerchunk",
@@ -49,15 +49,15 @@ def check_requirements(
     Parameters
     ----------
     minimum_versions : mapping of str to str
-        Distribution name to the oldest version that works.
+        The oldest supported version, by distribution name.
     installed_version : callable
-        Gives a distribution's installed version or raises PackageNotFoundError.
+        Returns a distribution's installed version or raises PackageNotFoundError.
 
     Raises
     ------
     ImportError
-        If any is missing or too old. The message names each with what is installed and what
-        is needed, and ends in the pip command that mends all of them.
+        If a dependency is missing or too old. The message names each of them with the installed and the
+        required version, and ends with the pip command that installs them.
     """
     problems = {}
     for name, needed in minimum_versions.items():
@@ -82,24 +82,23 @@ def check_requirements(
 
 
 def missing_package(errors: Iterable[BaseException]) -> str | None:
-    """Return which package is missing, and how to install it; None if no error is about one.
+    """Return a text that names the missing package and how to install it; None if no error is about a missing package.
 
     Parameters
     ----------
     errors : iterable of BaseException
-        An error, and those that it came from: of them ImportErrors say what is missing, and those
-        of numcodecs which codec.
+        An error and its causes. An ImportError names a package, an error of numcodecs a codec.
     """
-    known = list(errors)
-    for codec in (str(getattr(error, "codec_id", "")).strip("'") for error in known):
+    chain = list(errors)
+    for codec in (str(getattr(error, "codec_id", "")).strip("'") for error in chain):
         for start, package in CODECS.items():
             if codec.startswith(start):
-                return _("package {package} brings it: pip install {package}").format(
+                return _("package {package} provides it: pip install {package}").format(
                     package=package
                 )
-    told = [f"{error} {error.name}" for error in known if isinstance(error, ImportError)]
+    texts = [f"{error} {error.name}" for error in chain if isinstance(error, ImportError)]
     for package, extra in EXTRAS.items():
-        if any(package in text for text in told):
+        if any(package in text for text in texts):
             return _("package {package} is missing or too old: install the extra `{extra}`").format(
                 package=package, extra=extra
             )
@@ -107,8 +106,7 @@ def missing_package(errors: Iterable[BaseException]) -> str | None:
 
 
 def _is_older(installed: str, needed: str) -> bool:
-    # Imported late on purpose: packaging is itself one of the requirements, and the check
-    # above reports its absence before this is reached.
+    # Not imported at the top, because packaging is one of the checked requirements.
     from packaging.version import Version
 
     return Version(installed) < Version(needed)

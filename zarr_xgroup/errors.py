@@ -1,25 +1,25 @@
-"""What can go wrong: the errors raised and the warnings given, as two trees.
+"""Exceptions and warnings.
 
-Errors. Only what makes the whole open impossible is raised; everything else travels as
+Exceptions. One is raised only if the whole call is impossible. Otherwise it is the attribute
 ``.error`` of a warning::
 
     XGroupError
     ├── XGroupStoreError (OSError)          a store cannot be opened, reached or listed
-    │   └── XGroupStoreNotFoundError (FileNotFoundError)    there is no store
-    ├── XGroupGroupError (KeyError)         the group asked for is not there, or is an array
-    ├── XGroupReferenceError (LookupError)  what a reference names is not there or does not fit
-    ├── XGroupPathError (ValueError)        a path or pointer that cannot be one
-    └── XGroupMetadataError (ValueError)    a metadata document that cannot be understood
+    │   └── XGroupStoreNotFoundError (FileNotFoundError)    a store does not exist
+    ├── XGroupGroupError (KeyError)         the requested group does not exist, or is an array
+    ├── XGroupReferenceError (LookupError)  the target of a reference does not exist or does not fit
+    ├── XGroupPathError (ValueError)        a path or pointer is not valid
+    └── XGroupMetadataError (ValueError)    a metadata document is not valid
 
 Warnings::
 
     XGroupWarning (UserWarning)
     ├── XGroupNoPrincipalWarning            arrays that declare no principal convention
     │   └── XGroupResolutionWarning         a failed reference, malformed convention metadata
-    ├── XGroupDimensionWarning              dimension names made up or changed
-    ├── XGroupEmptyGroupWarning             a group without arrays, though groups below it have some
-    ├── XGroupNameWarning                   a variable that could not keep its name
-    ├── XGroupMetadataWarning               metadata that was repaired, or an array left out
+    ├── XGroupDimensionWarning              a dimension that was named or renamed
+    ├── XGroupEmptyGroupWarning             a group without arrays that has arrays in groups below it
+    ├── XGroupNameWarning                   a variable that was renamed
+    ├── XGroupMetadataWarning               metadata that was repaired, or an array that was left out
     └── XGroupPluginWarning                 a convention plug-in that cannot be used
 """
 
@@ -37,10 +37,9 @@ from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.i18n import _
 from zarr_xgroup.redaction import chain_of, presentable, redact_causes, redact_urls
 
-#: What stands between those who open a store and the place where they are warned; contextlib, too:
-#: its frames are between those of functions that a context manager decorates.
-_PASSED_OVER = ("zarr_xgroup", "xarray", "contextlib")
-#: What is in this package and opens stores as its users do.
+#: Packages whose frames are skipped to find the user's line. contextlib has frames between those of decorated functions.
+_SKIPPED = ("zarr_xgroup", "xarray", "contextlib")
+#: Modules in these packages that open stores as users do.
 _USERS = ("zarr_xgroup.tests",)
 
 
@@ -54,11 +53,11 @@ class Rule:
     Attributes
     ----------
     name : str
-        What it is called in output: ``<convention>/<rule>`` (``cs/axis-for-every-dimension``).
+        The name in output: ``<convention>/<rule>`` (``cs/axis-for-every-dimension``).
     document : str
-        The document that demands it.
+        The document that defines the rule.
     section : str
-        Where in that document.
+        The section of that document.
     """
 
     name: str
@@ -67,38 +66,37 @@ class Rule:
 
 
 def rules_in(module: Mapping[str, object]) -> tuple[Rule, ...]:
-    """Return the rules that have a name in a module, given by its `vars()`."""
+    """Return the rules among the `vars()` of a module."""
     return tuple(value for value in module.values() if isinstance(value, Rule))
 
 
 def after_place(place: str, text: str) -> str:
-    """Return a text after the place that it is about, if there is one."""
+    """Return a text with its place in front; the text alone if the place is ""."""
     return _("{place}: {text}").format(place=place, text=text) if place else text
 
 
 class XGroupError(Exception):
-    """Root of every error this package raises.
+    """Base class of all exceptions of this package.
 
-    Nothing in it holds credentials of URLs. Its text is printable: what a store has in names that
-    is not to be seen stands there as escapes. `place`, `target` and `store` are for programs, and
-    exact.
+    The text and the attributes contain no credentials of URLs. In the text, characters that are not
+    printable are escaped. `place`, `target` and `store` are exact, for use by programs.
 
     Parameters
     ----------
     *arguments : object
-        The message, without the place: as a text, the error has that in front.
+        The message, without the place, which `str` puts in front.
     place, target, reason : str, optional
-        The attributes; `reason` is by default the message.
+        The attributes. `reason` is the message by default.
 
     Attributes
     ----------
     place : str
-        Where in the metadata the cause is written (the node's path, ``#``, the JSON pointer), ""
-        if it is not known or nowhere.
+        The place of the cause in the metadata: the path of the node, ``#`` and the JSON pointer. "" if
+        unknown.
     target : str
-        What is named there: the reference in short (``uri|node#attribute``), or the path.
+        The short form of the reference at that place (``uri|node#attribute``), or the path.
     reason : str
-        What is wrong, without the place and the target: text, as the message.
+        The reason, without the place and the target; printable.
     """
 
     def __init__(
@@ -116,7 +114,7 @@ class XGroupError(Exception):
         return str(self.args[0]) if self.args else ""
 
     def __str__(self) -> str:
-        """Return the message, after the place where that is known."""
+        """Return the message, with the place in front if it is known."""
         return after_place(presentable(self.place), self.text)
 
 
@@ -135,7 +133,7 @@ class XGroupStoreError(XGroupError, OSError):
     Attributes
     ----------
     store : str
-        The store, if it is one that a reference leads to, else "".
+        The store if a reference points to it, otherwise "".
     """
 
     def __init__(self, *arguments: object, store: str = "", **known: str) -> None:
@@ -144,19 +142,19 @@ class XGroupStoreError(XGroupError, OSError):
 
 
 class XGroupStoreNotFoundError(XGroupStoreError, FileNotFoundError):
-    """There is no Zarr store at the place named."""
+    """There is no Zarr store at the given location."""
 
 
 class XGroupGroupError(XGroupError, KeyError):
-    """The group asked for does not exist in the store, or is an array."""
+    """The requested group does not exist in the store, or is an array."""
 
 
 class XGroupReferenceError(XGroupError, LookupError):
-    """What a reference names does not exist or does not fit."""
+    """The target of a reference does not exist or does not fit."""
 
 
 class XGroupPathError(XGroupError, ValueError):
-    """A path or pointer is malformed or leads outside of the store."""
+    """A path or pointer is malformed or points outside of the store."""
 
 
 class XGroupMetadataError(XGroupError, ValueError):
@@ -174,11 +172,11 @@ class XGroupMetadataError(XGroupError, ValueError):
     Attributes
     ----------
     keys : tuple of str
-        The keys and indexes that lead to the wrong value in its document; () if the error is not about a value.
+        The keys and indexes of the wrong value in its document; () if the error is not about a value.
     rule : Rule or None
         The rule of `zarr_xgroup.check` that is broken, if there is one.
     remedy : str
-        What to write instead.
+        The correct value, as a sentence; "" if unknown.
     severity : {"error", "warning"}
         "error" if something is missing from the opened data because of it, "warning" if not.
     """
@@ -216,37 +214,36 @@ def containing() -> Iterator[None]:
         raise XGroupMetadataError(message) from error
 
 
-def retold(error: Exception, message: str) -> XGroupError:
-    """Return an error with another message, which keeps the kind and the reason.
+def with_message(error: Exception, message: str) -> XGroupError:
+    """Return an error with a different message, and the same class, attributes and reason.
 
-    Of the nearest class of this package, for others may be made in another way: an
-    XGroupMetadataError where there is none.
+    For a class that is not defined in this module, its nearest base class in this module is used, because its
+    constructor may differ; XGroupMetadataError if there is no such base class.
     """
-    ours = (cls for cls in type(error).__mro__ if cls.__module__ == __name__)
-    kind: type[XGroupError] = next(ours, XGroupMetadataError)
-    known = kind(message, reason=str(error))
+    classes = (cls for cls in type(error).__mro__ if cls.__module__ == __name__)
+    kind: type[XGroupError] = next(classes, XGroupMetadataError)
+    converted = kind(message, reason=str(error))
     if isinstance(error, XGroupError):
-        known.__dict__.update(error.__dict__)
-    return known
+        converted.__dict__.update(error.__dict__)
+    return converted
 
 
 class XGroupWarning(UserWarning):
-    """Root of every warning this package gives.
+    """Base class of all warnings of this package.
 
-    Its text holds no credentials of URLs and is printable, as that of an `XGroupError`.
+    The text contains no credentials of URLs and is printable, like that of an `XGroupError`.
 
     Parameters
     ----------
     message : str
-        The whole text.
+        The text.
     error : XGroupError, optional
-        The error behind the warning, where there is one.
+        The cause of the warning.
 
     Attributes
     ----------
     paths : tuple of str
-        The absolute paths of all nodes the warning is about, also of those its text leaves out;
-        exact, also where the text has escapes.
+        The absolute paths of all nodes that the warning is about, unescaped; the text may name fewer.
     """
 
     paths: tuple[str, ...] = ()
@@ -257,31 +254,34 @@ class XGroupWarning(UserWarning):
 
 
 class XGroupNoPrincipalWarning(XGroupWarning):
-    """Arrays declare no principal convention and came without coordinate resolution."""
+    """Arrays declare no principal convention and were opened without resolved coordinates."""
 
 
 class XGroupResolutionWarning(XGroupNoPrincipalWarning):
     """A reference could not be resolved, or the metadata of a convention is malformed.
 
-    ``.error`` is the XGroupReferenceError, XGroupStoreError, XGroupPathError or
-    XGroupMetadataError behind it; ``.paths`` are the arrays that it concerns.
+    ``.error`` is the XGroupReferenceError, XGroupStoreError, XGroupPathError or XGroupMetadataError that
+    caused it; ``.paths`` are the affected arrays.
     """
 
 
 class XGroupDimensionWarning(XGroupWarning):
-    """A dimension had no name, or was renamed because sizes or values disagree."""
+    """A dimension had no name, or was renamed because sizes or coordinate values disagree."""
 
 
 class XGroupEmptyGroupWarning(XGroupWarning):
-    """The opened group has no array, though groups below it have some, or no group matches `group_filter`; ``.paths`` are the nearest groups."""
+    """The opened group has no arrays although groups below it have some, or no group matches `group_filter`.
+
+    ``.paths`` are the nearest groups.
+    """
 
 
 class XGroupNameWarning(XGroupWarning):
-    """A variable could not keep its name because another one has it."""
+    """A variable was renamed because a different variable has its name."""
 
 
 class XGroupMetadataWarning(XGroupWarning):
-    """Metadata was understood otherwise than written, or an array had to be left out."""
+    """Metadata could not be used as written, or an array was left out."""
 
 
 class XGroupPluginWarning(XGroupWarning):
@@ -289,14 +289,14 @@ class XGroupPluginWarning(XGroupWarning):
 
 
 def warn_user(warning: XGroupWarning) -> None:
-    """Give a warning, pointing at the first line outside of this package and xarray."""
+    """Issue a warning that points at the first line outside of this package and xarray."""
     if warning.error is not None:
         redact_causes(warning.error)
     level = 1
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] not in _PASSED_OVER or module.startswith(_USERS):
+        if module.partition(".")[0] not in _SKIPPED or module.startswith(_USERS):
             break
         frame, level = frame.f_back, level + 1
     warnings.warn(warning, stacklevel=level)

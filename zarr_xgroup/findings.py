@@ -1,7 +1,7 @@
 """Findings: problems and choices recorded while a store is read and interpreted. `report` makes each of them.
 
-A finding has a rule, a place, a text, a remedy, and the parts that its arrays were opened without. Warnings
-(`as_warnings`), explanations and verdicts show findings.
+A finding has a rule, a place, a text, a remedy, and a cost: the parts that are missing from the opened arrays.
+Warnings (`as_warnings`), explanations and verdicts show findings.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from zarr_xgroup.redaction import presentable
 
 P = TypeVar("P")
 
-#: How many of the things that arrays were opened without are named, and with how many letters.
+#: How many missing parts a text names, and the maximum number of characters of each.
 _NAMED_LOST = 5
 _LONGEST_LOST = 80
 
-#: How many findings are told of one topic, or by one rule.
+#: How many findings of one topic or rule are reported.
 _MOST = 200
 
-#: A path from the root, as texts have it.
+#: An absolute path in a text.
 _PATH = re.compile(r"(?<![^\s'\"(\[])/[^\s'\"()\[\],;]+")
 
 
 class Topic(Enum):
-    """What an open warns of; each topic is told by one class of warnings."""
+    """The subject of a warning of opening. Each topic has a class of warnings."""
 
-    #: What kept an array from being complete: a failed reference, malformed metadata.
+    #: Something is missing from an array: a failed reference, malformed metadata.
     PROBLEM = "problem"
-    #: A choice that was made where metadata allowed several, or contradicted itself.
+    #: A choice between several possible meanings of metadata, or between contradicting metadata.
     CHOICE = "choice"
-    #: Dimension names made up or changed.
+    #: A dimension that was named or renamed.
     DIMENSION = "dimension"
-    #: A variable that could not keep its name.
+    #: A variable that was renamed.
     NAME = "name"
-    #: Metadata that was understood otherwise than written, or an array left out.
+    #: Metadata that could not be used as written, or an array that was left out.
     METADATA = "metadata"
     #: An array that declares no principal convention.
     NO_PRINCIPAL = "no principal convention"
@@ -65,7 +65,7 @@ class Topic(Enum):
 
 _DOCUMENT = "xarray-zarr-xgroup specification"
 
-#: What is broken where no better rule says it, by what a finding is about.
+#: The rules of findings that have no more specific rule, by topic.
 OPEN_RULES = {
     Topic.PROBLEM: Rule("open/nothing-lost", _DOCUMENT, "8 Conventions"),
     Topic.CHOICE: Rule("open/one-meaning", _DOCUMENT, "8 Conventions"),
@@ -76,7 +76,7 @@ OPEN_RULES = {
 }
 
 
-#: What tells of each topic, in the order in which it is told.
+#: The class of warnings of each topic, in the order of the warnings.
 _WARNINGS: dict[Topic, type[XGroupWarning]] = {
     Topic.DIMENSION: XGroupDimensionWarning,
     Topic.NAME: XGroupNameWarning,
@@ -96,9 +96,9 @@ class Place:
     node : str
         The absolute path of the group or array.
     pointer : str
-        The JSON pointer into its document, "" for the whole.
+        The JSON pointer into its document, "" for the whole document.
     store : str or None
-        The URI of the store, without credentials, if it is not the one that is opened.
+        The URI of the store, without credentials; None for the opened store.
     """
 
     node: str
@@ -106,64 +106,64 @@ class Place:
     store: str | None = None
 
     def __str__(self) -> str:
-        """Return it in one word, as messages have it: ``store|node#pointer``."""
+        """Return the place in the form used in messages: ``store|node#pointer``."""
         store = "" if self.store is None else f"{self.store}|"
         return f"{store}{self.node}{f'#{self.pointer}' if self.pointer else ''}"
 
     @classmethod
     def of(cls, written: Fragment | Node) -> Place:
-        """Return the place of a node, or of a value, in the store that is opened."""
+        """Return the place of a node, or of a value, in the opened store."""
         if isinstance(written, Node):
             return cls(str(written))
         return cls(str(written.node), written.pointer)
 
     @property
     def keys(self) -> Keys:
-        """The way to it through its document."""
+        """The keys of the pointer."""
         return keys_of(self.pointer)
 
     def moved(self, node: str, other: str) -> Place:
-        """Return the same place in another node, if it is in the first."""
+        """Return the same place in the node `other` if it is in `node`; otherwise the place itself."""
         return replace(self, node=other) if self.node == node else self
 
     def holds(self, other: Place) -> bool:
-        """Return whether a different place is this one, or in it."""
+        """Return whether a place is this place, or within it."""
         is_same_node = (self.node, self.store) == (other.node, other.store)
         return is_same_node and f"{other.pointer}/".startswith(f"{self.pointer}/")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
+    """A problem or a choice recorded while a store is read and interpreted.
 
     Attributes
     ----------
     rule : Rule
         The rule that is broken.
     place : Place
-        Where: the value in question, or where it should be. In what is read without its node, the
-        node is "".
+        The place of the value, or the place where it is missing. The node is "" if the value was read
+        without its node.
     text : str
-        What is wrong, without the place: a sentence for readers, without a full stop. Pointers in it begin
-        with ``#``: they are no paths of nodes.
+        A description of the problem without the place: a sentence without a full stop. Pointers in it begin
+        with ``#``, unlike paths of nodes.
     remedy : str
-        What to write instead, "" if that is not known.
+        How to fix it, "" if unknown.
     severity : {"error", "warning"}
-        Whether an open loses something by it, or can live with it.
+        "error" if something is missing from the opened data because of it, "warning" if not.
     places : tuple of Place
-        All places with the same, if they are several.
+        All places with this finding, if there are several.
     count : int
-        How many findings it stands for: several where it is the last of many of its kind.
+        The number of findings that this one represents. More than 1 for the last of many findings of a kind.
     topic : Topic or None
-        What an open warns of; None if it costs the reader nothing, and only a check tells it.
+        The subject of the warning. None if opening does not warn and only `check` reports the finding.
     arrays : tuple of str
-        The absolute paths of the arrays that it concerns.
+        The absolute paths of the affected arrays.
     cost : str
-        What the arrays were opened without, if it was told: else what the place declares.
+        The parts that are missing from the arrays. "" if they are those that the place declares.
     error : XGroupError or None
-        The error behind it.
+        The cause.
     related : tuple of Place
-        Other places that it follows from: what is wrong there explains it.
+        Other places whose problems explain this one.
     """
 
     rule: Rule
@@ -180,18 +180,18 @@ class Finding:
     related: tuple[Place, ...] = ()
 
     def at(self, node: Node) -> Finding:
-        """Return what was found in a value as it is written in a node."""
+        """Return the finding of a value that was read without its node, at its place in the node."""
         return self.moved("", str(node))
 
     def moved(self, node: str, other: str) -> Finding:
-        """Return the same in another node, as far as it is in the first."""
+        """Return the finding with all its places in `node` moved to the node `other`."""
         if node == other:
             return self
         related = tuple(place.moved(node, other) for place in self.related)
         return replace(self, place=self.place.moved(node, other), related=related)
 
     def as_error(self) -> XGroupError:
-        """Return the error behind it, or what is raised where it keeps from going on."""
+        """Return the cause, or an XGroupMetadataError made of the finding."""
         if self.error is not None:
             return self.error
         place, keys = str(self.place), keys_of(self.place.pointer)
@@ -217,30 +217,30 @@ def report(
     arrays: tuple[str, ...] | None = None,
     error: XGroupError | None = None,
 ) -> Finding:
-    """Return a finding: the one way to make one.
+    """Return a finding. All findings are made by this function.
 
     Parameters
     ----------
     rule : Rule or Topic
-        The rule that is broken. What an open warns of without a better rule breaks that of the topic.
+        The rule that is broken, or a topic, whose general rule is used.
     place : Fragment, Node or Place
-        Where: the value in question, or where it should be.
+        The place of the value, or the place where it is missing.
     text : str or XGroupError
-        What is wrong, without the place. The text of the same in other nodes should be the same:
-        then it is told once. An error says place, rule and remedy itself, as far as it knows them.
+        A description of the problem without the place. Findings with the same text in several nodes are
+        reported as one. An error also gives the place, rule and remedy if it has them.
     remedy : str, optional
-        What to write instead.
+        How to fix it.
     cost : str, optional
-        What the arrays are opened without. By default what is declared at the place.
+        The parts that are missing from the arrays. By default those that the place declares.
     topic : Topic, optional
-        What an open warns of. By default what `rule` says; a problem if there is a cost; else only a
-        check tells the finding.
+        The subject of the warning. By default `rule` if that is a topic, or PROBLEM if there is a cost.
+        Otherwise opening does not warn, and only `check` reports the finding.
     severity : {"error", "warning"}, optional
-        Whether an open loses something by it, or can live with it.
+        "error" if something is missing from the opened data because of it, "warning" if not.
     arrays : tuple of str, optional
-        The absolute paths of the arrays that it concerns. By default the node of the place.
+        The absolute paths of the affected arrays. By default the node of the place.
     error : XGroupError, optional
-        The error behind it, where the text is another one.
+        The cause, if its text differs from `text`.
     """
     where = place if isinstance(place, Place) else Place.of(place)
     if isinstance(rule, Topic):
@@ -266,7 +266,7 @@ def report(
 
 
 def _place_of_error(error: XGroupError, where: Place) -> Place:
-    """Return the place of an error: where it is in a node, or in which other node, unless that is known already."""
+    """Return the place in an error; `where` if that is more precise than a node of the opened store."""
     if not error.place or where.pointer or where.store:
         return where
     # A node may have "#" in its name.
@@ -276,32 +276,32 @@ def _place_of_error(error: XGroupError, where: Place) -> Place:
 
 
 def without_attributes(node: Node, error: XGroupError) -> Finding:
-    """Return the finding of a node whose attributes could not be used."""
+    """Return the finding of a node that was opened without its attributes."""
     place = Fragment(node, ("attributes",), None)
     return report(Topic.METADATA, place, error, cost=_("attributes"))
 
 
 def left_out(node: Node, error: XGroupError) -> Finding:
-    """Return the finding of a node that could not be used."""
+    """Return the finding of a node that was left out."""
     text = _("left out: {reason}").format(reason=error.text)
     return report(Topic.METADATA, node, text, error=error)
 
 
 def coordinate_named(name: str) -> str:
-    """Return what is lost with a coordinate."""
+    """Return the cost of a missing coordinate."""
     return _("coordinate {name!r}").format(name=name)
 
 
 def referred_to_by(attribute: str, name: str = "") -> str:
-    """Return what is lost with a reference in an attribute, or with one of the names in it."""
+    """Return the cost of an attribute that cannot be resolved, or of one name in it."""
     if name:
         return _("{name!r} of {attribute!r}").format(name=name, attribute=attribute)
-    return _("what {attribute!r} refers to").format(attribute=attribute)
+    return _("the target of {attribute!r}").format(attribute=attribute)
 
 
 def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
-    """Return the warnings that tell findings, one for each cause: arrays, what they lost, where, and why."""
-    found = []
+    """Return one warning for each cause of findings: the arrays, the missing parts, the place and the reason."""
+    warnings = []
     for finding in group_findings(of_opening(findings)):
         topic, arrays, place = finding.topic or Topic.METADATA, finding.arrays, finding.place
         before = place_before(place, arrays)
@@ -319,8 +319,8 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
             text = text if is_in_array and where else after_place(listed(arrays), text)
         warning = _WARNINGS[topic](text, finding.as_error() if finding.cost else finding.error)
         warning.paths = arrays
-        found.append(warning)
-    return found
+        warnings.append(warning)
+    return warnings
 
 
 def of_opening(findings: Iterable[Finding]) -> list[Finding]:
@@ -333,19 +333,19 @@ def of_opening(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def group_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings grouped by rule, pointer and text, at most 200 of a topic or rule, safe to show.
+    """Return findings grouped by rule, pointer and text, at most 200 of a topic or rule, printable and redacted.
 
-    Paths in texts are compared relative to the group of the array: the same problem at like places of
-    several groups is one finding. So are a reference that several nodes write, and all problems with
-    one other store. Of more than 200, the last finding counts the others.
+    Texts are compared with paths relative to the group of the array, so that the same problem in several groups is
+    one finding. One finding is also made for equal references in several nodes, and for all problems with
+    one foreign store. If there are more than 200, the last finding states the number of the rest.
     """
 
     def kind(finding: Finding) -> Hashable:
         return finding.topic or finding.rule.name
 
     shown = []
-    for alike in _grouped(map(_in_one, _grouped(findings, _cause)), kind):
-        others = alike[_MOST - 1 :]
+    for same_kind in _grouped(map(_in_one, _grouped(findings, _cause)), kind):
+        others = same_kind[_MOST - 1 :]
         if len(others) > 1:
             last, count = others[0], sum(finding.count for finding in others)
             text = ngettext(
@@ -358,16 +358,16 @@ def group_findings(findings: Iterable[Finding]) -> list[Finding]:
                 text=text,
                 places=_united(finding.places for finding in others),
                 arrays=_united(finding.arrays for finding in others),
-                cost=last.cost and _("what depends on it"),
+                cost=last.cost and _("the parts that depend on it"),
                 count=count,
             )
             others = [last]
-        shown += [*alike[: _MOST - 1], *others]
+        shown += [*same_kind[: _MOST - 1], *others]
     return shown
 
 
 def _cause(finding: Finding) -> Hashable:
-    """Return a key, which is equal for findings that are shown as one."""
+    """Return a key that is equal for findings that are shown as one."""
     if (error := _store_error(finding)) is not None:
         return finding.topic, error.store
     text = _relative(finding.text, finding)
@@ -378,7 +378,7 @@ def _cause(finding: Finding) -> Hashable:
 
 
 def _store_error(finding: Finding) -> XGroupStoreError | None:
-    """Return the error behind a finding if it is about one other store."""
+    """Return the cause of a finding if it is an error about a foreign store."""
     error, is_of_conventions = finding.error, finding.topic in (Topic.PROBLEM, Topic.CHOICE)
     if is_of_conventions and isinstance(error, XGroupStoreError) and error.store:
         return error
@@ -388,7 +388,7 @@ def _store_error(finding: Finding) -> XGroupStoreError | None:
 def _grouped(
     findings: Iterable[Finding], by: Callable[[Finding], Hashable]
 ) -> Iterable[list[Finding]]:
-    """Return findings that have the same key in one list."""
+    """Return a list of findings for each key."""
     groups: defaultdict[Hashable, list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[by(finding)].append(finding)
@@ -396,7 +396,7 @@ def _grouped(
 
 
 def _in_one(same: Sequence[Finding]) -> Finding:
-    """Return findings that have something in common as one: about all of their arrays, the first place."""
+    """Return one finding for several with the same cause: about all of their arrays, at the first place."""
     first, error = same[0], same[0].error
     text = _in_one_text(same, [finding.text for finding in same])
     if (of_store := _store_error(first)) is not None:
@@ -417,13 +417,13 @@ def _in_one(same: Sequence[Finding]) -> Finding:
 
 
 def _lost_by(same: Sequence[Finding]) -> str:
-    """Return what arrays were opened without, each with its array if not all arrays have lost the same."""
+    """Return the missing parts of arrays, each with its array unless the same parts are missing from all arrays."""
     arrays_by_loss: defaultdict[str, set[str]] = defaultdict(set)
     for finding in same:
         attribute = finding.place.pointer.removeprefix("/attributes/")
-        lost = finding.cost or _("what depends on it")
+        lost = finding.cost or _("the parts that depend on it")
         if not finding.cost and attribute != finding.place.pointer:
-            lost = _("what {attribute!r} declares").format(attribute=attribute)
+            lost = _("the metadata in {attribute!r}").format(attribute=attribute)
         arrays_by_loss[shortened(presentable(lost), _LONGEST_LOST)].update(finding.arrays)
     all_arrays = set().union(*arrays_by_loss.values())
     if any(paths != all_arrays for paths in arrays_by_loss.values()):
@@ -433,45 +433,45 @@ def _lost_by(same: Sequence[Finding]) -> str:
 
 
 def _united(parts: Iterable[tuple[P, ...]]) -> tuple[P, ...]:
-    """Return what is in any of several tuples, each once."""
+    """Return the distinct items of several tuples."""
     return tuple(dict.fromkeys(chain.from_iterable(parts)))
 
 
 def _in_one_text(findings: Iterable[Finding], texts: Sequence[str]) -> str:
-    """Return one text for several, with relative paths if they differ by these alone, else the first."""
+    """Return one text for several: with relative paths if only the paths differ, otherwise the first text."""
     if len(set(texts)) == 1:
         return texts[0]
     pairs = zip(texts, findings, strict=True)
-    one, *others = {_relative(text, finding) for text, finding in pairs}
-    return texts[0] if others else one
+    relative, *others = {_relative(text, finding) for text, finding in pairs}
+    return texts[0] if others else relative
 
 
 def _relative(text: str, finding: Finding) -> str:
-    """Return a text with the paths in it as they lead from the group of a finding's array.
+    """Return a text with its paths made relative to the group of a finding's array.
 
-    What is in the root or in no group that the array is in keeps its path.
+    Paths that share only the root with the array stay absolute.
     """
     array = next(iter(finding.arrays), finding.place.node)
     groups = [group for group in accumulate(array.split("/")[:-1], "{}/{}".format) if group][::-1]
 
-    def path_from_group(found: re.Match[str]) -> str:
+    def path_from_group(path: re.Match[str]) -> str:
         for levels, group in enumerate(groups):
-            if found[0].startswith(f"{group}/"):
-                return "../" * levels + found[0].removeprefix(f"{group}/")
-        return found[0]
+            if path[0].startswith(f"{group}/"):
+                return "../" * levels + path[0].removeprefix(f"{group}/")
+        return path[0]
 
     return _PATH.sub(path_from_group, text) if groups else text
 
 
 def place_before(place: Place | None, arrays: Collection[str]) -> str:
-    """Return a place as text; "" without one, or if it is one of the arrays, which are named anyhow, or the store."""
+    """Return the text of a place; "" for None, for the whole store, and for one of the arrays, which are named anyway."""
     if place is None or (not place.pointer and (not arrays or place.node in arrays)):
         return ""
     return str(place)
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a text with letters in its middle left out if it is longer than it may be."""
+    """Return a text with characters in its middle replaced by "..." if it is longer than `longest`."""
     if len(text) <= longest:
         return text
     half = (longest - 3) // 2

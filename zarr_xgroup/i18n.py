@@ -1,8 +1,8 @@
-"""Errors and warnings of an open in the user's language, through the standard library's gettext.
+"""Exceptions and warnings of opening in the user's language, with the standard library's gettext.
 
-The language is chosen by the usual environment variables (``LANGUAGE``, ``LC_ALL``,
-``LC_MESSAGES``, ``LANG``), read each time a message is made. Catalogues live in
-``zarr_xgroup/locale``; docs/development.md ("Translations") gives the command that brings them up to date.
+The usual environment variables (``LANGUAGE``, ``LC_ALL``, ``LC_MESSAGES``, ``LANG``) define the language. They are read
+for each message. The catalogues are in ``zarr_xgroup/locale``; see docs/development.md ("Translations") for
+the command that updates them.
 """
 
 import gettext
@@ -14,10 +14,10 @@ from pathlib import Path
 DOMAIN = "zarr_xgroup"
 LOCALE_DIR = Path(__file__).parent / "locale"
 
-#: How many names are listed.
+#: The default maximum number of listed names.
 _NAMED = 30
 
-#: What `gettext.find` chooses the language by.
+#: The variables that `gettext.find` reads.
 _VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
@@ -27,12 +27,12 @@ def _catalogue() -> gettext.NullTranslations:
 
 @lru_cache(maxsize=8)
 def _looked_up(folder: Path, _environment: tuple[str | None, ...]) -> gettext.NullTranslations:
-    """Return the catalogue of an environment; looking for its file takes as long as many messages."""
+    """Return the catalogue for an environment; cached, because finding its file is slow."""
     return gettext.translation(DOMAIN, folder, fallback=True)
 
 
 def _(message: str) -> str:
-    """Return the message in the user's language, or as it is where there is no translation."""
+    """Return the message in the user's language, or unchanged if there is no translation."""
     return _catalogue().gettext(message)
 
 
@@ -42,7 +42,7 @@ def ngettext(singular: str, plural: str, n: int) -> str:
 
 
 def listed(names: Collection[str], most: int = _NAMED, count: int | None = None) -> str:
-    """Return the first names, and how many more there are, of `count` if that is given."""
+    """Return the first `most` names as text, and how many more there are (of `count`, if given)."""
     shown = ", ".join(list(names)[:most])
     more = (len(names) if count is None else count) - min(most, len(names))
     if more <= 0:

@@ -43,18 +43,18 @@ class StoreOptions(TypedDict, total=False):
 
 
 class EngineZarrOptions(TypedDict, total=False):
-    """Further options of engine zarr, which scripts for that engine may give.
+    """Further options of engine zarr, accepted so that scripts for that engine work.
 
     Attributes
     ----------
     mode : "r"
-        Nothing is written here.
+        This engine only reads.
     zarr_version : {2, 3} or None
-        What `zarr_format` was called.
+        The former name of `zarr_format`.
     cache_members : bool
-        Whether the members of a group are listed once; here they always are.
+        Whether the members of a group are listed once. Ignored: they always are.
     stacklevel : int
-        Which line warnings point at; here it is always the one that opens.
+        The line that warnings point at. Ignored: it is always the line of the call.
     """
 
     mode: Literal["r"] | None
@@ -100,7 +100,7 @@ class OpenTreeOptions(OpenOptions, total=False):
     group_filter: str | None
 
 
-#: What it means not to give an option, where that is not None.
+#: The default values of options that are not None.
 DEFAULTS: Mapping[str, Any] = {
     "cross_store_timeout": 30.0,
     "cross_store_max_bytes": 2**25,
@@ -117,18 +117,18 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 def with_options_shown(function: Function, kind: type[ReportOptions] = OpenOptions) -> Function:
-    """Return a function that takes options of a kind; `help` and completion show each of them."""
+    """Return the function with a signature that names each option of `kind`, for `help` and completion."""
 
     def rank(option: tuple[str, Any]) -> int:
-        """Return how far behind an option is shown: the most used options come first."""
+        """Return the rank of an option in the signature: the most used options come first."""
         name, _annotation = option
         return 2 * (name in EngineZarrOptions.__annotations__) + name.startswith("cross_store_")
 
-    found = signature(function)
-    given = found.parameters.values()
-    named = [parameter for parameter in given if parameter.kind != Parameter.VAR_KEYWORD]
+    original = signature(function)
+    parameters = original.parameters.values()
+    named = [parameter for parameter in parameters if parameter.kind != Parameter.VAR_KEYWORD]
     options = [
-        # Annotations are text, as those of the function are.
+        # Annotations are text, like those of the function.
         Parameter(
             name,
             Parameter.KEYWORD_ONLY,
@@ -137,8 +137,8 @@ def with_options_shown(function: Function, kind: type[ReportOptions] = OpenOptio
         )
         for name, annotation in sorted(kind.__annotations__.items(), key=rank)
     ]
-    shown = found.replace(parameters=[*named, *options])
-    function.__dict__["__signature__"] = shown  # type checkers would report a plain assignment
+    full = original.replace(parameters=[*named, *options])
+    function.__dict__["__signature__"] = full  # type checkers would report a plain assignment
     return function
 
 
@@ -147,12 +147,12 @@ with_report_options_shown = partial(with_options_shown, kind=TreeReportOptions)
 
 
 def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeReportOptions:
-    """Return valid options of a kind, without those that only engine zarr has.
+    """Return the options after checking them as options of `kind`, without those that only engine zarr has.
 
     Raises
     ------
     TypeError
-        If an option does not exist, or cannot be honoured.
+        If an option does not exist or is not supported.
     ValueError
         If the value of an option is not valid, or the store is to be opened for writing.
     """
@@ -169,9 +169,9 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeRe
         for name in unknown:
             likely = get_close_matches(name, known, 1)
             named.append(text.format(name=name, meant=likely[0]) if likely else name)
-        message = _("there is no option {names}; there are {options}")
+        message = _("unknown option {names}; valid options: {options}")
         if is_for_xarray:
-            message = _("engine 'xgroup' has no option {names}; it has {options}")
+            message = _("engine 'xgroup' has no option {names}; valid options: {options}")
         raise TypeError(message.format(names=", ".join(named), options=", ".join(sorted(known))))
     if not isinstance(group := settled.get("group"), str | None):
         text = _("group must be the path of a group, such as 'a/b', got {value!r}")
@@ -183,7 +183,7 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeRe
 
 
 def convention_attrs_of(how: Any) -> ConventionAttrs:
-    """Return the option `convention_attrs`, or raise ValueError if it is none of its values."""
+    """Return the option `convention_attrs`; raise ValueError if it is not valid."""
     choices = get_args(ConventionAttrs)
     if how is not None and how not in choices:
         message = _("convention_attrs must be {choices}, got {value!r}")
@@ -214,39 +214,39 @@ def group_filter_of(options: TreeReportOptions) -> str | None:
     return pattern
 
 
-def resolution_of(given: Any) -> Pair | None:
-    """Return the option `resolution` for Y and X, or raise ValueError if it is no size of cells."""
-    if given is None:
+def resolution_of(value: Any) -> Pair | None:
+    """Return the option `resolution` for Y and X; raise ValueError if it is not a valid cell size."""
+    if value is None:
         return None
-    numbers = list(given) if isinstance(given, tuple | list | np.ndarray) else [given, given]
+    numbers = list(value) if isinstance(value, tuple | list | np.ndarray) else [value, value]
     if len(numbers) != 2 or not all(map(is_size, numbers)):
         message = _(
             "resolution must be a positive number, or a pair of them for y and x, in the unit of "
             "the CRS, got {value!r}"
         )
-        raise ValueError(message.format(value=given))
+        raise ValueError(message.format(value=value))
     return float(numbers[0]), float(numbers[1])
 
 
 def is_size(number: Any) -> bool:
-    """Return whether a value can be the size of cells: a positive number."""
+    """Return whether a value is a valid cell size: a positive number."""
     is_number = isinstance(number, Real) and not isinstance(number, bool)
     return is_number and math.isfinite(number) and number > 0
 
 
 def _without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options without those of engine zarr, which are honoured or refused."""
+    """Return options without those that only engine zarr has; raise an exception for a value that is not supported."""
     refused = ("synchronizer", "chunk_store", "store")
     for name in refused:
         if options.get(name) is not None:
             reasons = {
-                "synchronizer": _("it is for writing, and zarr has none any more; leave it out"),
+                "synchronizer": _("it is for writing, and zarr no longer has it; leave it out"),
                 "chunk_store": _(
-                    "zarr takes no store of chunks beside that of metadata any more; open one that has both"
+                    "zarr no longer supports separate stores for chunks and metadata; open one store with both"
                 ),
                 "store": _("the store to open is the first argument"),
             }
-            message = _("engine 'xgroup' does not take {name!r}: {reason}")
+            message = _("engine 'xgroup' does not support the option {name!r}: {reason}")
             raise TypeError(message.format(name=name, reason=reasons[name]))
     mode, version = options.get("mode"), options.get("zarr_version")
     if mode not in (None, "r"):
@@ -257,6 +257,6 @@ def _without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
     if version is None:
         return kept
     if kept.get("zarr_format") not in (None, version):
-        message = _("zarr_version {version} and zarr_format {format} are not the same")
+        message = _("zarr_version {version} differs from zarr_format {format}; leave out zarr_version")
         raise ValueError(message.format(version=version, format=kept["zarr_format"]))
     return {**kept, "zarr_format": version}

@@ -1,8 +1,8 @@
-"""Text that may be shown: without secrets, and printable. All texts of this package pass through here.
+"""Make text safe to show: without secrets, and printable. All texts of this package pass through this module.
 
-Three things are left out: the user information of URLs, their queries and fragments (RFC 3986, section 3),
-and values under names of secrets (``token=...``, ``'Authorization': '...'``). A URL has a scheme and ``://``, and
-ends at a space. Free text is not searched for passwords: `SECURITY.md` tells users so.
+It removes the user information of URLs, their queries and fragments (RFC 3986, section 3), and the values of secrets
+with a name (``token=...``, ``'Authorization': '...'``). A URL has a scheme and ``://``, and ends at a space. Free text
+is not searched for passwords (see `SECURITY.md`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TypeVar
 
 E = TypeVar("E", bound=BaseException)
 
-#: A text with one slash may be a path that was made of a URL.
+#: With one slash: a path that was made from a URL.
 _USER_INFORMATION = re.compile(r"(?P<start>\w\w:/{1,2})[^\s/?#]*@")
-#: A URL, its query and fragment. In the short form of references, ``uri|node#attribute``, ``|`` ends the URL.
+#: A URL, and its query or fragment. ``|`` ends the URL in the short form of references, ``uri|node#attribute``.
 _URL = re.compile(r"(?P<url>(?P<scheme>[\w+.-]{2,64}):/{1,2}[^\s?#|]*)(?P<query>[?#]\S*)?")
 #: Punctuation of the text or JSON around a URL.
 _PUNCTUATION = "'\"),.;:]}"
-#: A value under the name of a secret, in a query, in JSON, or as Python writes it. The text may be cut.
+#: A named secret in a query, in JSON, or in the `repr` of Python. The text may be truncated.
 _SECRET = re.compile(
     r"""
     (?P<name>
@@ -37,12 +37,12 @@ _SECRET = re.compile(
 
 
 def redact(text: str) -> str:
-    """Return a text without secrets of URLs (`redact_urls`), and without values under names of secrets."""
+    """Return a text without secrets of URLs (`redact_urls`), and without the values of named secrets."""
     return _SECRET.sub(r"\g<name>...", redact_urls(text))
 
 
 def redact_urls(text: str) -> str:
-    """Return a text without user information, queries and fragments of URLs; paths and names of nodes stay exact."""
+    """Return a text without user information, queries and fragments of URLs; paths and names of nodes are unchanged."""
     if ":/" not in text:
         return text
     return _URL.sub(_without_query, _USER_INFORMATION.sub(r"\g<start>", text))
@@ -50,22 +50,21 @@ def redact_urls(text: str) -> str:
 
 def _without_query(url: re.Match[str]) -> str:
     query = url["query"] or ""
-    if url["scheme"].lower() == "file":  # names of files may have these signs
+    if url["scheme"].lower() == "file":  # names of files may contain these characters
         return url[0]
     return url["url"] + query[len(query.rstrip(_PUNCTUATION)) :]
 
 
 def presentable(text: str) -> str:
-    """Return a text as all of this package's own is shown: without secrets, and printable."""
+    """Return a text without secrets and printable, as all texts of this package are."""
     return printable(redact(text))
 
 
 def printable(text: str) -> str:
-    """Return a text with all that is not to be seen as escapes, as Python writes them.
+    """Return a text with characters that are not printable escaped, as in a Python string; spaces are kept.
 
-    What others wrote into a store could else move the cursor, recolour the screen, break lines or
-    reverse the order of letters: control characters, bidirectional ones, line separators, halves
-    of surrogate pairs. Spaces of all widths stay.
+    Control and bidirectional characters, line separators and lone surrogates in a store could otherwise move the
+    cursor, recolour the screen, break lines or reverse text.
     """
     return text if text.isprintable() else "".join(map(_printable_letter, text))
 
@@ -77,13 +76,13 @@ def _printable_letter(letter: str) -> str:
 
 
 class RedactedError(Exception):
-    """Stands for an error of another library that shows what must not be, whose type its text names."""
+    """A redacted replacement of an error of a different library. Its text names the type of that error."""
 
 
 def redact_causes(error: E) -> E:
-    """Return an error after making its causes, and theirs, show nothing that must not be shown.
+    """Return an error after replacing those of its direct and indirect causes that show secrets.
 
-    Those of other libraries that do are replaced; the error itself must show none.
+    The error itself must not show any.
     """
     for link in chain_of(error):
         for name in ("__cause__", "__context__"):
@@ -96,7 +95,7 @@ def redact_causes(error: E) -> E:
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and all that it came from, each once, before what it came from itself."""
+    """Yield an error, then its direct and indirect causes and contexts, each once."""
     pending: list[BaseException | None] = [error]
     seen: set[int] = set()
     while pending:
@@ -115,12 +114,12 @@ def _must_not_be_shown(error: BaseException) -> bool:
 
 
 def _lines(text: str) -> str:
-    """Return the text of another library as it may be shown: its lines stay lines."""
+    """Return the text of a different library redacted and printable, with its line breaks kept."""
     return "\n".join(map(printable, redact(text).split("\n")))
 
 
 def _stand_in(error: BaseException) -> BaseException:
-    """Return an error with the same traceback and causes: of the same type if Python has it."""
+    """Return a redacted error with the same traceback and causes, and of the same type if that is built in."""
     kind = type(error)
     stand_in: BaseException = RedactedError(f"{kind.__name__}: {_lines(str(error))}")
     if kind.__module__ == "builtins" and not isinstance(error, BaseExceptionGroup):

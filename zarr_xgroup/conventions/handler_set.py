@@ -15,7 +15,7 @@ from zarr_xgroup.conventions.cf import links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
-from zarr_xgroup.errors import retold
+from zarr_xgroup.errors import with_message
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
@@ -226,7 +226,7 @@ def _guarded(view: ArrayView, handler: Handler, method: Callable[[ArrayView], T]
     try:
         return method(view)
     except Exception as error:  # noqa: BLE001
-        problem = retold(error, failure_message(handler, error))  # an XGroupError keeps its class
+        problem = with_message(error, failure_message(handler, error))  # an XGroupError keeps its class
         problem.__cause__ = error
         cost = _("the parts defined by convention {name!r}").format(name=handler.name)
         view.report(Topic.PROBLEM, view.node, problem, cost=cost)

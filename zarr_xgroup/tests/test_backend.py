@@ -347,7 +347,7 @@ MISTAKES: dict[str, Any] = {
     ),
     "options that nobody knows": (
         {"what": 1, "nonsense": 2}, [(3, False)], TypeError,
-        "engine 'xgroup' has no option nonsense, what; it has {options}",
+        "engine 'xgroup' has no option nonsense, what; valid options: {options}",
     ),
     "a resolution of what has no levels": (
         {"resolution": 10.0}, [(3, False)], XGroupGroupError, "",

@@ -188,7 +188,7 @@ names suggest the opposite order
     """),
     "a box that cannot be used does not spoil the transform": (
         grid(spatial(TENS, bbox=[1, 2])), f"""{AT_TENS}
-        ! Resolution: /a was opened without what 'spatial:bbox' declares: {AT}bbox: \
+        ! Resolution: /a was opened without the metadata in 'spatial:bbox': {AT}bbox: \
 must be 4 finite numbers, got [1, 2]
     """),
     "numbers in the order of GDAL": (

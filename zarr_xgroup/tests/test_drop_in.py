@@ -95,20 +95,20 @@ REFUSED: dict[str, Any] = {
     },
     "a synchronizer": (
         {"synchronizer": object()}, TypeError,
-        "engine 'xgroup' does not take 'synchronizer': it is for writing, and zarr has none any more; leave it out",
+        "engine 'xgroup' does not support the option 'synchronizer': it is for writing, and zarr no longer has it; leave it out",
     ),
     "a store of chunks": (
         {"chunk_store": object()}, TypeError,
-        "engine 'xgroup' does not take 'chunk_store': zarr takes no store of chunks beside that of metadata any more; "
-        + "open one that has both",
+        "engine 'xgroup' does not support the option 'chunk_store': zarr no longer supports separate stores for chunks and metadata; "
+        + "open one store with both",
     ),
     "a second store": (
         {"store": object()}, TypeError,
-        "engine 'xgroup' does not take 'store': the store to open is the first argument",
+        "engine 'xgroup' does not support the option 'store': the store to open is the first argument",
     ),
     "two formats": (
         {"zarr_version": 2, "zarr_format": 3}, ValueError,
-        "zarr_version 2 and zarr_format 3 are not the same",
+        "zarr_version 2 differs from zarr_format 3; leave out zarr_version",
     ),
 }  # fmt: skip
 

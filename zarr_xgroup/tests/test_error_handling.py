@@ -156,9 +156,9 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         ! Metadata: /a/x: left out: /a/x/zarr.json is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)
         ! Metadata: /b/x: left out: 'shape' must be a list of lengths, got 'x'
         ! Metadata: /c/x: left out: 'codecs' has the codec 'pickle', which is not safe to read
-        ! Resolution: /v was opened without what 'one' refers to: /v#/attributes/one: 'a/x' cannot be resolved; tried /a/x (/a/x/zarr.json is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)), /v/a/x (not found in store)
-        ! Resolution: /v was opened without what 'two' refers to: /v#/attributes/two: 'b/x' cannot be resolved; tried /b/x ('shape' must be a list of lengths, got 'x'), /v/b/x (not found in store)
-        ! Resolution: /v was opened without what 'three' refers to: /v#/attributes/three: 'c/x' cannot be resolved; tried /c/x (/c/x: 'codecs' has the codec 'pickle', which is not safe to read), /v/c/x (not found in store)
+        ! Resolution: /v was opened without the target of 'one': /v#/attributes/one: 'a/x' cannot be resolved; tried /a/x (/a/x/zarr.json is not valid JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)), /v/a/x (not found in store)
+        ! Resolution: /v was opened without the target of 'two': /v#/attributes/two: 'b/x' cannot be resolved; tried /b/x ('shape' must be a list of lengths, got 'x'), /v/b/x (not found in store)
+        ! Resolution: /v was opened without the target of 'three': /v#/attributes/three: 'c/x' cannot be resolved; tried /c/x (/c/x: 'codecs' has the codec 'pickle', which is not safe to read), /v/c/x (not found in store)
         """,
     ),
     "groups that are alike": (
@@ -363,7 +363,7 @@ def test_errors_of_references_say_where_what_and_why() -> None:
     for name, (_reference, place, kind, target, reason) in CARRIED.items():
         warning, error = found[name], found[name].error
         assert warning.paths == ("/v",)
-        assert str(warning) == f"/v was opened without what {name!r} refers to: {error}"
+        assert str(warning) == f"/v was opened without the target of {name!r}: {error}"
         assert isinstance(error, kind)
         assert error.place == f"/v#/attributes/{name}{place}"
         assert (error.target, error.reason) == (target, reason)

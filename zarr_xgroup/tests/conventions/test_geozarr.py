@@ -220,7 +220,7 @@ UNUSABLE = {
     "infinite numbers": (of_array("0 inf 0 0 0 -1"), "must be 6 finite numbers, got [0.0, Infinity, 0.0, 0.0, 0.0, -1.0]"),
     "cells without area": (of_array("0 1 0 0 0 0"), "GeoTransform: is degenerate: cells have no area"),
     "a transform of arrays of two sizes": (of_mapping(w=OTHER_SIZE), "/crs#/attributes/GeoTransform: is the transform of one grid"),
-    "own coordinates are not told to be lost": (Group({"v": grid(GeoTransform="0 1"), **OWN}), "/v was opened without what 'GeoTransform' declares: "),
+    "own coordinates are not told to be lost": (Group({"v": grid(GeoTransform="0 1"), **OWN}), "/v was opened without the metadata in 'GeoTransform': "),
     "a CRS that is a text": (Group({"v": grid(_CRS="EPSG:32632")}), "/v#/attributes/_CRS: must be an object, got string"),
     "no WKT": (with_crs(url=f"{OGC}/EPSG/0/32632", wkt="no WKT"), "/v#/attributes/_CRS/wkt: is not a CRS that pyproj understands"),
     "a PROJ string that reads a file": (with_crs(wkt="+proj=utm +zone=32 +nadgrids=/etc/passwd"), "/v#/attributes/_CRS/wkt: is not a CRS"),

@@ -76,10 +76,10 @@ IN_CS: dict[str, tuple[Any, str, str]] = {
     "misspelt axes": (
         {"crs": [{"axis": BOTH}]}, "", f"what 'cs/crs/0/axis' declares: /a#/attributes/cs/crs/0/axis: {NOT_KNOWN} 'axes'?"),
     "an id that is text": (
-        {"crs": [{"axes": BOTH, "id": "EPSG:4326"}]}, "lat lon", f"what 'cs/crs/0/id' declares: /a#/attributes/cs/crs/0/id: {NO_CRS}"),
+        {"crs": [{"axes": BOTH, "id": "EPSG:4326"}]}, "lat lon", f"the metadata in 'cs/crs/0/id': /a#/attributes/cs/crs/0/id: {NO_CRS}"),
     "an axis without a name costs itself": (
         {"crs": [{"axes": [{"name": "lat", **axis()}, {"name": 7, **axis()}]}]}, "lat",
-        f"what 'cs/crs/0/axes/1' declares: {AXES}/1: must have a 'name'"),
+        f"the metadata in 'cs/crs/0/axes/1': {AXES}/1: must have a 'name'"),
     "other unknown keys are left alone": (
         {**ANYTHING, "crs": [{**ANYTHING, "type": "planar", "axes": {"lon": axis(), "lat": {
             **ANYTHING, "coordinates": [{**ANYTHING, **axis()["coordinates"][0]}]}}}]}, "lat lon", ""),
@@ -141,7 +141,7 @@ def beside(*groups: str, node: str, **more: Any) -> Nodes:
 OF, LAT = "/all/g/v#/attributes/ref/of", "'../c/lat' was resolved to"
 NOTHING = "(nothing stands at #/attributes/units)"
 NOWHERE = f"'../lat#/attributes/units' cannot be resolved; tried ../lat {NOTHING}, lat {NOTHING}"
-LOST = "were opened without what 'ref' refers to"
+LOST = "were opened without the target of 'ref'"
 #: Stores, and the only warning of their trees.
 IN_TREES: dict[str, tuple[Nodes, str]] = {
     "a choice in like groups is one": (
