@@ -257,6 +257,8 @@ def _without_engine_zarr(options: Mapping[str, Any]) -> dict[str, Any]:
     if version is None:
         return kept
     if kept.get("zarr_format") not in (None, version):
-        message = _("zarr_version {version} differs from zarr_format {format}; leave out zarr_version")
+        message = _(
+            "zarr_version {version} differs from zarr_format {format}; leave out zarr_version"
+        )
         raise ValueError(message.format(version=version, format=kept["zarr_format"]))
     return {**kept, "zarr_format": version}

@@ -226,7 +226,9 @@ def _guarded(view: ArrayView, handler: Handler, method: Callable[[ArrayView], T]
     try:
         return method(view)
     except Exception as error:  # noqa: BLE001
-        problem = with_message(error, failure_message(handler, error))  # an XGroupError keeps its class
+        problem = with_message(
+            error, failure_message(handler, error)
+        )  # an XGroupError keeps its class
         problem.__cause__ = error
         cost = _("the parts defined by convention {name!r}").format(name=handler.name)
         view.report(Topic.PROBLEM, view.node, problem, cost=cost)

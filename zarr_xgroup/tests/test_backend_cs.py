@@ -157,7 +157,9 @@ def parametric(terms: Any, **members: Array | Group) -> Nodes:
 #: The greatest integer of 64 bits.
 MOST = 2**63 - 1
 UP = {"regular": [0, 1]}
-LOST = "'lost' cannot be resolved; tried /lost (not found in store), /data/lost (not found in store)"
+LOST = (
+    "'lost' cannot be resolved; tried /lost (not found in store), /data/lost (not found in store)"
+)
 ONE_OF = "must have exactly one of regular, explicit, external"
 BEYOND = "! the boundaries of 'x': boundaries/regular: gives boundaries beyond 64 bits"
 #: A store, its coordinates, and what is told, but for the start of it and of the place in the coordinate set.
