@@ -134,24 +134,24 @@ class Document(dict[str, Any]):
         return self._described, self.attributes.written
 
 
-def decode_json(text: Text, place: str) -> Any:
+def decode_json(text: Text, name: str, place: str = "") -> Any:
     """Return the value of a JSON text, which may be nested as deep as zarr allows, however deep the caller's stack is.
 
-    ``NaN`` and ``Infinity``, which Python writes into attributes, are accepted: Python decodes what msgspec refuses,
-    and decodes the rest alike, but takes several times as long.
+    ``NaN`` and ``Infinity``, which Python writes into attributes, are accepted: Python decodes the texts that msgspec
+    refuses. It gives the same values, but is several times slower.
 
     Raises
     ------
     XGroupMetadataError
-        If the text is not valid JSON.
+        If the text is not valid JSON. The message calls the text by its `name`; `place` is the place of the error.
     """
     with suppress(*_REFUSED):
         return msgspec.json.decode(text)
     try:
         return _nested_deep(json.loads, bytes(text))
     except (ValueError, RecursionError) as error:
-        message = _("{place} is not valid JSON: {reason}").format(place=place, reason=error)
-        raise XGroupMetadataError(message) from error
+        message = _("{name} is not valid JSON: {reason}").format(name=name, reason=error)
+        raise XGroupMetadataError(message, place=place) from error
 
 
 def _nested_deep(function: Callable[[Any], Any], argument: Any) -> Any:
@@ -256,9 +256,7 @@ def _attributes(text: Any, key: str, place: str, decoded: Decoded) -> JsonObject
         raise text
     written = b"null" if text is None else bytes(text)
     if written not in decoded:
-        values = decode_json(
-            written, place if key == "attributes" else f"{place.rstrip('/')}/{key}"
-        )
+        values = decode_json(written, repr(key), place)
         if values is None:
             values, written = {}, b"{}"
         if not isinstance(values, dict):
@@ -288,7 +286,7 @@ def _described(
     written = b"\0".join((names, *map(bytes, members.values())))
     key = zarr_format, written
     if key not in decoded:
-        values = {name: decode_json(text, place) for name, text in members.items()}
+        values = {name: decode_json(text, repr(name), place) for name, text in members.items()}
         if node_type is not None:
             values["node_type"] = node_type
         elif values.get("node_type") is None and "shape" not in values:
