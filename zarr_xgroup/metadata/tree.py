@@ -323,8 +323,9 @@ class Tree:
         return self.read_problem(node.store, str(problem))
 
     def problems_near(self, group: Node) -> Iterator[tuple[Node, XGroupError]]:
-        """Yield the problems of a group and of the nodes directly in it, each after its node."""
-        for node in dict.fromkeys(self._problems_near.get(group, ())):
+        """Yield the problems of a group and of the nodes directly in it, each after its node, in the order of paths."""
+        nodes = {*self._problems_near.get(group, ())}
+        for node in sorted(nodes, key=lambda node: node.path):
             if node in self.problems:
                 yield node, self.problems[node]
 

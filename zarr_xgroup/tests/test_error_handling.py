@@ -161,6 +161,15 @@ MISTAKES: dict[str, tuple[Any, str]] = {
         ! Resolution: /v was opened without the target of 'three': /v#/attributes/three: 'c/x' cannot be resolved; tried /c/x (/c/x: 'codecs' has the codec 'pickle', which is not safe to read), /v/c/x (not found in store)
         """,
     ),
+    "documents that are not valid JSON, in the order of paths": (
+        edited({"": {}, **dict.fromkeys("ecafbd", v())}, dict.fromkeys("ecafbd", b"[1")),
+        "/:\n"
+        + "\n".join(
+            f"! Metadata: /{name}: left out: /{name}/zarr.json is not valid JSON: "
+            "Expecting ',' delimiter: line 1 column 3 (char 2)"
+            for name in "abcdef"
+        ),
+    ),
     "groups that are alike": (
         {"": {}, **groups("a", "b", v=v(**cs({"x": {"coordinates": [{"value": [0, 1]}]}})))},
         """
