@@ -1,1 +1,1 @@
-"""The only I/O: stores opened and read, other stores followed as far as they are trusted."""
+"""All I/O: opening and reading stores, and the limits for foreign stores."""

@@ -1,7 +1,4 @@
-"""Stores: how users name them, how they are opened, and what they can do.
-
-Nothing here knows groups and arrays.
-"""
+"""Stores: their addresses, opening them, and their capabilities. Groups and arrays are not known here."""
 
 from __future__ import annotations
 
@@ -46,10 +43,10 @@ from zarr_xgroup.storage.places import (
 #: Schemes of fsspec's filesystems that take keys literally: no percent-decoding, no query.
 _LITERAL = frozenset({"file", "memory", "zip"})
 
-#: An address that goes on after a name ``*.zarr`` (the last such name if there are several), and does not end in one.
+#: An address that continues after a segment ``*.zarr`` (the last one if there are several), and does not end with one.
 _IN_STORE = re.compile(r"(.*\.zarr)/+([^\\]+)(?<!\.zarr)", re.IGNORECASE | re.DOTALL)
 
-#: How a URL, or a chain of them, begins: all else is a local path, whatever it has in it.
+#: The beginning of a URL or a chain of URLs. Any other text is a local path.
 _URL = re.compile(r"[a-zA-Z][\w+.-]*(?:://|::)", re.ASCII)
 
 #: The scheme, and the name of the bucket's option, of the stores of obstore that are buckets.
@@ -81,7 +78,7 @@ def held_store(store_like: Any) -> Any:
 def describe_store(store_like: object) -> str:
     """Return the name of a store for messages, without credentials; the name of its type if it has no other."""
     if isinstance(store_like, str | os.PathLike):
-        return redact(os.fspath(store_like)) or "."  # as zarr reads it
+        return redact(os.fspath(store_like)) or "."  # zarr reads "" as the current folder
     store = held_store(store_like)
     return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
 
@@ -100,10 +97,10 @@ def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
     own: dict[str, Any] = {}
     if hasattr(store_like, "get_absolute_href"):  # an asset of pystac
         fields = store_like.extra_fields
-        asked = fields.get("xarray:open_kwargs", {})  # the xarray-assets extension of STAC
-        own = {key: asked[key] for key in _ASSET_OPTIONS if key in asked}
-        if access := fields.get("xarray:storage_options"):
-            own["storage_options"] = access
+        open_kwargs = fields.get("xarray:open_kwargs", {})  # the xarray-assets extension of STAC
+        own = {key: open_kwargs[key] for key in _ASSET_OPTIONS if key in open_kwargs}
+        if storage_options := fields.get("xarray:storage_options"):
+            own["storage_options"] = storage_options
         store_like = store_like.get_absolute_href() or store_like.href
     elif getattr(store_like, "protocol", "") not in _LOCAL_PATHS and hasattr(
         store_like, "joinpath"
@@ -113,14 +110,14 @@ def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]
     elif not isinstance(store_like, str | os.PathLike | Mapping | Store) and not hasattr(
         store_like, "store"
     ):
-        text = _(
-            "one store is opened at a time, given by a path, a URL or an object; got {value!r}"
-        )
+        text = _("expected one store, as a path, a URL or a store object, got {value!r}")
         raise TypeError(text.format(value=store_like))
     given: Any = {key: value for key, value in options.items() if value is not None}
     named: Any = {**options, **own, **given}
     if named.get("storage_options") and not isinstance(store_like, str | os.PathLike):
-        text = _("storage_options are for a URL; got {kind}, which is open already: leave them out")
+        text = _(
+            "storage_options are only for URLs; leave them out for {kind}, which is open already"
+        )
         raise TypeError(text.format(kind=type(store_like).__name__))
     return store_like, named
 
@@ -161,7 +158,7 @@ def _absolute(location: str | os.PathLike[str]) -> str | Path:
         return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
     if _URL.match(text):
         return text
-    # ``~name`` without such a user stays as it is, as in a shell.
+    # ``~name`` is unchanged if there is no such user, as in a shell.
     return Path(os.path.expanduser(text)).absolute()
 
 
@@ -214,7 +211,7 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
         return (root if spelt == text else spelt), behind
     if Link.parse(link).scheme in ("http", "https"):
         behind = unquote(behind)
-        # As part of a URL these characters would lead elsewhere.
+        # These characters have a special meaning in a URL.
         if not {"%", "?", "#", "\\"}.isdisjoint(behind):
             return None
     return f"{before}{root}{after}", behind
@@ -236,8 +233,8 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
         place = _absolute(store_like)
         if isinstance(place, str) and not has_plain_hosts(place):
             message = _(
-                "{store} is no URL: its user, host or port is not written as URLs have it. Credentials for "
-                "a bucket are given by storage_options"
+                "{store} is not a valid URL: check its user, host and port. Pass credentials for a bucket "
+                "with storage_options"
             )
             raise XGroupStoreError(message.format(store=name))
     store = held_store(place)
@@ -263,16 +260,15 @@ async def open_store(store_like: Any, storage_options: dict[str, Any] | None) ->
         message = _("There is no store {store}").format(store=name)
         decoded = unquote(str(place))
         if decoded != str(place) and os.path.exists(decoded):
-            hint = _("; its path is taken as it is written, not percent-decoded: name it {path!r}")
+            hint = _("; local paths are not percent-decoded: did you mean {path!r}?")
             message += hint.format(path=decoded)
         raise XGroupStoreNotFoundError(message) from error
 
 
 def _complete_archive_index(store: FsspecStore) -> None:
-    """Have the filesystem of an archive make its index now, in one thread.
+    """Make the filesystem of an archive build its index now, in one thread.
 
-    It makes the index when first asked for a file; a second thread that asks meanwhile would take the unfinished
-    index for complete.
+    Otherwise it builds the index at the first access to a file, and a second thread would read the unfinished index.
     """
     with _archive_lock:
         _sync_filesystem(store).ls("")
@@ -290,9 +286,9 @@ def _cached_store(url: str, storage_options: dict[str, Any] | None) -> FsspecSto
 
 
 class _OneFileAtATime(AsyncFileSystemWrapper):  # type: ignore[misc]
-    """An asynchronous wrapper of a cache with an index of its files, which is asked for one file at a time.
+    """An asynchronous wrapper of a cache with an index of its files, which fetches one file at a time.
 
-    Of two threads that fetch files, one would overwrite the entry that the other has just added to the index.
+    If two threads fetched files, one could overwrite the entry that the other has just added to the index.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -312,10 +308,10 @@ async def _one_at_a_time(function: Callable[..., Any], *arguments: Any, **option
 
 
 def supports_listing(store: Store) -> bool:
-    """Return whether a store supports listing, and listing early, before it is needed, can save time.
+    """Return whether a store supports listing, and listing it before the result is needed can save time.
 
-    Not for local files and memory, which answer at once, nor for web servers: few can list, and stores
-    there are mostly consolidated.
+    False for local files and memory, which are fast, and for web servers: few support listing, and most stores there
+    are consolidated.
     """
     if type(store) in (LocalStore, MemoryStore, ZipStore):
         return False

@@ -1,4 +1,4 @@
-"""Failures of storage: their reasons in words, and the errors of stores."""
+"""Failures of storage: texts for their reasons, and exceptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found, ZarrFormat, format_of, node_document
 from zarr_xgroup.redaction import chain_of, redact
 
-#: The marks of errors by which a store refuses access.
+#: The marks of errors of a store that refuses access.
 _NO_PERMISSION = (
     "PermissionError PermissionDeniedError UnauthenticatedError Forbidden status401 status403"
 )
@@ -22,10 +22,10 @@ _NO_LISTING = "NotImplementedError FileNotFoundError status405 status501"
 
 @contextmanager
 def raising_store_errors(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
-    """Turn any exception raised within into the XGroupStoreError of a store that cannot be opened.
+    """Convert any exception raised within to an XGroupStoreError: the store cannot be opened.
 
-    Storage libraries raise errors of all kinds, with no common base class. Exceptions of class `but` pass
-    unchanged, and so do the package's own and warnings, which the user may have made errors.
+    Storage libraries raise exceptions with no common base class. Exceptions of class `but`, those of this package, and
+    warnings that the user has turned into errors are not converted.
     """
     try:
         yield
@@ -37,17 +37,17 @@ def raising_store_errors(store: str, but: type[Exception] = XGroupError) -> Iter
 
 
 def reason_of(error: BaseException) -> str:
-    """Return in words why reading failed: the kind of failure, such as a timeout, and the redacted text of the error."""
+    """Return the reason why reading failed: the kind of failure, such as a timeout, and the redacted text of the error."""
     chain = list(chain_of(error))
     text = redact(str(error))
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if any(isinstance(link, ImportError) for link in chain):
         return missing_package(chain) or _("a package is missing ({detail})").format(detail=detail)
-    found = {mark for link in chain for mark in _marks_of(link)}
-    # Storage libraries need not be installed: their errors are known by the names of their classes.
-    for marks, words in (
-        # Of botocore, which has sent no request.
-        ("NoCredentialsError", _("no credentials ({detail}); what is public opens with {option}")),
+    marks_of_error = {mark for link in chain for mark in _marks_of(link)}
+    # By names of classes, because storage libraries may not be installed.
+    for marks, text_of_kind in (
+        # Raised by botocore before any request.
+        ("NoCredentialsError", _("no credentials ({detail}); for public data use {option}")),
         ("TimeoutError ReadTimeoutError ConnectTimeoutError", _("timeout ({detail})")),
         (_NO_PERMISSION, _("no permission ({detail})")),
         (f"errno{errno.ECONNREFUSED}", _("connection refused ({detail})")),
@@ -57,15 +57,15 @@ def reason_of(error: BaseException) -> str:
         ),
         ("FileNotFoundError", _("not found ({detail})")),
     ):
-        if not found.isdisjoint(marks.split()):
-            return words.format(detail=detail, option="storage_options={'anon': True}")
+        if not marks_of_error.isdisjoint(marks.split()):
+            return text_of_kind.format(detail=detail, option="storage_options={'anon': True}")
     return detail
 
 
 def is_never_listed(error: BaseException | None) -> bool:
-    """Return whether the error of a listing (None if the listing is empty) is that of a store that lists no keys.
+    """Return whether the error of a listing (None if the listing is empty) shows that a store does not support listing.
 
-    Only such a store needs consolidated metadata; any other error may be gone the next time.
+    Such a store needs consolidated metadata. Other errors may be temporary.
     """
     marks = {mark for link in (chain_of(error) if error else ()) for mark in _marks_of(link)}
     return not marks or not marks.isdisjoint(f"{_NO_PERMISSION} {_NO_LISTING}".split())
@@ -80,11 +80,11 @@ def _marks_of(error: BaseException) -> Iterator[str]:
         yield "Forbidden"
 
 
-# Checks of documents that were read.
+# Checks of documents.
 
 
 def check_foreign_root(found: Found) -> ZarrFormat:
-    """Return the Zarr format of a store by the documents of its root; raise XGroupStoreError unless that is a group."""
+    """Return the Zarr format of a store from the documents of its root; raise XGroupStoreError unless it is a group."""
     zarr_format = format_of(found) or 3
     document, problem = node_document(found, zarr_format, "/")
     if problem is None and document is None:
@@ -100,12 +100,12 @@ def check_foreign_root(found: Found) -> ZarrFormat:
         message = _("wrong format: its 'zarr_format' is {number!r}, neither 2 nor 3")
         raise XGroupStoreError(message.format(number=document.get("zarr_format")))
     if document.is_array:
-        raise XGroupStoreError(_("it is an array: the URI must be that of a group"))
+        raise XGroupStoreError(_("it is an array, but the URI must name a group"))
     return zarr_format
 
 
 def first_error(found: Iterable[Found]) -> XGroupError | None:
-    """Return the first error among documents read, None if each was read or does not exist."""
+    """Return the first error of reading among documents, or None."""
     values = (value for documents in found for value in documents.values())
     return next((value for value in values if isinstance(value, XGroupError)), None)
 

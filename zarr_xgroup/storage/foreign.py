@@ -1,4 +1,4 @@
-"""Foreign stores, to which references lead: which may be opened, each at most once, and how much is read of them.
+"""Foreign stores, to which references point: which may be opened, each at most once, and how much may be read.
 
 Sources: specification, "Cross-store references"; ref convention, ``uri``.
 """
@@ -42,10 +42,10 @@ from zarr_xgroup.storage.places import (
 )
 
 if TYPE_CHECKING:
-    import aiohttp  # at run time where it is needed: it takes longer than all of this package
+    import aiohttp  # at run time only where needed: importing it takes longer than all of this package
 
 _SCHEME = re.compile(r"^[^:/]+(?=://)")
-#: In place of the URI in the error of a store beyond `cross_store_max_stores`: one warning tells of all these.
+#: Replaces the URI in errors of stores beyond `cross_store_max_stores`, so that one warning reports all of them.
 _ALL_OTHERS = "*"
 #: Storage options, by scheme, to read public data without credentials.
 _ANONYMOUS: Mapping[str, Mapping[str, Any]] = {"s3": {"anon": True}, "gs": {"token": "anon"}}
@@ -58,7 +58,7 @@ Opener: TypeAlias = Callable[
 
 
 class ForeignStores:
-    """The foreign stores of one open, each opened at most once.
+    """The foreign stores of one open call, each opened at most once.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ class ForeignStores:
     zarr_store : callable
         Returns an open store by its number; 0 is the store that the user opened.
     options : StoreOptions
-        How foreign stores are opened.
+        The options of the call.
 
     Raises
     ------
     TypeError, ValueError, XGroupPathError
-        If the options cannot be used.
+        If an option is not valid.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class ForeignStores:
         self._networks: dict[int, Network] = {}
 
     def note_user_store(self, uri: str) -> None:
-        """Note the place of the store that the user opened: a URI within it leads to no foreign store."""
+        """Record the place of the store that the user opened: a URI within it does not point to a foreign store."""
         self._user_place = place_of(uri)
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
-        """Return the root of the store at a URI, opened if it is not open yet, or the error why it cannot be.
+        """Open the store at a URI if it is not open yet; return its root, or the error why it cannot be opened.
 
-        `referring` is the number of the store that has the reference. A URI within the store that the user
-        opened gives the node there.
+        `referring` is the number of the store that contains the reference. For a URI within the store that the user
+        opened, the result is a node of that store.
         """
         links, place, inside = links_of(uri), place_of(uri), None
         given = {link: options_of(link, self._options) for link in links}
@@ -108,12 +108,12 @@ class ForeignStores:
         if leads_upwards(links):
             return _cannot_open_error(uri, _("there is '..' in its path"))
         if inside is None:
-            # Counted before it is opened, so that stores that cannot be opened count, too.
+            # Counted before opening, to include stores that cannot be opened.
             most = self._limits.stores
             if most is not None and len(self._followed | {links}) > most:
                 message = _(
-                    "not followed: an open follows references to {count} other stores, the most that "
-                    "cross_store_max_stores allows"
+                    "not followed: cross_store_max_stores allows references to at most {count} "
+                    "other stores"
                 )
                 return XGroupStoreError(message.format(count=most), store=_ALL_OTHERS)
             self._followed.add(links)
@@ -134,9 +134,8 @@ class ForeignStores:
     ) -> frozenset[Link]:
         """Raise XGroupStoreError if a store must not refer to a place; return the links to guard.
 
-        A guard against server-side request forgery: see "References" in the design. Links with options of
-        the user are allowed. When a public store refers to a public place, the link is guarded: the
-        connection must not end at a private address, by DNS or by a redirect.
+        This prevents server-side request forgery. Links for which the user gave options are allowed. If a public
+        store refers to a public place, the link is guarded: DNS or a redirect must not lead to a private address.
         """
         if referring not in self._networks:
             self._networks[referring] = await network_of_store(self._zarr_store(referring))
@@ -154,18 +153,18 @@ class ForeignStores:
                     raise _cannot_open_error(uri, reason_of(error)) from error
                 network = Network.PUBLIC  # a proxy may know the address
             if network is None and not is_allowed:
-                reason = _("a store that is not local must not lead to places of unknown kind")
+                reason = _("a remote store must not refer to a location with an unknown scheme")
                 raise _refusal(uri, reason)
             if network == Network.PUBLIC:
                 guarded.add(link)
             if not is_allowed:
                 networks.add(network)
         if Network.LOCAL in networks:
-            raise _refusal(uri, _("a store that is not local must not lead to local files"))
+            raise _refusal(uri, _("a remote store must not refer to local files"))
         if origin != Network.PUBLIC:
             return frozenset()
         if Network.PRIVATE in networks:
-            raise _refusal(uri, _("a public store must not lead into a private network"))
+            raise _refusal(uri, _("a public store must not refer to a private network"))
         return frozenset(guarded)
 
     async def _open(
@@ -185,17 +184,20 @@ class ForeignStores:
         all_options = by_scheme if "::" in uri else next(iter(by_scheme.values()), None)
 
         if uri.lower().startswith("file://"):
-            # Literally, if such a file exists, else percent-decoded.
+            # The literal path if such a file exists, otherwise the percent-decoded path.
             path = uri[len("file://") :].rstrip("/") or "/"
             location = path if os.path.exists(path) else unquote(path)
-        else:  # as fsspec expects a URL: schemes in lower case, no slash at the end
+        else:  # fsspec expects schemes in lower case, and no slash at the end
             links = (
                 _SCHEME.sub(lambda scheme: scheme[0].lower(), text) for text in uri.split("::")
             )
             location = "::".join(links).rstrip("/")
         try:
             return await self._opener(location, all_options or None, redact(uri), self._limits)
-        except (XGroupError, Warning) as error:  # a warning that the user made an error
+        except (
+            XGroupError,
+            Warning,
+        ) as error:  # a warning is raised if the user turned it into an error
             problem = _cannot_open_error(uri, str(error))
             problem.__cause__ = error
             return problem
@@ -210,7 +212,7 @@ def _cannot_open_error(uri: str, reason: str) -> XGroupStoreError:
 def _refusal(uri: str, reason: str) -> XGroupStoreError:
     """Return the error of a foreign store that must not be opened, with the option that would allow it."""
     message = _(
-        "store {uri} was not opened: {reason} (allow it by cross_store_storage_options={example})"
+        "store {uri} was not opened: {reason} (to allow it, use cross_store_storage_options={example})"
     ).format(uri=redact(uri), reason=reason, example=f"{{{redact(uri)!r}: {{}}}}")
     return XGroupStoreError(message, store=redact(uri))
 
@@ -220,16 +222,16 @@ def _refusal(uri: str, reason: str) -> XGroupStoreError:
 
 @dataclass(frozen=True)
 class ForeignLimits:
-    """How much one open call may read of foreign stores; None for no limit.
+    """The limits of an open call for foreign stores; None for no limit.
 
     Attributes
     ----------
     timeout : float or None
-        How many seconds an open call waits each time that it reads documents or values of a store.
+        Seconds to wait each time that documents or values of a store are read.
     document : int or None
-        How many bytes a metadata document may have.
+        Largest size of a metadata document in bytes.
     stores : int or None
-        How many stores an open call follows references to.
+        Largest number of stores to which references are followed.
     """
 
     timeout: float | None = DEFAULTS["cross_store_timeout"]
@@ -238,7 +240,7 @@ class ForeignLimits:
 
     @classmethod
     def of(cls, options: StoreOptions) -> Self:
-        """Return the limits that options set; raise TypeError or ValueError if a value is not valid."""
+        """Return the limits in options; raise TypeError or ValueError if a value is not valid."""
         values = []
         for option, kind in (
             ("cross_store_timeout", int | float),
@@ -262,12 +264,12 @@ class ForeignLimits:
 #: The limits of the store that the user opens.
 NO_LIMITS = ForeignLimits(None, None, None)
 
-#: How many bytes the document or chunk being read may have, None for any number; each task has its own value.
+#: Largest size in bytes of the document or chunk being read, None for no limit; each task has its own value.
 _MOST_BYTES: ContextVar[int | None] = ContextVar("most_bytes", default=None)
 
 
 class TooLargeError(Exception):
-    """A document or chunk of a foreign store is larger than an open call may read."""
+    """A document or chunk of a foreign store is larger than the limit."""
 
 
 @contextmanager
@@ -284,36 +286,36 @@ def check_size(size: int) -> None:
     """Raise TooLargeError if a size in bytes is beyond the limit of `reading_at_most`."""
     most = _MOST_BYTES.get()
     if most is not None and size > most:
-        raise TooLargeError(_("it has more than {count} bytes").format(count=most))
+        raise TooLargeError(_("it is larger than {count} bytes").format(count=most))
 
 
 async def http_client(is_guarded: bool, **options: Any) -> aiohttp.ClientSession:
     """Return an HTTP client that reads no more of a response than `reading_at_most` allows.
 
-    For the option ``get_client`` of fsspec's `HTTPFileSystem`. A range request is not enough: a server may
-    ignore the range. If `is_guarded`, the client connects to public addresses only, also after redirects.
+    For the option ``get_client`` of fsspec's `HTTPFileSystem`. A range request is not enough, because a server may
+    ignore it. If `is_guarded`, the client connects only to public addresses, also after redirects.
     """
-    import aiohttp  # not at the top: it takes longer to import than all of this package
+    import aiohttp  # not at the top: importing it takes longer than all of this package
 
     if is_guarded:
-        check_requirements({"aiohttp": "3.12"})  # the first with socket_factory
+        check_requirements({"aiohttp": "3.12"})  # the first version with socket_factory
         options["connector"] = aiohttp.TCPConnector(socket_factory=public_socket)
     return aiohttp.ClientSession(**{"response_class": _bounded_response(), **options})
 
 
 def has_bounded_client(store: Store) -> bool:
-    """Return whether a store reads by `http_client`, which stops by itself when a response is too large."""
+    """Return whether a store reads with `http_client`, which stops reading a response that is too large."""
     get_client = getattr(getattr(store, "fs", None), "get_client", None)
     return isinstance(get_client, partial) and get_client.func is http_client
 
 
 @cache
 def _bounded_response() -> type[aiohttp.ClientResponse]:
-    """Return the class of bounded responses, defined when first needed: aiohttp takes long to import."""
+    """Return the class of bounded responses; a function, because importing aiohttp is slow."""
     import aiohttp
 
     class BoundedResponse(aiohttp.ClientResponse):
-        """An HTTP response of which no more bytes are read than `reading_at_most` allows."""
+        """An HTTP response that reads no more bytes than `reading_at_most` allows."""
 
         async def read(self) -> bytes:
             """Return the body, or raise TooLargeError and close the connection."""

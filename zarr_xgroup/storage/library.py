@@ -1,7 +1,4 @@
-"""The stores of one open call: each metadata document is read at most once, and only if it is needed.
-
-The library, its stores and its tree hold all that is read during an open call.
-"""
+"""The stores of one open call: each metadata document is read at most once, and only if it is needed."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ class Library:
     Parameters
     ----------
     options : StoreOptions
-        How foreign stores, which references lead to, are opened.
+        The options for foreign stores.
 
     Attributes
     ----------
@@ -74,12 +71,12 @@ class Library:
         return library
 
     def open(self, store_like: Any, options: StoreOptions) -> str:
-        """Open the first store, and return the normalized path of the requested group in it.
+        """Open the user's store, and return the normalized path of the requested group in it.
 
         Parameters
         ----------
         store_like : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
-            Whatever zarr opens as a store, or an object with a `store` that zarr opens.
+            Any object that zarr opens as a store, or whose attribute `store` zarr opens.
         options : StoreOptions
             The group, and how to open the store.
 
@@ -88,13 +85,13 @@ class Library:
         XGroupStoreNotFoundError
             If there is no store, or it has no Zarr node.
         XGroupStoreError
-            If the store cannot be opened or read, or consolidated metadata is required and missing.
+            If the store cannot be opened or read, or consolidated metadata are required and missing.
         XGroupGroupError
-            If the store has no such group, or has an array there.
+            If the group does not exist, or is an array.
         XGroupMetadataError
-            If the document of the group cannot be understood.
+            If the document of the group is not valid.
         XGroupPathError
-            If `group` cannot be a path.
+            If `group` is not a valid path.
         """
         return wait(self._open_first(*resolved(store_like, options)))
 
@@ -104,10 +101,10 @@ class Library:
         return [finding for store in self.stores for finding in store.findings]
 
     def ask(self, question: Callable[[], T]) -> T:
-        """Return what a function of the tree returns once the tree has all documents that it needs.
+        """Return the result of a function of the tree, after reading all documents that it needs.
 
-        The function is called again and again; documents missing in one call are read concurrently before
-        the next. What a call with missing documents returns or raises is ignored.
+        The function is called repeatedly. The documents missing in one call are read concurrently before the next call.
+        The result or exception of a call with missing documents is ignored.
         """
         lacking, read = self.tree.lacking, set[Lack]()
         while True:
@@ -121,7 +118,7 @@ class Library:
                 if not lacking:
                     return answer
             if still := read.intersection(lacking):  # the loop would never end
-                message = _("what was read is still lacking: {needs}").format(needs=[*still])
+                message = _("still missing after reading: {needs}").format(needs=[*still])
                 raise XGroupStoreError(message)
             read.update(lacking)
             wait(self._read_lacking(frozenset(lacking)))
@@ -129,7 +126,7 @@ class Library:
     def read_group(self, group: str, *, is_tree: bool = False) -> None:
         """Read the documents of a group's children, and of the groups above it.
 
-        `is_tree` says that child groups will be listed next.
+        `is_tree` is whether child groups will be listed next.
 
         Raises
         ------
@@ -189,26 +186,26 @@ class Library:
         return groups
 
     def warning_if_empty(self, group: Node) -> XGroupEmptyGroupWarning | None:
-        """Return a warning if a group has no arrays, but groups below it do. None otherwise, or if an array cannot be read.
+        """Return a warning if a group has no arrays, but groups below it do; None otherwise, or if an array cannot be read.
 
-        A breadth-first search for the nearest groups with arrays, at most eight.
+        Searches breadth first for the nearest groups with arrays, at most eight.
         """
         tree = self.tree
-        broken = (wrong.group for wrong in tree.problems if wrong.path and wrong.store == 0)
+        broken = (node.group for node in tree.problems if node.path and node.store == 0)
         if tree.arrays(group) or group in broken:
             return None
-        found: list[str] = []
+        nearest: list[str] = []
         level = [group]
-        while level and len(found) < _MOST_NEAR:
+        while level and len(nearest) < _MOST_NEAR:
             below = (parent.child(name) for parent in level for name in tree.groups(parent))
             level = list(islice(below, _MOST_READ_PER_LEVEL))
             wait(self.stores[0].read_members(level, is_tree=True, with_parents=False))
-            found += [str(node) for node in level if tree.arrays(node)]
-        if not found:
+            nearest += [str(node) for node in level if tree.arrays(node)]
+        if not nearest:
             return None
-        paths = tuple(found[:_MOST_NEAR])
+        paths = tuple(nearest[:_MOST_NEAR])
         message = _(
-            "Group {path} of {store} holds no array. Groups below it do: {names}. Open one of "
+            "Group {path} of {store} has no arrays, but groups below it do: {names}. Open one of "
             "these, or all with xarray.open_datatree"
         ).format(path=group, store=tree.stores[0].name, names=", ".join(paths))
         warning = XGroupEmptyGroupWarning(message)
@@ -235,17 +232,17 @@ class Library:
     def read_values(
         self, arrays: Mapping[tuple[Node, Part], zarr.Array[Any]]
     ) -> dict[tuple[Node, Part], Any]:
-        """Return values of arrays that xarray is about to read, read all at once.
+        """Read values of arrays, which xarray is about to use, concurrently.
 
         Parameters
         ----------
         arrays : mapping
-            The arrays, by node and by which of their values are wanted.
+            The arrays, by node and requested part.
 
         Returns
         -------
         dict
-            By the same keys: all values, the first and the last one, or the XGroupStoreError of reading.
+            By the same keys: all values, or the first and the last one, or the XGroupStoreError of reading.
         """
 
         async def values(key: tuple[Node, Part]) -> Any:
@@ -261,9 +258,9 @@ class Library:
 
     @property
     def closer(self) -> Callable[[], None] | None:
-        """A function that closes the stores that the package opened; None if there are none.
+        """A function that closes the stores that the package opened; None if there are no such stores.
 
-        It is not a method of the library: a Dataset keeps and pickles the function, with everything that it refers to.
+        It is not a method of the library, because a Dataset pickles the function with everything that it refers to.
         """
         stores = tuple(opened.store for opened in self.stores if opened.closes)
         return partial(_close_all, stores) if stores else None
@@ -274,7 +271,7 @@ class Library:
             closer()
 
     def release(self) -> None:
-        """Forget all documents; the stores stay open."""
+        """Drop all documents; the stores stay open."""
         self.tree.forget()
         for opened in self.stores:
             opened.listings.clear()
@@ -292,10 +289,10 @@ class Library:
         return opened
 
     async def _open_first(self, store_like: Any, options: StoreOptions) -> str:
-        """Open the first store, and return the path of the requested group in it."""
-        # As zarr has it: a backslash in the path of a group is a slash.
-        asked = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
-        start = await find_start(store_like, asked, options)
+        """Open the user's store, and return the path of the requested group in it."""
+        # As in zarr, a backslash in the path of a group is a slash.
+        requested = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
+        start = await find_start(store_like, requested, options)
         try:
             # 1. Add the store to the library, with the documents read first.
             tree, consolidated = self.tree, options.get("consolidated")
@@ -327,12 +324,12 @@ class Library:
     async def _open_foreign(
         self, location: str, options: dict[str, Any] | None, name: str, limits: ForeignLimits
     ) -> int:
-        """Open a store that a reference leads to, read its root, and return its number in the tree.
+        """Open a foreign store, read its root, and return its number in the tree.
 
         Raises
         ------
         XGroupStoreError
-            With the reason why it cannot be opened.
+            If it cannot be opened; with the reason.
         """
         try:
             store = (await open_store(location, options)).store
@@ -351,10 +348,10 @@ class Library:
         return opened.number
 
     async def _read_lacking(self, lacking: Collection[Lack]) -> None:
-        """Read the documents, listings and foreign stores that the tree lacks, concurrently."""
+        """Read missing documents, listings and foreign stores concurrently."""
 
         async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
-            """Open the store at a URI, as store `number` refers to it, and read documents at paths."""
+            """Open the store at a URI, to which store `number` refers, and read documents at paths."""
             root = await self._foreign.root(uri, number)
             self.tree.links[number, uri] = root
             if isinstance(root, Node):
@@ -364,7 +361,7 @@ class Library:
         links: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
         documents: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         members: defaultdict[OpenStore, list[Node]] = defaultdict(list)
-        # The same order each time: of several URIs of one store the first is used to open it.
+        # Sorted for a reproducible result: if several URIs mean the same store, it is opened with the first.
         for node, of_members, uri in sorted(lacking, key=lambda lack: (lack.uri or "", str(lack))):
             if uri is not None:
                 links[node.store, uri].append(node.path)
@@ -378,6 +375,6 @@ class Library:
 
 
 def _close_all(stores: Iterable[Store]) -> None:
-    """Close stores; a function of the module, so that `closer` can be pickled."""
+    """Close stores. This is a function of the module, so that `closer` can be pickled."""
     for store in stores:
         store.close()

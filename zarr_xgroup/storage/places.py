@@ -1,10 +1,10 @@
-"""Places that URIs name: their storage options, and the network from which each can be reached.
+"""Locations that URIs name: their storage options, and the network from which each can be reached.
 
-A reference is written by whoever wrote the store. It must not make the reader's machine hand
-out what only that machine can read: its files, and servers of its own network.
+The producer of a store writes its references. They must not make the reader's machine access files or servers that
+only this machine can read.
 
 Sources: RFC 3986, sections 3 and 6.2 (syntax, normalization); fsspec, "URL chaining" (links of a chain are
-separated by ``::``, the innermost place comes last); IANA special-purpose registries of addresses.
+separated by ``::``, the innermost comes last); IANA special-purpose registries of addresses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z][\w+.-]*")
 _URI = re.compile(rf"({_NAME.pattern})://(.*)", re.DOTALL)
 _QUERY = re.compile(r"[?#].*", re.DOTALL)
 _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
-#: Schemes of object stores: on public servers unless options name another endpoint.
+#: Schemes of object stores: on public servers unless options name a different endpoint.
 _CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
 #: Schemes of this machine.
 _LOCAL = frozenset({"file", "memory"})
@@ -42,17 +42,17 @@ _LOCAL = frozenset({"file", "memory"})
 CACHES = frozenset({"simplecache", "filecache", "blockcache", "cached"})
 #: fsspec's filesystems that are archives, read from the next link.
 ARCHIVES = frozenset({"zip", "tar", "libarchive"})
-#: fsspec's filesystems that only show files of the next link, so that they are no place to read from.
+#: fsspec's filesystems that only show files of the next link.
 _VIEWS = CACHES | ARCHIVES | {"dir"}
 
-#: What separates a link from the next one, which is a URI, a view or, at the end, a path.
+#: The separator before the next link, which is a URI, a view or, at the end, a path.
 _SEPARATOR = re.compile(
     rf"::(?={_NAME.pattern}://|(?:{'|'.join(_VIEWS)})::|(?:(?!::).)*\Z)", re.DOTALL
 )
 
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21", "sftp": "22", "ssh": "22"}
 _HOST = re.compile(r"(?:[^\s:\[\]]*|\[[^\s\[\]]*\])(?::[0-9]*)?")
-#: A name of a bucket or an ARN of AWS; a container with or without an account (``abfs://container@account...``).
+#: The name of a bucket or an ARN of AWS; a container with or without an account (``abfs://container@account...``).
 _BUCKET, _CONTAINER = re.compile(r"arn:[^@]*|[^:@]*"), re.compile(r"[^:@]*(?:@[^:@]*)?")
 
 #: The IPv6 addresses that IANA has allocated for the internet. Others are local to a network, or embed
@@ -65,9 +65,9 @@ _NOT_PUBLIC = tuple(
     for text in (
         "168.63.129.16/32",  # the host of a machine in Azure, with its metadata
         "192.0.0.0/24",  # RFC 6890: protocol assignments, the metadata of Oracle's cloud
-        "192.88.99.0/24",  # RFC 7526: relays of 6to4, given up
+        "192.88.99.0/24",  # RFC 7526: relays of 6to4, deprecated
         "2001::/23",  # RFC 2928: protocol assignments, Teredo
-        "2002::/16",  # RFC 3056: 6to4, which leads to an address of IPv4
+        "2002::/16",  # RFC 3056: 6to4, which embeds an address of IPv4
         "3fff::/20",  # RFC 9637: documentation
     )
 )
@@ -80,17 +80,17 @@ _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "b
 
 @dataclass(frozen=True)
 class Link:
-    """The place that a URI, or one link of a chained URI, names: normalized, so that equal places are equal.
+    """The location that a URI, or one link of a chained URI, names; normalized, so that equal locations compare equal.
 
     Attributes
     ----------
     scheme : str
-        In lower case, aliases replaced (``gcs`` by ``gs``). A path without a scheme is of ``file``.
+        In lower case, aliases replaced (``gcs`` by ``gs``). ``file`` for a path without a scheme.
     authority : str
-        Host, bucket or the like, without user information and default port; in lower case
-        where case does not count.
+        Host, bucket or container, without user information and default port; in lower case unless it is
+        case-sensitive.
     segments : tuple of str
-        The segments of the path, without empty ones and ``.``; percent-decoded for HTTP and files, not for
+        The segments of the path, without empty ones and ``.``; percent-decoded for HTTP and files, but not for
         object stores, whose keys are literal.
     """
 
@@ -103,11 +103,11 @@ class Link:
         """Parse one link: a URI, a local path, or the bare name of a filesystem."""
         scheme, authority, path = _split_link(text)
         authority = authority.rpartition("@")[2]
-        if scheme in HOSTED | _CLOUD:  # hosts and buckets have no case
+        if scheme in HOSTED | _CLOUD:  # hosts and buckets are not case-sensitive
             authority = authority.lower()
         authority = _without_default_port(scheme, authority)
         is_decoded = scheme in ("http", "https", "file")
-        # Split first: an encoded slash separates nothing.
+        # Split before decoding: an encoded slash is not a separator.
         names = (unquote(name) if is_decoded else name for name in path.split("/"))
         return cls(scheme, authority, tuple(name for name in names if name not in ("", ".")))
 
@@ -117,12 +117,12 @@ class Link:
         return re.sub(r":\d*$", "", self.authority).strip("[]")
 
     def is_at(self, host: str, port: int | None) -> bool:
-        """Return whether a host and port are the server of this place; an IPv6 address has no brackets."""
+        """Return whether a host and port are the server of this location; an IPv6 address has no brackets."""
         server = _without_default_port(self.scheme, f"{host}:{port}")
         return self.authority.replace("[", "").replace("]", "") == server
 
     def contains(self, other: Link) -> bool:
-        """Return whether another place is this one or below it; a bare ``scheme://`` contains all of its scheme."""
+        """Return whether a location is this one or below it; a bare ``scheme://`` contains all of its scheme."""
         if self.scheme != other.scheme:
             return False
         if not self.authority and not self.segments:
@@ -132,18 +132,18 @@ class Link:
 
 
 def _without_default_port(scheme: str, authority: str) -> str:
-    """Return an authority without the default port of a scheme, or an empty port."""
+    """Return an authority without an empty port or the default port of a scheme."""
     return authority.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}").removesuffix(":")
 
 
 def _split_link(text: str) -> tuple[str, str, str]:
-    """Return the scheme of a link, normalized, and its authority and path as they are written."""
+    """Return the normalized scheme of a link, and its authority and path unchanged."""
     url = _URI.fullmatch(text)
     if url is None and _NAME.fullmatch(text) is None:
         return "file", "", text
     scheme, rest = (text, "") if url is None else (url[1], url[2])
     scheme = _ALIASES.get(scheme.lower(), scheme.lower())
-    if scheme != "file":  # names of files are literal: "?" and "#" are no query
+    if scheme != "file":  # names of files are literal: "?" and "#" do not start a query
         rest = _QUERY.sub("", rest)
     authority, _slash, path = rest.partition("/")
     return scheme, authority, path
@@ -171,13 +171,13 @@ def parts_of_chain(url: str) -> tuple[str, str, str]:
 
 
 def place_of(uri: str) -> Link | None:
-    """Return the only link of a URI that is no cache; None if there are several, as for an archive."""
+    """Return the only link of a URI that is not a cache; None if there are several, as for an archive."""
     links = [link for link in links_of(uri) if link.scheme not in CACHES]
     return links[0] if len(links) == 1 else None
 
 
 def places_of(links: Sequence[Link]) -> list[Link]:
-    """Return the links of a chained URI that are read from: the last, and others but caches and archives."""
+    """Return the links of a chained URI that data are read from: the last, and others except caches and archives."""
     return [link for link in links[:-1] if link.scheme not in _VIEWS] + [links[-1]]
 
 
@@ -187,10 +187,10 @@ def is_absolute(uri: str) -> bool:
 
 
 def has_plain_hosts(uri: str) -> bool:
-    """Return whether, in all links of a URI, the authority is a host with at most a port, or a bare bucket.
+    """Return whether the authority of each link of a URI is a host with at most a port, or a bare bucket.
 
-    Else what looks like a host may be part of a password that is not percent-encoded, or a bucket has
-    credentials before it, and messages of libraries would show them.
+    Otherwise the apparent host may be part of a password that is not percent-encoded, or a bucket may have
+    credentials in front, and messages of libraries would show them.
     """
     for text in uri.split("::"):
         scheme, authority, _path = _split_link(text)
@@ -209,7 +209,7 @@ def has_plain_hosts(uri: str) -> bool:
 
 
 def leads_upwards(links: Iterable[Link]) -> bool:
-    """Return whether a link has ``..``, even percent-encoded: clients and servers resolve that differently."""
+    """Return whether a link contains ``..``, even percent-encoded: clients and servers resolve it differently."""
     return any(
         ".." in re.split(r"[/\\]", decoded_to_the_end(name))
         for link in links
@@ -217,13 +217,13 @@ def leads_upwards(links: Iterable[Link]) -> bool:
     )
 
 
-# Options by places.
+# Options by location.
 
 
 def options_by_place(options: Any) -> dict[Link, Mapping[str, Any]]:
-    """Return the option ``cross_store_storage_options`` by the places of its prefixes, the longest first.
+    """Return the option ``cross_store_storage_options`` by the locations of its prefixes, the longest first.
 
-    Raises TypeError if the option is no mapping of strings to mappings, XGroupPathError if a prefix is
+    Raises TypeError if the option is not a mapping of strings to mappings, XGroupPathError if a prefix is
     neither the beginning of a URI nor an absolute path.
     """
     options = {} if options is None else options
@@ -239,7 +239,7 @@ def options_by_place(options: Any) -> dict[Link, Mapping[str, Any]]:
         if not is_absolute(prefix) and not prefix.startswith("/"):
             message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
             raise XGroupPathError(message.format(prefix=redact(prefix)))
-    # Of several prefixes of one place the first counts.
+    # If several prefixes mean the same location, the first is used.
     places = {Link.parse(prefix): given for prefix, given in reversed(list(options.items()))}
     longest = sorted(
         places, key=lambda place: (bool(place.authority), len(place.segments)), reverse=True
@@ -248,7 +248,7 @@ def options_by_place(options: Any) -> dict[Link, Mapping[str, Any]]:
 
 
 def options_of(link: Link, by_place: Mapping[Link, Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Return a copy of the options of the first place that contains a link, None if no place does."""
+    """Return a copy of the options of the first location that contains a link, None if no location does."""
     return next((dict(given) for place, given in by_place.items() if place.contains(link)), None)
 
 
@@ -256,7 +256,7 @@ def options_of(link: Link, by_place: Mapping[Link, Mapping[str, Any]]) -> dict[s
 
 
 class Network(IntEnum):
-    """The network from which a place can be reached: the wider it is, the less its content is trusted."""
+    """The network from which a location can be reached. The wider the network, the less its content is trusted."""
 
     LOCAL = 0
     PRIVATE = 1
@@ -264,7 +264,7 @@ class Network(IntEnum):
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is of the public internet, by the special-purpose registries of IANA."""
+    """Return whether an IP address belongs to the public internet, by the special-purpose registries of IANA."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if ip.ipv4_mapped is not None:
@@ -285,23 +285,23 @@ def public_socket(address: tuple[Any, ...]) -> socket.socket:
     """
     family, kind, protocol, _name, place = address
     if not is_public(str(place[0])):
-        message = _("{address} is no public address").format(address=place[0])
+        message = _("{address} is not a public address").format(address=place[0])
         raise PermissionError(errno.EACCES, message)
     return socket.socket(family=family, type=kind, proto=protocol)
 
 
 async def network_of_host(host: str) -> Network:
-    """Return PUBLIC if all addresses of a host are public, else PRIVATE; raise OSError if it has no address."""
+    """Return PUBLIC if all addresses of a host are public, otherwise PRIVATE; raise OSError if it has no address."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except UnicodeError as error:  # a name that no host can have
+        infos = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # not a valid name of a host
         raise OSError(str(error)) from error
-    addresses = {str(address[4][0]) for address in found}
+    addresses = {str(info[4][0]) for info in infos}
     return Network.PUBLIC if all(is_public(address) for address in addresses) else Network.PRIVATE
 
 
 async def network_of_link(link: Link) -> Network | None:
-    """Return the network of a place, None if its scheme is unknown; raise OSError if its host has no address.
+    """Return the network of a location, None if its scheme is unknown; raise OSError if its host has no address.
 
     An archive or cache without a further link is local.
     """
@@ -313,9 +313,9 @@ async def network_of_link(link: Link) -> Network | None:
 
 
 async def network_of_store(store: Store) -> Network:
-    """Return the network of an open store, by the server that its options or its URL name.
+    """Return the network of an open store, from the server in its options or its URL.
 
-    A store of an unknown kind counts as public, the network that is trusted least.
+    A store of an unknown class is treated as public, the least trusted network.
     """
     store = innermost(store)
     if isinstance(store, LocalStore | MemoryStore | ZipStore):
@@ -332,7 +332,7 @@ async def network_of_store(store: Store) -> Network:
         options, location = getattr(held, "config", None), getattr(held, "url", "")
     if is_local:
         return Network.LOCAL
-    # An endpoint among the options counts before the URL.
+    # An endpoint in the options takes precedence over the URL.
     given = options if isinstance(options, Mapping) else {}
     nested = given.get("client_kwargs")
     named = [
@@ -350,7 +350,7 @@ async def network_of_store(store: Store) -> Network:
 
 
 def innermost(store: Any) -> Any:
-    """Return the store inside wrappers of zarr, however many; a store without wrappers as it is."""
+    """Return the store inside any number of zarr's wrappers; a store without wrappers unchanged."""
     while isinstance(store, WrapperStore):
         store = store._store
     return store

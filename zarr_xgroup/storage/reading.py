@@ -1,4 +1,4 @@
-"""Metadata documents, listings of groups and values of arrays, read concurrently and waited for."""
+"""Concurrent reading of metadata documents, listings of groups and values of arrays."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from zarr_xgroup.storage.places import Link, innermost
 T = TypeVar("T")
 A = TypeVar("A")
 
-#: How many requests are in flight: as many as aiohttp makes connections by default.
+#: Largest number of requests in flight: aiohttp's default number of connections.
 MANY_REQUESTS = 100
-#: How many connections are opened at once: a simple server queues no more (``request_queue_size`` of
-#: Python's `socketserver` is 5), and connections beyond wait for a second and more.
+#: Largest number of connections opened at once. A simple server queues no more (``request_queue_size`` of
+#: Python's `socketserver` is 5), and further connections wait for a second or longer.
 FEW_CONNECTIONS = 5
 
 
@@ -49,11 +49,11 @@ class StoreReader:
     store : zarr.abc.store.Store
         The store.
     timeout : float, optional
-        How many seconds all requests may take together, from now on. Default: no limit.
+        Seconds from now until which all requests must be complete. Default: no limit.
     limit : asyncio.Semaphore, optional
-        Limits how many requests are in flight; shared by all readers of the store. Default: a new one.
+        Limits the requests in flight; shared by all readers of the store. Default: a new semaphore.
     most : int, optional
-        How many bytes a document or chunk may have. Default: no limit.
+        Largest size of a document or chunk in bytes. Default: no limit.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class StoreReader:
             self._range = RangeByteRequest(0, most + 1)
 
     async def node(self, path: str, keys: Iterable[str]) -> Found:
-        """Return the metadata documents of the node at `path` that exist, by key; errors of reading are values, too."""
+        """Return the existing metadata documents of the node at `path`, by key, or errors of reading as values."""
         keys = tuple(keys)
 
         async def content(key: str) -> bytes | None:
@@ -98,10 +98,10 @@ class StoreReader:
         return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
     async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:
-        """Return the metadata documents of a v2 node, and the names listed in it if it is a group, else None.
+        """Return the metadata documents of a v2 node, and the names listed in it if it is a group, otherwise None.
 
-        Most members are arrays, so ``.zgroup`` is read only if there is no ``.zarray``. The node is listed
-        meanwhile; the listing is cancelled if the node is no group.
+        Most members are arrays, so ``.zgroup`` is read only if there is no ``.zarray``. The node is listed at the
+        same time; the listing is cancelled if the node is not a group.
         """
         found = await self.node(path, (".zarray", ".zattrs"))
         if isinstance(found.get(".zarray"), bytes):
@@ -115,13 +115,13 @@ class StoreReader:
             listing.cancel()
 
     async def names(self, group: str) -> set[str] | XGroupStoreError:
-        """Return the names of keys and prefixes directly below a group, nodes or not, or the error of listing."""
+        """Return the names of all keys and prefixes directly below a group, or the error of listing."""
 
         async def listed() -> set[str]:
             names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
             if len(names) == 1 and names <= {group, *group.split("/")}:
-                # zarr before 3.2, where a store is the root of an fsspec filesystem, as in an archive:
-                # it lists the group itself, or the groups above, in place of members.
+                # If the store is the root of an fsspec filesystem, as in an archive, zarr before 3.2 lists
+                # the group itself, or the groups above, instead of the members.
                 keys = [key async for key in self._store.list_prefix(f"{group}/")]
                 below = f"{group}/"
                 names = {
@@ -134,9 +134,9 @@ class StoreReader:
         return await self._attempt(listed, f"/{group}")
 
     async def _names_in_references(self, group: str) -> set[str]:
-        """Return the names directly below a group in a reference filesystem of fsspec (kerchunk), none in others.
+        """Return the names directly below a group in a reference filesystem of fsspec (kerchunk), otherwise an empty set.
 
-        zarr lists a path with a slash in front, for which a reference filesystem finds nothing.
+        zarr lists a path with a leading slash, which a reference filesystem does not find.
         """
         if not isinstance(self._store, FsspecStore):
             return set()
@@ -145,19 +145,19 @@ class StoreReader:
             return set()
         path = join_path(self._store.path.strip("/"), group)
         try:
-            found = await filesystem._ls(path, detail=False)  # the method that zarr calls
+            listed = await filesystem._ls(path, detail=False)  # the method that zarr calls
         except FileNotFoundError:
             return set()
-        return {name.rpartition("/")[2] for name in found}
+        return {name.rpartition("/")[2] for name in listed}
 
     async def values(self, array: zarr.Array[Any], place: str, *, whole: bool) -> Any:
-        """Return all values of an array if `whole`, else the first and the last one; or the XGroupStoreError of reading.
+        """Return all values of an array if `whole`, otherwise the first and the last; or the XGroupStoreError of reading.
 
         `place` names the array in the error.
         """
 
         async def part(selection: Any) -> Any:
-            async with self._limit:  # zarr itself limits how many chunks of an array it reads
+            async with self._limit:  # zarr limits the concurrent chunks of an array itself
                 return await array._async_array.getitem(selection)
 
         async def values() -> Any:
@@ -165,8 +165,8 @@ class StoreReader:
                 return np.asarray(await part(slice(None)))
             ends = [(0,) * len(array.shape), tuple(size - 1 for size in array.shape)]
             if array.nchunks == 1:
-                found = np.asarray(await part(Ellipsis))
-                return [found[end] for end in ends]
+                chunk = np.asarray(await part(Ellipsis))
+                return [chunk[end] for end in ends]
             return await asyncio.gather(*map(part, ends))
 
         return await self._attempt(values, place)
@@ -174,10 +174,10 @@ class StoreReader:
     async def _attempt(
         self, request: Callable[[], Awaitable[T]], place: str, *, is_document: bool = False
     ) -> T | XGroupStoreError:
-        """Return the result of a request, or the XGroupStoreError why it failed.
+        """Return the result of a request, or an XGroupStoreError if it failed.
 
-        Storage libraries and codecs raise errors with no common base class, so all are caught; the error
-        is kept as the cause of the one returned, which is raised or warned of later.
+        Storage libraries and codecs raise exceptions with no common base class, so all are caught. The returned error,
+        whose cause is the exception, is raised or reported later.
         """
         try:
             if self._deadline is None and self._most is None:
@@ -189,11 +189,9 @@ class StoreReader:
             reason = reason_of(error)
             now, deadline = asyncio.get_running_loop().time(), self._deadline
             if isinstance(error, TimeoutError) and deadline is not None and now >= deadline:
-                reason = _("timeout: no answer in the time that cross_store_timeout gives")
+                reason = _("timeout: no answer within cross_store_timeout")
             if is_document and isinstance(error, TooLargeError):
-                reason = _("{reason}, the most that cross_store_max_bytes allows").format(
-                    reason=error
-                )
+                reason = _("{reason}, the limit of cross_store_max_bytes").format(reason=error)
             message = _("{place} cannot be read: {reason}").format(place=place, reason=reason)
             problem = XGroupStoreError(message)
             problem.__cause__ = error
@@ -205,24 +203,25 @@ async def gather(function: Callable[[A], Awaitable[T]], arguments: Iterable[A]) 
     return await asyncio.gather(*(function(argument) for argument in arguments))
 
 
-# How many documents are read, for a display of progress.
+# The number of documents read, for a display of progress.
 
 
-#: Called with the number of nodes whose documents were read since, or are absent, and of nodes asked for since.
-#: A context variable, so that coroutines in zarr's thread use that of the thread that opens a store.
+#: Called with the number of nodes whose documents have been read (or do not exist) since the last call, and the number
+#: of nodes requested since then. A context variable, so that coroutines in zarr's thread use the function of the thread
+#: that opens a store.
 _COUNT: ContextVar[Callable[[int, int], object]] = ContextVar(
-    "_COUNT", default=lambda _read, _asked: None
+    "_COUNT", default=lambda _read, _requested: None
 )
 
 
 @contextmanager
-def counted(tell: Callable[[int, int], object]) -> Iterator[None]:
-    """Call `tell`, whenever documents are read within, with how many nodes were read and how many asked for so far."""
+def counted(show: Callable[[int, int], object]) -> Iterator[None]:
+    """Whenever documents are read within, call `show` with the numbers of nodes read and requested so far."""
     total = [0, 0]
 
-    def count(read: int, asked: int) -> None:
-        total[:] = total[0] + read, total[1] + asked
-        tell(*total)
+    def count(read: int, requested: int) -> None:
+        total[:] = total[0] + read, total[1] + requested
+        show(*total)
 
     token = _COUNT.set(count)
     try:
@@ -231,16 +230,15 @@ def counted(tell: Callable[[int, int], object]) -> Iterator[None]:
         _COUNT.reset(token)
 
 
-# How many requests are in flight.
+# The number of requests in flight.
 
 
 def request_limit(store: Store) -> asyncio.Semaphore:
-    """Return a semaphore that limits how many requests to a store are in flight.
+    """Return a semaphore that limits the requests to a store that are in flight.
 
-    zarr's ``async.concurrency``, 10 by default, is meant for chunks that have to be decoded. An open reads
-    many small documents: 100 requests are in flight at once, more if zarr's setting is higher, and fewer if
-    the store's client makes fewer connections, or the server closes each connection after one response (as
-    ``python -m http.server``).
+    zarr's ``async.concurrency``, 10 by default, is meant for chunks that have to be decoded. Opening reads many small
+    documents, so the limit is 100, or zarr's setting if that is higher. It is lower if the store's client makes fewer
+    connections, or the server closes each connection after one response (like ``python -m http.server``).
     """
     limits = [max(MANY_REQUESTS, zarr.config.get("async.concurrency") or 0)]
     store = innermost(store)
@@ -259,9 +257,9 @@ def request_limit(store: Store) -> asyncio.Semaphore:
     return asyncio.Semaphore(min(limits))
 
 
-# Waiting for coroutines: the one place where an open call blocks.
+# Waiting for coroutines: only here an open call blocks.
 
-#: zarr's event loop by process: a forked process has a loop of its own.
+#: zarr's event loop, by process: a forked process has its own loop.
 _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
 
 
@@ -290,7 +288,7 @@ def wait(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
-    """Return zarr's event loop, which runs in a thread of its own. Raise zarr's SyncError within that thread."""
+    """Return zarr's event loop, which runs in its own thread. Raise zarr's SyncError within that thread."""
     loop = _LOOPS.get(os.getpid())
     if loop is None or loop.is_closed() or loop is asyncio._get_running_loop():
         loop = _LOOPS[os.getpid()] = sync(_running_loop())

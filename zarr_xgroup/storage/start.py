@@ -59,17 +59,17 @@ class Start:
     Attributes
     ----------
     store : zarr.abc.store.Store
-        The store, from its root on.
+        The store, opened at its root.
     store_like : str, os.PathLike, ...
-        The address or object that opens this store from its root on.
+        The address or object that opens this store at its root.
     user_path : str
         The path, in the store, of the address that the user gave.
     group : str
         The path of the requested group.
     found : dict of str to mapping
-        The metadata documents of the root, at `user_path`, and of the requested group, by path.
+        The metadata documents of the root, of the node at `user_path`, and of the requested group, by path.
     listing : asyncio.Future, optional
-        The names in the group, if it is listed while the documents are read.
+        The names in the group, if it is listed while its documents are read.
     """
 
     store: Store
@@ -81,7 +81,7 @@ class Start:
 
     @property
     def zarr_format(self) -> ZarrFormat | None:
-        """The Zarr format of the group, else of the node at `user_path`, else of the root; None if none exists."""
+        """The Zarr format of the first of these that exists: the group, the node at `user_path`, the root; or None."""
         formats = (format_of(self.found.get(path, {})) for path in (self.group, self.user_path, ""))
         return next((zarr_format for zarr_format in formats if zarr_format is not None), None)
 
@@ -98,26 +98,26 @@ class Start:
             self.store.close()
 
 
-async def find_start(store_like: Any, asked: str, options: StoreOptions) -> Start:
-    """Open the store that an address leads into, or is, and read the first documents.
+async def find_start(store_like: Any, requested: str, options: StoreOptions) -> Start:
+    """Open the store that an address is, or is in, and read the first documents.
 
     An address like ``a.zarr/b`` is first tried as group ``b`` of the store ``a.zarr``, so that attributes
-    of groups above are known; if ``a.zarr`` is no Zarr group, the address is opened as a store.
+    of groups above are known. If ``a.zarr`` is not a Zarr group, the address is opened as a store.
 
     Raises
     ------
     XGroupStoreNotFoundError, XGroupStoreError
-        If neither the node at the address nor the group exists, or can be read.
+        If neither the node at the address nor the group `requested` exists and can be read.
     """
     known: dict[str, Found] = {}
     if (address := root_of(store_like)) is not None:
         with suppress(XGroupStoreError):  # without access to the root, the address is the store
-            start = await _start_at(*address, asked, options)
+            start = await _start_at(*address, requested, options)
             if _is_group(start.found[""], start.zarr_format):
                 return start
             start.give_up()
-            known = {"": start.found[start.user_path], asked: start.found[start.group]}
-    start = await _start_at(store_like, "", asked, options, known)
+            known = {"": start.found[start.user_path], requested: start.found[start.group]}
+    start = await _start_at(store_like, "", requested, options, known)
     if start.zarr_format is None:
         try:
             raise await _not_found_error(start, options)
@@ -129,11 +129,11 @@ async def find_start(store_like: Any, asked: str, options: StoreOptions) -> Star
 async def _start_at(
     store_like: Any,
     path_in_store: str,
-    asked: str,
+    requested: str,
     options: StoreOptions,
     known: dict[str, Found] | None = None,
 ) -> Start:
-    """Open a store; read the documents of its root, of `path_in_store`, and of the group `asked` below that.
+    """Open a store; read the documents of its root, of `path_in_store`, and of the group `requested` below that.
 
     Documents in `known`, by path, are not read again. The store is closed if reading fails.
     """
@@ -141,11 +141,11 @@ async def _start_at(
     start = Start(place.store, store_like, join_path(place.path, path_in_store), "", {})
     try:
         start.group = join_path(
-            start.user_path, normalize_path(asked, is_served=is_served(place.store))
+            start.user_path, normalize_path(requested, is_served=is_served(place.store))
         )
         reader = StoreReader(place.store)
-        # The group is listed along with the first requests, in case its members are not
-        # consolidated: over a network, waiting takes the time.
+        # The group is listed at the same time as the first requests, in case its members are not
+        # consolidated: a further round of requests would take longer.
         if not options.get("consolidated") and supports_listing(place.store):
             start.listing = asyncio.ensure_future(reader.names(start.group))
         # The consolidated metadata of groups above the address are not used.
@@ -154,7 +154,7 @@ async def _start_at(
         keys_above = [key for key in group_keys if key != CONSOLIDATED_V2]
         start.found = dict(known or {})
         if start.listing is None and start.group and not start.user_path and not start.found:
-            # Engine zarr, too, reads only the consolidated metadata of the root: one request.
+            # As engine zarr does, read only the consolidated metadata of the root: one request.
             root = start.found[""] = await reader.node("", keys[""])
             is_supported = getattr(start.store, "supports_consolidated_metadata", True)
             if is_supported and _is_consolidated_group(root, start.group, options):
@@ -162,7 +162,7 @@ async def _start_at(
         paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
         found = await gather(lambda path: reader.node(path, keys.get(path, keys_above)), paths)
         start.found |= dict(zip(paths, found, strict=True))
-        # If there is no group, a v2 array at its path is named in the error.
+        # If the group does not exist, the error names a v2 array at its path.
         if format_of(start.found[start.group]) is None and options.get("zarr_format") != 3:
             array = await reader.node(start.group, NODE_KEYS[2][:1])
             start.found[start.group] = {**start.found[start.group], **array}
@@ -173,7 +173,7 @@ async def _start_at(
 
 
 def _group_keys(options: StoreOptions) -> Iterator[str]:
-    """Yield the keys of a group's documents, as engine zarr asks for them; ``.zarray`` of v2 arrays is not among them."""
+    """Yield the keys of a group's documents that engine zarr requests; ``.zarray`` of v2 arrays is not one of them."""
     zarr_format = options.get("zarr_format")
     if zarr_format in (None, 3):
         yield from NODE_KEYS[3]
@@ -184,7 +184,7 @@ def _group_keys(options: StoreOptions) -> Iterator[str]:
 
 
 def _is_consolidated_group(root: Found, group: str, options: StoreOptions) -> bool:
-    """Return whether the consolidated metadata of the root have a group at a path."""
+    """Return whether the consolidated metadata of the root contain a group at a path."""
     zarr_format = format_of(root)
     if options.get("consolidated") is False or zarr_format is None:
         return False
@@ -195,30 +195,30 @@ def _is_consolidated_group(root: Found, group: str, options: StoreOptions) -> bo
 
 
 def _is_group(found: Found | Text, zarr_format: ZarrFormat | None) -> bool:
-    """Return whether documents are those of a group that states its Zarr format: not all JSON is Zarr."""
+    """Return whether documents are those of a group that states its Zarr format; other JSON may not be Zarr."""
     document = node_document(found, zarr_format, "")[0] if zarr_format else None
     stated: object = None if document is None or document.is_array else document.get("zarr_format")
     return stated is not None and stated == zarr_format
 
 
 async def check_group(start: Start, tree: Tree) -> None:
-    """Raise an error unless the requested group exists; its text names existing groups.
+    """Raise an error unless the requested group exists.
 
-    That is the group with a similar path, or else the nearest group above the path, with its child groups.
+    The text names the group with a similar path, otherwise the nearest group above the path and its child groups.
 
     Raises
     ------
     XGroupGroupError
-        If there is no node, or an array, or if consolidated metadata do not have a group that was read.
+        If the node does not exist or is an array, or if the group is missing in the consolidated metadata.
     XGroupError
-        If the document of the node cannot be read or understood.
+        If the document of the node cannot be read or is not valid.
     """
     store, node = tree.stores[0], Node(0, start.group)
     document = tree.known(node)
     if document is None and (problem := tree.problems.get(node)) is not None:
         raise with_store_name(problem, store.name)
     if document is not None and document.is_array:
-        message = _("{store} is an array, not a group of arrays")
+        message = _("{store} is an array, not a group")
         if node.path:
             message = _(
                 "{path!r} in {store} is an array, not a group: open the group {parent!r} and "
@@ -231,8 +231,8 @@ async def check_group(start: Start, tree: Tree) -> None:
         can_be_stale = node.path != store.consolidated_at and tree.is_consolidated(node)
         if can_be_stale and node.name not in tree.names(node.group):
             message = _(
-                "The consolidated metadata of {store} has no group {group!r}, though the "
-                "store itself does: open it with consolidated=False, and consolidate it anew"
+                "The consolidated metadata of {store} do not have the group {group!r}, but the store does: "
+                "open it with consolidated=False, and consolidate it again"
             ).format(store=store.name, group=str(node))
             raise XGroupGroupError(message)
         return
@@ -242,53 +242,53 @@ async def check_group(start: Start, tree: Tree) -> None:
         message += _("; did you mean {group!r}?").format(group=f"/{similar}")
     elif near != [""]:
         names = ", ".join(f"/{path}" for path in near[:_NAMED_GROUPS])
-        message += _("; groups there are: {names}").format(names=names)
+        message += _("; existing groups: {names}").format(names=names)
     if not set("*?[").isdisjoint(node.path):
         message += _("; to choose groups of a tree by a pattern, use group_filter")
     raise XGroupGroupError(message)
 
 
-# The groups that exist in place of a missing group: for error messages.
+# Existing groups, for messages about a missing group.
 
 
 async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
     """Return the error of a store that has neither a root nor the requested group.
 
-    Its text names a group of the other Zarr format, or else child groups.
+    The text names a group of the other Zarr format, otherwise child groups.
     """
     name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
     if (problem := first_error(start.found.values())) is not None:
         return with_store_name(problem, name)
-    asked = options.get("zarr_format")
-    if asked is not None:
-        other: ZarrFormat = 2 if asked == 3 else 3
+    requested = options.get("zarr_format")
+    if requested is not None:
+        other: ZarrFormat = 2 if requested == 3 else 3
         nodes = await gather(lambda path: reader.node(path, NODE_KEYS[other]), ["", group])
         if other in map(format_of, nodes):
             message = _(
-                "There is no Zarr v{asked} group {group!r} in {store}, but what is there is Zarr v{there}: "
-                "open it with zarr_format={there}, or leave that out"
+                "There is no Zarr v{requested} group {group!r} in {store}, which is Zarr v{existing}: "
+                "open it with zarr_format={existing}, or leave out zarr_format"
             )
             return XGroupStoreNotFoundError(
-                message.format(asked=asked, group=f"/{group}", store=name, there=other)
+                message.format(requested=requested, group=f"/{group}", store=name, existing=other)
             )
     message = _("{store} is not a Zarr store: it has neither a zarr.json nor a .zgroup")
     if group:
         message = _(
-            "There is no Zarr group {group!r} in {store}: neither there nor at the root of the "
-            "store is a zarr.json or a .zgroup"
+            "There is no Zarr group {group!r} in {store}: neither the group nor the root of the store "
+            "has a zarr.json or a .zgroup"
         )
     message = message.format(group=f"/{group}", store=name)
     if children := await _child_groups(reader, ""):
-        named = _("; there are groups in it, to be asked for by group=...: {names}")
+        named = _("; it contains groups, which can be opened with group=...: {names}")
         message += named.format(names=", ".join(map(repr, children[:_NAMED_GROUPS])))
     return XGroupStoreNotFoundError(message)
 
 
 async def _groups_instead(start: Start, tree: Tree) -> tuple[str | None, list[str]]:
-    """Return the group whose path is similar, segment by segment, to that of the missing group, or None.
+    """Return the group whose path is similar, segment by segment, to the path of the missing group, or None.
 
-    Also return the nearest existing group above the missing group, and its child groups. Child groups are those in
-    the consolidated metadata, or else those that the store lists.
+    Also return the nearest existing group above the missing group, and its child groups. Child groups are read from the
+    consolidated metadata if there are any, otherwise from listings.
     """
     reader, top = StoreReader(start.store), start.user_path
     if top == start.group or tree.known(Node(0, top)) is None:

@@ -32,10 +32,10 @@ from zarr_xgroup.storage.failures import is_never_listed, reason_of
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
 
-#: How many bytes a chunk of another store may have that is read while a store is opened.
+#: Largest size in bytes of a chunk of a foreign store that is read during opening.
 MOST_STORED_BYTES = 2**28
 
-#: How many keys a message names, and how they are shortened: a key can be of any length.
+#: How many keys a message names, and the form in which they are shortened.
 _MOST_NAMED = 3
 _SHORTENED = Repr()
 _SHORTENED.maxstring = 100
@@ -44,7 +44,7 @@ _SHORTENED.maxstring = 100
 def store_record(
     store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
 ) -> KnownStore:
-    """Return the record of a store for the tree, with the rule for which node paths it can have; nothing is read."""
+    """Return the record of a store for the tree, with a function that checks paths of its nodes; nothing is read."""
     splits = splits_at_backslash(store)
     can_have = partial(is_node_path, is_served=is_served(store), splits_at_backslash=splits)
     return KnownStore(name, zarr_format, is_foreign, can_have)
@@ -58,25 +58,25 @@ class OpenStore:
     number : int
         The index of the store in the tree; 0 is the store that the user opened.
     store : zarr.abc.store.Store
-        Where documents and chunks are read from.
+        The zarr store.
     tree : Tree
         The documents of all stores of the open call, to which this store adds its own.
     closes : bool
-        Whether the package opened the store, not the user: then closing a Dataset closes the store.
+        Whether closing a Dataset closes the store: True if the package opened the store, not the user.
     limits : ForeignLimits
-        How long the open call may wait for the store, and how much it may read.
+        The limits of time and size for reading.
     ignores_consolidated : bool
         Whether the user gave ``consolidated=False``.
     user_path : str
         The path, in the store, of the address that the user gave: consolidated metadata of groups above
-        it is not used.
+        it are not used.
 
     Attributes
     ----------
     findings : list of Finding
         Problems of consolidated metadata and of listings.
     listings : dict
-        For groups whose members are not read yet: the names listed, or the error of listing.
+        The listed names, or the error of listing, by group; only for groups whose members are not read yet.
     """
 
     def __init__(
@@ -113,31 +113,31 @@ class OpenStore:
 
     @cached_property
     def limit(self) -> asyncio.Semaphore:
-        """The semaphore of all requests to the store, for documents and values alike.
+        """The semaphore of all requests to the store, for documents and values.
 
-        Made when it is first needed: by then the store's client has connections.
+        Made at its first use, when the store's client has connections.
         """
         return request_limit(self.store)
 
     def _reader(self) -> StoreReader:
-        """Return a reader of documents; the timeout of the limits starts with this call."""
+        """Return a reader of documents; its timeout starts with this call."""
         return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
-        """Return all values of an array if `whole`, else the first and the last one; XGroupStoreError if unreadable."""
+        """Return all values of an array if `whole`, otherwise the first and the last; XGroupStoreError if unreadable."""
         most = MOST_STORED_BYTES if self.known.is_foreign else None
         reader = StoreReader(self.store, self.limits.timeout, self.limit, most)
-        found = await reader.values(array, f"/{path}", whole=whole)
-        if not isinstance(found, XGroupStoreError):
-            return found
-        problem = self.tree.read_problem(self.number, str(found))
-        problem.__cause__ = found.__cause__
+        values = await reader.values(array, f"/{path}", whole=whole)
+        if not isinstance(values, XGroupStoreError):
+            return values
+        problem = self.tree.read_problem(self.number, str(values))
+        problem.__cause__ = values.__cause__
         return problem
 
     async def read_documents(self, nodes: Iterable[Node], listed: Collection[Node] = ()) -> None:
-        """Read into the tree the documents of nodes that it does not have yet.
+        """Read the documents of nodes that the tree does not have yet.
 
-        Groups among `listed` will be listed next: in Zarr v2 that request is made at once.
+        Groups in `listed` will be listed next. For Zarr v2 the listings are requested at the same time.
         """
         zarr_format = self.known.zarr_format
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
@@ -151,7 +151,7 @@ class OpenStore:
                 self.keep_listing(node, names)
             return found
 
-        # Each document is read by one task; `underway` has the event of whichever reads it.
+        # Each document is read by one task. `underway` has the event of that task.
         done = asyncio.Event()
         unknown = [node for node in dict.fromkeys(nodes) if not self.tree.is_known(node)]
         underway = {node: self._underway.setdefault(node, done) for node in unknown}
@@ -178,7 +178,7 @@ class OpenStore:
         is_tree : bool
             Whether child groups will be listed next.
         with_parents : bool
-            Whether documents of the groups above, whose attributes members inherit, are read along.
+            Whether to read the documents of the groups above, too, whose attributes members inherit.
         """
         groups = list(dict.fromkeys(groups))
         listings = {group: self.listings.pop(group) for group in await self._list_unlisted(groups)}
@@ -198,11 +198,11 @@ class OpenStore:
     async def _list_unlisted(self, groups: Iterable[Node]) -> list[Node]:
         """List the groups whose members the tree does not have, into `listings`; return these groups."""
         unlisted = [group for group in groups if not self.tree.is_listed(group)]
-        asked = [group for group in unlisted if group not in self.listings]
+        to_list = [group for group in unlisted if group not in self.listings]
         names_of = self._reader().names
-        listed = await gather(lambda group: names_of(group.path), asked)
-        for group, found in zip(asked, listed, strict=True):
-            self.keep_listing(group, found)
+        listings = await gather(lambda group: names_of(group.path), to_list)
+        for group, names in zip(to_list, listings, strict=True):
+            self.keep_listing(group, names)
         return unlisted
 
     async def find_groups(
@@ -210,13 +210,13 @@ class OpenStore:
     ) -> tuple[list[Node], list[tuple[Node, Finding]]]:
         """Return the group `top` and all groups below it that can match or contain a match, parents first.
 
-        Also returns each group that cannot be searched completely with a finding that says why. A breadth-first
-        search that lists groups and reads the documents of children that the filter leads to.
+        Also return each group that cannot be searched completely, with a finding that explains why. The search is
+        breadth first. It lists groups, and reads the documents of children that can match or contain a match.
         """
-        found, level = [], [top]
+        candidates, level = [], [top]
         problems: list[tuple[Node, Finding]] = []
         while level:
-            found += level
+            candidates += level
             unlisted = set(await self._list_unlisted(level))
             children: list[Node] = []
             for group in level:
@@ -234,41 +234,40 @@ class OpenStore:
                     level.append(child)
                 elif document is None and problem is not None:  # an unread child may be a group
                     problems.append((child.group, left_out(child, problem)))
-        return found, problems
+        return candidates, problems
 
     async def read_below(self, top: Node, only: Container[str] | None = None) -> None:
         """Read the documents of all nodes below a group whose members are known, level by level.
 
-        If `only` is given, members are read of the groups at these paths.
+        If `only` is given, only the members of the groups at these paths are read.
         """
         level = [top]
         while level:
             below = (group.child(name) for group in level for name in self.tree.groups(group))
             level = [group for group in below if only is None or group.path in only]
-            # The groups above have been read level by level; to look for them again would take long
-            # in deep trees.
+            # The groups above have been read already; looking for them again would be slow in deep trees.
             await self.read_members(level, is_tree=True, with_parents=False)
 
     def keep_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
-        """Keep the names listed in a group that can be paths of nodes, until their documents are read.
+        """Keep the listed names of a group that are valid names of nodes, until their documents are read.
 
-        Other names are reported. An error of listing is kept as it is.
+        Other names are reported. An error of listing is kept unchanged.
         """
         if isinstance(names, set):
             usable = {name for name in names if name and self.known.can_have(name)}
             message = _(
-                "Group {path} of {store} has {count} members whose names zarr or a server would "
-                "take for other paths; they were left out: {names}"
+                "Group {path} of {store} has {count} members with names that zarr or a server could "
+                "interpret as different paths; they were left out: {names}"
             )
             self._report_left_out_keys(group, sorted(names - usable - {".", ".."}), message)
             names = usable
         self.listings[group] = names
 
     def _learn_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
-        """Put the members of a group into the tree, or the error that they cannot be found, with the remedy in its text."""
+        """Add the members of a group to the tree, or an error with a remedy if they cannot be found."""
         if isinstance(names, set):
             has_member = any(self.tree.known(group.child(name)) for name in names)
-            # A listing that works shows at least the group's own document, which was read.
+            # A valid listing contains at least the group's own document, which was read.
             if has_member or names & METADATA_KEYS:
                 self.tree.learn_listing(group, names)
                 return
@@ -280,19 +279,21 @@ class OpenStore:
             reason = reason_of(cause)
         elif self._ignores_consolidated:
             message = _(
-                "The members of group {group!r} cannot be found: {store} cannot be listed, and its "
-                "consolidated metadata was not to be used. Leave consolidated=False out."
+                "The members of group {group!r} cannot be found: {store} cannot be listed, and "
+                "consolidated=False excludes its consolidated metadata. Leave out consolidated=False."
             )
-        elif self._user_path:  # consolidated metadata of the root of the store does not count then
+        elif (
+            self._user_path
+        ):  # then the consolidated metadata of the root of the store are not used
             message = _(
                 "The members of group {group!r} cannot be found: {store} cannot be listed, and the group "
-                "has no consolidated metadata of its own. If the root of the store has, open {store} "
+                "has no consolidated metadata. If the root of the store has consolidated metadata, open {store} "
                 "with group={group!r}."
             )
         else:
             message = _(
                 "The members of group {group!r} cannot be found: {store} cannot be listed and has "
-                "no consolidated metadata. Who writes the store can add it by "
+                "no consolidated metadata. The producer of the store can add them with "
                 "zarr.consolidate_metadata(store)."
             )
         problem = XGroupStoreError(
@@ -302,19 +303,19 @@ class OpenStore:
         self.tree.learn_listing(group, problem)
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
-        """Put the outermost consolidated metadata, at or below `user_path`, into the tree.
+        """Add the outermost consolidated metadata, at or below `user_path`, to the tree.
 
         Parameters
         ----------
         found : mapping of str to mapping
-            The documents read at the root and at groups, by path, outermost first.
+            The documents of the root and of groups, by path, outermost first.
         required : bool or None
-            Whether consolidated metadata must be used, must not be (False), or is used if there is some (None).
+            True if consolidated metadata must be used, False if not, None to use them if they exist.
 
         Raises
         ------
         XGroupError
-            If consolidated metadata is required, and is missing or unusable.
+            If consolidated metadata are required, and are missing or unusable.
         """
         is_supported = getattr(self.store, "supports_consolidated_metadata", True)
         if required is False or not is_supported:
@@ -323,24 +324,24 @@ class OpenStore:
             nodes = self._consolidated_nodes(at, found, is_required=bool(required))
             if nodes is not None:
                 message = _(
-                    "The consolidated metadata of {store} has {count} keys that cannot be paths of "
-                    "nodes, which were left out: {names}"
+                    "The consolidated metadata of {store} have {count} keys that are not valid paths of "
+                    "nodes; they were left out: {names}"
                 )
                 self._report_left_out_keys(at, self.tree.learn_consolidated(at, nodes), message)
                 return
         if required:
             message = _(
                 "{store} has no consolidated metadata; open it with consolidated=False, or "
-                "leave that out"
+                "leave out consolidated"
             ).format(store=self.known.name)
             raise XGroupStoreError(message)
 
     def _consolidated_nodes(
         self, at: Node, found: Mapping[str, Found], *, is_required: bool
     ) -> Mapping[str, Found | Text] | None:
-        """Return the nodes consolidated at the group `at`, by path below it; None if there are none or they are unusable.
+        """Return the nodes in the consolidated metadata of the group `at`, by path below it; None without usable metadata.
 
-        Raises XGroupError in place of None if consolidated metadata is required and unusable.
+        Raises XGroupError if consolidated metadata are required and unusable.
         """
         name, zarr_format = self.known.name, self.known.zarr_format
         try:
@@ -354,28 +355,28 @@ class OpenStore:
                     consolidated, _problem = node_document(stated, zarr_format, f"/{path}")
                     if consolidated is not None and consolidated.is_array:
                         message = _(
-                            "its consolidated metadata make an array of the group {group!r}"
+                            "its consolidated metadata describe the group {group!r} as an array"
                         )
                         raise XGroupMetadataError(message.format(group=f"/{path}"))
         except XGroupError as problem:
-            # An error of reading is not a fault of consolidated metadata: only a document that is wrong is reported.
+            # An error of reading is not a fault of the consolidated metadata: only invalid documents are reported.
             is_wrong = isinstance(problem, XGroupMetadataError)
             if is_required:
                 message = _("{store}: {reason}; open it with consolidated=False")
                 if is_wrong:
                     message = _(
-                        "{store}: {reason}; open it with consolidated=False, and consolidate it anew"
+                        "{store}: {reason}; open it with consolidated=False, and consolidate it again"
                     )
                 raise type(problem)(message.format(store=name, reason=problem)) from problem
             if is_wrong:
-                message = _("{store} is read node by node: {reason}")
+                message = _("{store} is read without consolidated metadata: {reason}")
                 text = message.format(store=name, reason=problem)
                 self.findings.append(self._of_group(at, text, problem))
             return None
         return nodes
 
     def _report_left_out_keys(self, group: Node, names: list[str], message: str) -> None:
-        """Report the keys in a group that cannot be nodes and were left out, if there are any."""
+        """Report the keys in a group that are not valid names of nodes and were left out, if there are any."""
         if names:
             in_short = ", ".join(map(_SHORTENED.repr, names[:_MOST_NAMED]))
             text = message.format(

@@ -242,7 +242,7 @@ def test_what_cannot_be_listed_has_to_be_consolidated_itself(http_server: FileSe
         xr.open_dataset(f"{root}/images/r60m", engine="xgroup")
     assert str(caught.value) == (
         f"The members of group '/images/r60m' cannot be found: {root} cannot be listed, and the group "
-        "has no consolidated metadata of its own. If the root of the store has, open "
+        "has no consolidated metadata. If the root of the store has consolidated metadata, open "
         f"{root} with group='/images/r60m'."
     )
     assert "time" in opened(xr.open_dataset, root, group="/images/r60m").coords
@@ -284,8 +284,8 @@ def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
             with pytest.raises(XGroupStoreNotFoundError) as caught:
                 xr.open_dataset(path.as_uri(), engine="xgroup")
             assert str(caught.value) == (
-                f"There is no store {path.as_uri()}; its path is taken as it is written, not "
-                f"percent-decoded: name it {str(path)!r}"
+                f"There is no store {path.as_uri()}; local paths are not "
+                f"percent-decoded: did you mean {str(path)!r}?"
             )
 
 
@@ -357,7 +357,7 @@ def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
 
 def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
     similar = "; did you mean '/images/r60m'?"
-    near = "; groups there are: /images, /images/axes, /images/r60m"
+    near = "; existing groups: /images, /images/axes, /images/r60m"
     array = "is an array, not a group: open the group '/images/r60m' and take its variable 'b'"
     within = zarr.open_group(root, path="images", mode="r")
     for store, group, expected in (

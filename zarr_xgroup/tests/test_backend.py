@@ -308,10 +308,10 @@ def test_archive_whose_table_of_contents_takes_time(
 
 # Errors.
 
-NO_GROUP = "There is no group '/{}' in {{path}}; groups there are: {}".format
+NO_GROUP = "There is no group '/{}' in {{path}}; existing groups: {}".format
 OTHER_FORMAT = (
-    "There is no Zarr v{} group '/' in {{path}}, but what is there is Zarr v{}: open it with "
-    "zarr_format={}, or leave that out"
+    "There is no Zarr v{} group '/' in {{path}}, which is Zarr v{}: open it with "
+    "zarr_format={}, or leave out zarr_format"
 ).format
 NO_PATH = "{!r} is not the path of a group: '.' and '..' cannot name one".format
 SINGLE, CONSOLIDATED = [(2, False), (3, False)], [(2, True), (3, True)]
@@ -335,7 +335,7 @@ MISTAKES: dict[str, Any] = {
     },
     "consolidated metadata that is not there": (
         {"consolidated": True, "group": "sub"}, SINGLE, XGroupStoreError,
-        "{path} has no consolidated metadata; open it with consolidated=False, or leave that out",
+        "{path} has no consolidated metadata; open it with consolidated=False, or leave out consolidated",
     ),
     "v2 in place of v3": (
         {"zarr_format": 2}, [(3, False)], XGroupStoreNotFoundError,
@@ -377,7 +377,7 @@ def test_an_array_at_the_root_is_no_group(tmp_path: Path, zarr_format: ZarrForma
     path = write_local(contents, tmp_path / "s.zarr")
     with pytest.raises(XGroupGroupError) as error:
         xr.open_dataset(path, engine="xgroup")
-    assert str(error.value) == f"{path} is an array, not a group of arrays"
+    assert str(error.value) == f"{path} is an array, not a group"
 
 
 @each_function
@@ -411,7 +411,7 @@ def test_what_is_no_store_says_so(tmp_path: Path, serve: Callable[[Contents], st
         f"{url} is not a Zarr store: it has neither a zarr.json nor a .zgroup"
     )
     nothing: Any = memory_store({})
-    with pytest.raises(XGroupStoreNotFoundError, match="nor at the root of the store is a zarr"):
+    with pytest.raises(XGroupStoreNotFoundError, match="nor the root of the store has a zarr"):
         xr.open_dataset(nothing, engine="xgroup", group="a", zarr_format=2)
     for nonsense in (5, object(), ["a.zarr"], None):
         told = f"{type(nonsense).__name__}|{re.escape(repr(nonsense))}"
@@ -430,8 +430,8 @@ def test_a_store_inside_of_what_is_none_is_named(
     with pytest.raises(XGroupStoreNotFoundError) as error:
         xr.open_dataset(path, engine="xgroup")
     assert str(error.value) == (
-        f"{path} is not a Zarr store: it has neither a zarr.json nor a .zgroup; there are "
-        "groups in it, to be asked for by group=...: 'ocean.zarr'"
+        f"{path} is not a Zarr store: it has neither a zarr.json nor a .zgroup; it contains "
+        "groups, which can be opened with group=...: 'ocean.zarr'"
     )
     opened(xr.open_dataset, path, group="ocean.zarr")
 
@@ -484,15 +484,15 @@ def test_a_store_that_cannot_be_listed_needs_consolidated_metadata(
     assert not isinstance(error.value, FileNotFoundError)
     assert str(error.value) == (
         f"The members of group '/{group}' cannot be found: {url} cannot be listed and has no "
-        "consolidated metadata. Who writes the store can add it by "
+        "consolidated metadata. The producer of the store can add them with "
         "zarr.consolidate_metadata(store)."
     )
     url = serve(sample_contents(zarr_format, True))
     with pytest.raises(XGroupStoreError) as error:
         function(url, engine="xgroup", consolidated=False)
     assert str(error.value) == (
-        f"The members of group '/' cannot be found: {url} cannot be listed, and its consolidated "
-        "metadata was not to be used. Leave consolidated=False out."
+        f"The members of group '/' cannot be found: {url} cannot be listed, and "
+        "consolidated=False excludes its consolidated metadata. Leave out consolidated=False."
     )
 
 

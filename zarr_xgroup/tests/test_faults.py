@@ -181,7 +181,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "a root that never answers": ("zarr.json", stall(), "timeout"),
     "a root that is no JSON": ("zarr.json", Fault(body=b"{"), NO_STORE),
     "a root of a format to come": ("zarr.json", Fault(body=b'{"zarr_format": 4, "node_type": "group"}'), "'zarr_format' is 4, neither 2 nor 3"),
-    "a root that is an array": ("zarr.json", Fault(body=ROOT_ARRAY), "it is an array: the URI must be that of a group"),
+    "a root that is an array": ("zarr.json", Fault(body=ROOT_ARRAY), "it is an array, but the URI must name a group"),
     "a node that is not found": ("level/zarr.json", Fault(404), "not found in store"),
     "a node that breaks off": ("level/zarr.json", Fault(truncate=20), "/level/zarr.json cannot be read"),
     "a node that is no JSON": ("level/zarr.json", Fault(body=b"{"), "/level/zarr.json is not valid JSON"),
@@ -251,7 +251,7 @@ def test_consolidated_metadata_that_are_of_no_use_are_done_without(
     http_server.faults["/a/.zmetadata"] = fault
     tree, told = opened_in_time(referring(f"{http_server.url}/a"))
     assert text_of(tree, NAMES) == whole()
-    starts = [str(it).partition(" node by node: ")[0] for it in told]
+    starts = [str(it).partition(" without consolidated metadata: ")[0] for it in told]
     assert starts == ([f"{http_server.url}/a is read"] if fault.body else [])
 
 

@@ -114,7 +114,12 @@ def test_each_array_has_its_own_crs() -> None:
 @pytest.mark.parametrize(
     ("given", "options", "kind", "text"),
     [
-        (["a.zarr", "b.zarr"], {}, TypeError, "one store is opened at a time"),
+        (
+            ["a.zarr", "b.zarr"],
+            {},
+            TypeError,
+            "expected one store, as a path, a URL or a store object",
+        ),
         ("a", {"group": 3}, TypeError, "group must be the path of a group, such as 'a/b', got 3"),
         ("a", {"zarr_format": 4}, ValueError, "zarr_format must be 2 or 3, got 4"),
         ("a", {"assume_convention": "cf"}, TypeError, "did you mean assume_conventions"),

@@ -283,7 +283,7 @@ def test_a_bucket_has_no_credentials_in_its_url(uri: str) -> None:
     """Libraries would take them for a part of its name, and tell that."""
     with pytest.raises(XGroupStoreError) as caught:
         xr.open_dataset(uri, engine="xgroup")
-    assert str(caught.value).endswith("Credentials for a bucket are given by storage_options")
+    assert str(caught.value).endswith("Pass credentials for a bucket with storage_options")
     assert_untold(shown_by(caught.value))
     own = declaring("ref", it={"uri": uri, "node": "a"})
     store = memory_store(build(Group({"v": Array([3.0, 4.0], ("x",), own)})))

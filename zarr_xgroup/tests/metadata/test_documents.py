@@ -62,10 +62,10 @@ WHOLE = """
 #: The keys that may hold a document of a group.
 KEYS = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
 
-REMEDY = "open it with consolidated=False, and consolidate it anew"
+REMEDY = "open it with consolidated=False, and consolidate it again"
 UNLISTED = (
     "The members of group '/a' cannot be found: recording store cannot be listed and has "
-    "no consolidated metadata. Who writes the store can add it by zarr.consolidate_metadata(store)."
+    "no consolidated metadata. The producer of the store can add them with zarr.consolidate_metadata(store)."
 )
 
 
@@ -148,7 +148,7 @@ def test_names_that_zarr_takes_for_others_are_left_out(zarr_format: ZarrFormat) 
     store: Any = memory_store(renamed)
     groups, told = recorded(xr.open_groups, store, engine="xgroup")
     assert_same(groups, oracle(xr.open_groups, store))
-    is_left_out = any("would take for other paths" in str(warning) for warning in told)
+    is_left_out = any("could interpret as different paths" in str(warning) for warning in told)
     assert is_left_out == ("a\\b" not in groups["/g"].variables)
     for name in (".", ".."):  # engine zarr opens nothing then
         renamed = {key.replace("a-b", name): value for key, value in contents.items()}
@@ -201,8 +201,8 @@ def test_a_group_that_consolidated_metadata_does_not_have(zarr_format: ZarrForma
         with pytest.raises(XGroupGroupError) as error:
             xr.open_dataset(store, engine="xgroup", group="late", consolidated=consolidated)  # type: ignore[arg-type]
         assert str(error.value) == (
-            "The consolidated metadata of recording store has no group '/late', though the store "
-            f"itself does: {REMEDY}"
+            "The consolidated metadata of recording store do not have the group '/late', but the store "
+            f"does: {REMEDY}"
         )
     check(store, "v (z)", group="late", consolidated=False)
 
@@ -267,7 +267,7 @@ def test_a_consolidated_path_that_is_written_in_two_ways() -> None:
     )
     assert set(tree) == {"/", "/a", "/c", "/a/b"}
     assert tree["/a"].attrs == {"level": 1}
-    assert [f"which were left out: {key!r}" in str(it) for it in told] == [True]
+    assert [f"they were left out: {key!r}" in str(it) for it in told] == [True]
 
 
 # fmt: off
@@ -277,7 +277,7 @@ WRONG = {
     "nothing": (3, {"kind": "inline"}, "The consolidated metadata of / has no 'metadata'"),
     "a list of nodes": (2, {"metadata": []}, "/: 'metadata' must be a JSON object, got list"),
     "a kind to come": (3, {"kind": "elsewhere", "metadata": {}}, "'consolidated_metadata' of / is of the unknown kind 'elsewhere'"),
-    "an array of a group": (3, {"metadata": {"a": {"zarr_format": 3, "node_type": "array", "shape": []}}}, "its consolidated metadata make an array of the group '/a'"),
+    "an array of a group": (3, {"metadata": {"a": {"zarr_format": 3, "node_type": "array", "shape": []}}}, "its consolidated metadata describe the group '/a' as an array"),
 }
 # fmt: on
 
@@ -296,7 +296,7 @@ def test_consolidated_metadata_that_are_wrong_are_told_and_not_used(
     if zarr_format == 3:  # of a format that has them at the root only
         check(
             store,
-            f"{expected}\n! Metadata: recording store is read node by node: {reason}",
+            f"{expected}\n! Metadata: recording store is read without consolidated metadata: {reason}",
             **options,
         )
     check(store, expected, consolidated=False, **options)
@@ -372,7 +372,10 @@ def test_a_group_whose_listing_fails_or_shows_nothing(
             causes = [str(raised.value.__cause__), str(raised.value.__cause__.__cause__)]  # type: ignore[union-attr]
             assert all("secret" not in cause for cause in causes)
             assert causes[1] == str(error).replace("u:secret@", "")
-    with pytest.raises(XGroupStoreError, match=r"not to be used\. Leave consolidated=False out\.$"):
+    with pytest.raises(
+        XGroupStoreError,
+        match=r"consolidated=False excludes its consolidated metadata\. Leave out consolidated=False\.$",
+    ):
         xr.open_dataset(store, engine="xgroup", group="a", consolidated=False)  # type: ignore[arg-type]
 
 

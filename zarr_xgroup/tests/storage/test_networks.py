@@ -300,7 +300,7 @@ def test_what_is_public_opens_as_anonymous_without_credentials(
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, "/none")
     options = {"client_kwargs": s3_server.options["client_kwargs"]}
-    with pytest.raises(XGroupStoreError, match=r"opens with storage_options=\{'anon': True\}"):
+    with pytest.raises(XGroupStoreError, match=r"for public data use storage_options=\{'anon': True\}"):
         xr.open_dataset(uri, engine="xgroup", storage_options=options)
     assert opened(xr.open_dataset, uri, storage_options={**options, "anon": True})
 
@@ -363,9 +363,9 @@ def test_gcs_without_options_is_anonymous(
 
 # What is followed.
 
-LOCAL = "a store that is not local must not lead to local files"
-PRIVATE = "a public store must not lead into a private network"
-UNKNOWN = "a store that is not local must not lead to places of unknown kind"
+LOCAL = "a remote store must not refer to local files"
+PRIVATE = "a public store must not refer to a private network"
+UNKNOWN = "a remote store must not refer to a location with an unknown scheme"
 
 
 def refused(store: Any, uri: str, reason: str, **options: Any) -> str:
@@ -491,7 +491,7 @@ def test_redirects_into_a_private_network_are_not_followed(
     public_server.faults[lambda request: request.path.startswith("/grid/")] = redirect(
         f"{http_server.url}/zarr.json"
     )
-    text = "127.0.0.1 is no public address"
+    text = "127.0.0.1 is not a public address"
     lost(f"{public_server.url}/product", text)
     options: Json = {"cross_store_storage_options": {public_server.url: {}}}
     lost(f"{public_server.url}/product", text, **options)  # not what that leads to
@@ -624,7 +624,7 @@ def test_a_document_without_an_end(http_server: FileServer, key: str, is_read: b
     http_server.faults[key] = Fault(body=PART, endless=True)
     store = referring(y=http_server.url)
     if is_read:
-        text = "it has more than 1000000 bytes, the most that cross_store_max_bytes allows"
+        text = "it is larger than 1000000 bytes, the limit of cross_store_max_bytes"
         lost(store, text, cross_store_max_bytes=10**6)
     else:  # of another format than the store
         opened(xr.open_dataset, store, cross_store_max_bytes=10**6)
@@ -635,7 +635,7 @@ def test_a_chunk_without_an_end(http_server: FileServer, monkeypatch: pytest.Mon
     monkeypatch.setattr(stores, "MOST_STORED_BYTES", 10**6)
     http_server.contents.update(build(grid(1)))
     http_server.faults["/y/c/0"] = Fault(body=PART, endless=True)
-    lost(referring(y=http_server.url), "it has more than 1000000 bytes")
+    lost(referring(y=http_server.url), "it is larger than 1000000 bytes")
     assert http_server.endless_bytes < 10**6 + IN_FLIGHT
 
 
@@ -648,7 +648,7 @@ def test_documents_that_say_how_long_they_are_or_are_compressed(
     http_server.faults["/a/zarr.json"] = Fault(body=body, headers={"Content-Encoding": "gzip"})
     archive = write_zip(long, tmp_path / "grid.zip").as_uri()
     for uri in (f"{http_server.url}/a", f"{http_server.url}/long", archive):
-        lost(referring(y=uri), "more than 100000 bytes", cross_store_max_bytes=100_000)
+        lost(referring(y=uri), "larger than 100000 bytes", cross_store_max_bytes=100_000)
 
 
 def test_a_file_may_be_exactly_as_long_as_documents_may_be(tmp_path: Path) -> None:
@@ -657,10 +657,10 @@ def test_a_file_may_be_exactly_as_long_as_documents_may_be(tmp_path: Path) -> No
     folder = write_local(contents, tmp_path / "grid.zarr")
     store = referring(y=folder.as_uri())
     check(opened(xr.open_dataset, store, cross_store_max_bytes=most), {"y": 1})
-    lost(store, f"more than {most - 1} bytes", cross_store_max_bytes=most - 1)
+    lost(store, f"larger than {most - 1} bytes", cross_store_max_bytes=most - 1)
     with (folder / "y" / "zarr.json").open("ab") as file:
         file.truncate(2**40)  # of which nothing is on the disk
-    lost(store, "more than 33554432 bytes")
+    lost(store, "larger than 33554432 bytes")
 
 
 @patiently
@@ -691,7 +691,7 @@ def test_no_more_stores_than_may_be(http_server: FileServer, most: int | None) -
         f"v{n}" for n in range(followed)
     ]
     assert [warning.paths for warning in told] == ([("/v3/v", "/v4/v")] if most == 3 else [])
-    assert all("an open follows references to 3 other stores" in str(it) for it in told)
+    assert all("allows references to at most 3 other stores" in str(it) for it in told)
 
 
 def test_limits_that_cannot_be_used_are_told_at_once() -> None:
