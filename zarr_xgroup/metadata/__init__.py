@@ -1,4 +1,4 @@
-"""Metadata as JSON: documents, nodes, references and what is known of a store.
+"""Metadata as JSON: documents, nodes and references.
 
-Knows neither zarr nor xarray, and does no I/O.
+This package uses neither zarr nor xarray, and does no I/O.
 """

@@ -1,4 +1,4 @@
-"""Attributes of CF: the names and paths in them, the nodes that these refer to, and the axis that they declare.
+"""CF attributes: the names and paths in them, the nodes that these may refer to, and the axis that they define.
 
 Source: CF conventions 1.12, section 2.7 "Groups", and the sections that define the attributes
 (3.4, 4, 4.3.3, 5, 5.6, 7.1, 7.2, 7.4, appendix A).
@@ -17,10 +17,10 @@ LISTS = ("coordinates", *BOUNDARIES, "ancillary_variables")
 PAIRS = ("cell_measures", "formula_terms")
 #: Attributes that refer to other variables. ``grid_mapping`` is one name, or `crs: coordinate coordinate ...` groups.
 REFERRING = (*LISTS, *PAIRS, "grid_mapping")
-#: Those that name arrays along dimensions of the array: others of the name are not meant.
+#: Attributes whose targets have only dimensions of the array: an array with other dimensions is not the target.
 ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
-#: Attributes that CF, and therefore xarray's decoding, takes to be strings.
+#: Attributes that are strings in CF, and therefore in xarray's decoding.
 STRING_ATTRIBUTES = (*REFERRING, "units", "calendar", "dtype")
 #: Attributes that xarray's decoding of the numbers of a variable uses.
 DECODED_BY = frozenset(
@@ -30,30 +30,30 @@ DECODED_BY = frozenset(
 
 
 def words_of(attributes: Mapping[str, Any], key: str) -> list[str]:
-    """Return the words of an attribute: names, and the roles of those after them."""
+    """Return the words of an attribute: names, and roles in front of names."""
     value = attributes.get(key)
     return value.split() if isinstance(value, str) else []
 
 
 def names_in(attributes: Mapping[str, Any], key: str) -> list[str]:
-    """Return the names and paths in one attribute that is a list of names, or of roles and names."""
+    """Return the names and paths in an attribute that is a list of names, or of roles and names."""
     return [word for word in words_of(attributes, key) if not _is_role(key, word)]
 
 
 def names_by_key(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names and paths of other variables in a variable's attributes, each after the attribute's key."""
+    """Yield the key of each referring attribute of a variable with each name or path in it."""
     for key in REFERRING:
         for name in names_in(attributes, key) if key in attributes else ():
             yield key, name.rstrip(":")
 
 
 def _is_role(key: str, word: str) -> bool:
-    """Return whether a word is a role, as ``area:`` in ``area: cell_area``."""
+    """Return whether a word is a role, such as ``area:`` in ``area: cell_area``."""
     return key in PAIRS and word.endswith(":")
 
 
 def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
-    """Return the text of the attribute `key` with some names and paths replaced by others."""
+    """Return the text of the attribute `key` with names and paths replaced according to `names`."""
     words = []
     for word in text.split():
         name = word.rstrip(":")
@@ -63,35 +63,31 @@ def with_names(key: str, text: str, names: Mapping[str, str]) -> str:
 
 
 def mappings_in(attributes: Mapping[str, Any]) -> list[str]:
-    """Return the CRS variables that ``grid_mapping`` names in either form.
-
-    ``crs``, or ``crs: x y`` with the coordinates that it is about (CF 1.12, 5.6).
-    """
+    """Return the CRS variables in ``grid_mapping``: ``crs``, or ``crs: x y`` with its coordinates (CF 1.12, 5.6)."""
     words = words_of(attributes, "grid_mapping")
     return [word.removesuffix(":") for word in words if word.endswith(":")] or words
 
 
 def only_mapping(attributes: Mapping[str, Any]) -> str | None:
-    """Return the CRS variable that ``grid_mapping`` names, None if none or several."""
+    """Return the CRS variable in ``grid_mapping``, None if it names no or several variables."""
     mappings = mappings_in(attributes)
     return mappings[0] if len(mappings) == 1 else None
 
 
 def candidate_paths(name: str, group: str) -> Iterator[str]:
-    """Yield where a name found in a group's variable may lead, nearest first (CF 2.7).
+    """Yield the paths that a name in an attribute may refer to, nearest first (CF 2.7).
 
     Parameters
     ----------
     name : str
         A name, or an absolute or relative path.
     group : str
-        The path of the group that holds the referring variable.
+        The path of the group that contains the referring variable.
 
     Yields
     ------
     str
-        Paths from the root of the store, without leading slash; nothing for a relative path
-        that leads above the root.
+        Paths from the root of the store, without leading slash; nothing for a relative path above the root.
     """
     if "/" in name or name in (".", ".."):
         segments = [segment for segment in name.split("/") if segment]
@@ -106,7 +102,7 @@ def candidate_paths(name: str, group: str) -> Iterator[str]:
 
 # Axes: the horizontal axis of an array or a dimension, by its own attributes or name.
 
-#: Units by which coordinates are longitudes, and latitudes (CF 1.12, 4.1 and 4.2).
+#: Units of longitudes and of latitudes (CF 1.12, 4.1 and 4.2).
 LONGITUDES = frozenset(
     {"degrees_east", "degree_east", "degrees_E", "degree_E", "degreesE", "degreeE"}
 )
@@ -114,7 +110,7 @@ LATITUDES = frozenset(
     {"degrees_north", "degree_north", "degrees_N", "degree_N", "degreesN", "degreeN"}
 )
 
-#: Attributes of a coordinate array by which it is along an axis (CF 1.12, chapter 4), by what they are.
+#: The axis of a coordinate array, by attribute and its value (CF 1.12, chapter 4).
 _BY_ATTRIBUTE = {
     "axis": {"X": "X", "Y": "Y"},
     "standard_name": {
@@ -124,7 +120,7 @@ _BY_ATTRIBUTE = {
     "units": {**dict.fromkeys(LONGITUDES, "X"), **dict.fromkeys(LATITUDES, "Y")},
 }
 
-#: Names of dimensions and of arrays along an axis, in lower case.
+#: The axis of a dimension or coordinate array, by name in lower case.
 _BY_NAME = {
     **dict.fromkeys(("x", "lon", "longitude", "easting"), "X"),
     **dict.fromkeys(("y", "lat", "latitude", "northing"), "Y"),
@@ -132,7 +128,7 @@ _BY_NAME = {
 
 
 def axis_by_attributes(attributes: Mapping[str, Any]) -> str | None:
-    """Return along which axis an array is by its attributes, ``X`` or ``Y``, if these tell."""
+    """Return the axis of a coordinate array by its attributes, ``X`` or ``Y``, or None."""
     for key, axes in _BY_ATTRIBUTE.items():
         value = attributes.get(key)
         if isinstance(value, str) and value in axes:
@@ -141,5 +137,5 @@ def axis_by_attributes(attributes: Mapping[str, Any]) -> str | None:
 
 
 def axis_by_name(name: str) -> str | None:
-    """Return along which axis what is called so is, ``X`` or ``Y``, if the name tells."""
+    """Return the axis of a dimension or coordinate array by its name, ``X`` or ``Y``, or None."""
     return _BY_NAME.get(name.lower())

@@ -1,4 +1,4 @@
-"""The dimension names that an array's document gives.
+"""The dimension names in an array's document.
 
 Sources, in this order: ``dimension_names`` (Zarr v3), ``_ARRAY_DIMENSIONS`` (xarray's Zarr
 encoding), ``dimrefs`` (NCZarr).
@@ -27,9 +27,9 @@ _INTEGERS = {int, bool}
 
 
 def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """Return the names that an array's document gives its axes, None for one without a name.
+    """Return the dimension names in an array's document, None for a dimension without a name.
 
-    Names that cannot be the array's (another number than it has axes, not strings) are none.
+    A list of names whose length is not the number of dimensions is ignored, as are names that are not strings.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
 
 
 def distinct_names(names: Sequence[str | None], prefix: str) -> tuple[str, ...]:
-    """Return names of dimensions, each once: a missing or repeated name becomes the prefix and the number of its axis."""
+    """Return unique names of dimensions: a missing or repeated name becomes the prefix and the number of its axis."""
     return tuple(
         f"{prefix}{axis}" if name is None or name in names[:axis] else name
         for axis, name in enumerate(names)
@@ -57,7 +57,7 @@ def distinct_names(names: Sequence[str | None], prefix: str) -> tuple[str, ...]:
 
 
 def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
-    """Return an array's shape: as zarr has it, one number is a list of one, and ``true`` is 1.
+    """Return an array's shape. As in zarr, one number is a list of one, and ``true`` is 1.
 
     Raises
     ------
@@ -77,14 +77,14 @@ def shape_of(document: Mapping[str, Any]) -> Sequence[int]:
 
 
 def dimension_keys(document: Mapping[str, Any]) -> Keys:
-    """Return the way to where a document of its format names dimensions."""
+    """Return the keys of the dimension names in a document of its format."""
     return ("dimension_names",) if document["zarr_format"] == 3 else ("attributes", DIMENSION_KEY)
 
 
 def dimension_references(document: Mapping[str, Any]) -> tuple[str | None, ...]:
     """Return the paths of an array's dimensions in its store, ``/group/name``; None if unknown.
 
-    NCZarr tells by these which group defines a dimension.
+    NCZarr writes these paths; they contain the group that defines a dimension.
     """
     ndim = len(shape_of(document))
     for paths in _nczarr_references(document):

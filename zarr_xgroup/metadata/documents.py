@@ -1,7 +1,7 @@
 """Zarr metadata as JSON documents: v2 and v3, single and consolidated, in one shape.
 
-No function here reads from a store. Consolidated documents stay JSON text until they are needed: most of them are not
-needed to open one group. Then a document is decoded as a whole.
+No function here reads from a store. Consolidated documents stay JSON text until they are needed, because opening one
+group needs only a few of them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from zarr_xgroup.metadata.dimensions import shape_of
 
 ZarrFormat: TypeAlias = Literal[2, 3]
 
-#: The content of a node's metadata keys: by key, JSON text, or the error of reading it. `_object_at` puts the members of
-#: an object (each a JSON text), or any other JSON value, in place of a text, so that it is parsed once.
+#: The content of a node's metadata keys: by key, JSON text, or the error of reading it. `_object_at` replaces a text by
+#: the members of the object (each a JSON text), or by any other JSON value, so that it is parsed once.
 Found: TypeAlias = dict[str, Any]
 
 #: A JSON text, which may be part of a longer one.
@@ -37,8 +37,8 @@ NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
 }
 CONSOLIDATED_V2 = ".zmetadata"
 METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
-#: Names in a group that are not members. Stores of v3 are often of v2 as well;
-#: in a store of v2, ``zarr.json`` is a name like any other.
+#: Names in a group that are not members. v3 stores often have v2 documents as well; in a v2 store, ``zarr.json`` is a
+#: valid name of a member.
 GROUP_KEYS: Mapping[ZarrFormat, frozenset[str]] = {
     3: METADATA_KEYS,
     2: METADATA_KEYS - {*NODE_KEYS[3]},
@@ -47,7 +47,7 @@ GROUP_KEYS: Mapping[ZarrFormat, frozenset[str]] = {
 #: The member of a v3 document that holds other documents.
 _CONSOLIDATED = "consolidated_metadata"
 
-#: The types of JSON values that are immutable: they need no copy.
+#: The immutable types of JSON values, which need no copy.
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -76,7 +76,7 @@ _GROUP = msgspec.json.Decoder(_Group)
 
 
 class JsonObject(dict[str, Any]):
-    """The attributes of a node, with their JSON text. Nodes with the same text share them: they must not be changed."""
+    """The attributes of a node, with their JSON text. Nodes with the same text share them; they must not be modified."""
 
     __slots__ = ("_texts", "written")
 
@@ -99,10 +99,10 @@ class JsonObject(dict[str, Any]):
 
 
 class Document(dict[str, Any]):
-    """A node's metadata in the shape of a Zarr v3 document: `node_type` and attributes inside.
+    """A node's metadata in the shape of a Zarr v3 document: with `node_type` and attributes.
 
-    It is made of the values without the attributes, and their text (`described`). It shares them with other documents:
-    they must not be changed.
+    The parameters are the values without the attributes, their text (`described`), and the attributes. Documents share
+    them; they must not be modified.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Document(dict[str, Any]):
         return cls({"zarr_format": zarr_format, "node_type": "group"}, b"", JsonObject({}))
 
     def text_without_attributes(self) -> bytes:
-        """Return the text of the document without the attributes."""
+        """Return the text of the document without the attributes, as a key."""
         return self._described
 
     def written(self) -> Hashable:
@@ -155,7 +155,7 @@ def decode_json(text: Text, name: str, place: str = "") -> Any:
 
 
 def _nested_deep(function: Callable[[Any], Any], argument: Any) -> Any:
-    """Call a function; in a thread if the caller's stack is too deep for it, as zarr does."""
+    """Call a function, in a thread if the caller's stack is too deep for it."""
     try:
         return function(argument)
     except RecursionError:
@@ -164,7 +164,7 @@ def _nested_deep(function: Callable[[Any], Any], argument: Any) -> Any:
 
 
 def copy_of(value: Any) -> Any:
-    """Return a deep copy of a JSON value, which shares only immutable values with it."""
+    """Return a deep copy of a JSON value."""
     result = [value]  # not recursive: JSON may be nested deeper than Python's stack
     pending: list[Any] = [result]
     while pending:
@@ -188,36 +188,36 @@ def copy_of(value: Any) -> Any:
 
 
 def format_of(found: Found) -> ZarrFormat | None:
-    """Return the Zarr format of a node by its metadata keys; v3 if it has those of both formats."""
-    there = {key for key, value in found.items() if not isinstance(value, XGroupError)}
-    if "zarr.json" in there:
+    """Return the Zarr format of a node by its metadata keys; v3 if it has keys of both formats."""
+    keys = {key for key, value in found.items() if not isinstance(value, XGroupError)}
+    if "zarr.json" in keys:
         return 3
-    return 2 if {".zarray", ".zgroup"} & there else None
+    return 2 if {".zarray", ".zgroup"} & keys else None
 
 
 def node_document(
     found: Found | Text, zarr_format: ZarrFormat, place: str, decoded: Decoded | None = None
 ) -> tuple[Document | None, XGroupError | None]:
-    """Return a node's document, and what is wrong with it.
+    """Return a node's document, and the error if it or its attributes cannot be used.
 
     Parameters
     ----------
     found : mapping or text
-        The content of the node's metadata keys; or the text of its ``zarr.json`` alone.
+        The content of the node's metadata keys, or only the text of its ``zarr.json``.
     zarr_format : {2, 3}
-        The format to read it as.
+        The expected Zarr format.
     place : str
         The node's absolute path, for messages.
     decoded : dict, optional
-        What the documents of a store share.
+        The values that the documents of a store share.
 
     Returns
     -------
     document : Document or None
-        None if there is no node, or its document cannot be understood. Attributes that are not an
-        object, or not valid JSON, are left out.
+        None if the node does not exist, or its document is not valid. Attributes that are not a valid JSON
+        object are left out.
     problem : XGroupError or None
-        Why the document, or its attributes, cannot be used.
+        The error of the document or its attributes.
     """
     if isinstance(found, Text):
         found = {"zarr.json": found}
@@ -232,7 +232,7 @@ def node_document(
         members, problem = _object_at(found, key, place)
         if members is None:
             continue
-        # zarr 3 writes attributes also into the .zarray and .zgroup of .zmetadata, where they are ignored.
+        # zarr 3 writes attributes also into the .zarray and .zgroup in .zmetadata; they are ignored.
         members = dict(members)
         members.pop(_CONSOLIDATED, None)
         attributes, key = members.pop("attributes", None), "attributes"
@@ -251,7 +251,7 @@ def node_document(
 
 
 def _attributes(text: Any, key: str, place: str, decoded: Decoded) -> JsonObject:
-    """Return the attributes with a JSON text, or raise an error if they cannot be read or understood."""
+    """Return the attributes in a JSON text; raise XGroupError if they cannot be read or are not valid."""
     if isinstance(text, XGroupError):
         raise text
     written = b"null" if text is None else bytes(text)
@@ -275,12 +275,13 @@ def _described(
 ) -> tuple[Mapping[str, Any], bytes]:
     """Return the values of a document without its attributes, and their text.
 
-    The `node_type` is given if no member states it.
+    The parameter `node_type` is the type of a v2 node, whose document does not state it.
 
     Raises
     ------
     XGroupMetadataError
-        If it is neither an array nor a group, or an array that has no shape, another format, or chunks of pickles.
+        If the node is neither an array nor a group, or is an array without a valid shape, of a different Zarr format,
+        or with pickled chunks.
     """
     names = "\0".join((node_type or "", *members)).encode("utf-8", "surrogatepass")
     written = b"\0".join((names, *map(bytes, members.values())))
@@ -290,19 +291,19 @@ def _described(
         if node_type is not None:
             values["node_type"] = node_type
         elif values.get("node_type") is None and "shape" not in values:
-            values["node_type"] = "group"  # as zarr reads it
+            values["node_type"] = "group"  # as in zarr
         if values.get("node_type") not in ("array", "group"):
             message = _("'node_type' must be 'array' or 'group', got {value!r}")
             message = message.format(value=values.get("node_type"))
             raise XGroupMetadataError(message, place=place)
-        if values["node_type"] == "array":  # a group has no members that must be right
+        if values["node_type"] == "array":  # a group has no required members
             values["shape"] = shape_of(values)
             number = values.get("zarr_format")
             if number != zarr_format:
                 message = _("'zarr_format' must be {zarr_format}, got {written!r}")
                 message = message.format(zarr_format=zarr_format, written=number)
                 raise XGroupMetadataError(message, place=place)
-            # Older versions of zarr and numcodecs would unpickle the chunks: the producer's code would be run.
+            # Older versions of zarr and numcodecs would unpickle the chunks, which can run arbitrary code.
             for name in ("filters", "compressor", "codecs"):
                 if "pickle" in _nested_deep(json.dumps, values.get(name)).lower():
                     message = _("{key!r} has the codec 'pickle', which is not safe to read")
@@ -315,9 +316,9 @@ def _described(
 def _object_at(
     found: Found, key: str, place: str
 ) -> tuple[dict[str, Any] | None, XGroupError | None]:
-    """Return the members of the JSON object at a key as texts, or the reason why there is none.
+    """Return the members of the JSON object at a key as texts, or an error; None and None if the key is missing.
 
-    None and None if the key is missing. The members replace the text, which is parsed once.
+    The members replace the text in `found`, so that it is parsed once.
     """
     value = found.get(key)
     if isinstance(value, Text):
@@ -340,9 +341,9 @@ def _no_object(key: str, value: Any, place: str) -> XGroupMetadataError:
 
 
 def _members_of(text: Text, place: str) -> Any:
-    """Return the members of a JSON object as texts, any other JSON value decoded.
+    """Return the members of a JSON object as texts; any other JSON value decoded.
 
-    Raises XGroupMetadataError if the text is not valid JSON. Members that msgspec does not check may still be invalid.
+    Raises XGroupMetadataError if the text is not valid JSON. A returned text may still be invalid JSON.
     """
     with suppress(*_REFUSED):
         return _MEMBERS.decode(text)
@@ -353,7 +354,7 @@ def _members_of(text: Text, place: str) -> Any:
 
 
 def _members_of_group(text: Text, place: str) -> Any:
-    """Return the same for a v3 document: with consolidated metadata as zarr writes them, in one pass over the text."""
+    """Return the members of a v3 document as texts; consolidated metadata in zarr's form are split in the same pass."""
     if b'"consolidated_metadata"' in bytes(text):
         with suppress(*_REFUSED):
             group = _GROUP.decode(text)
@@ -374,13 +375,13 @@ def consolidated_nodes(
     Returns
     -------
     mapping of str to Found or Text, or None
-        By path relative to the group; the group itself is not among them. None if the
-        group has no consolidated metadata.
+        By path relative to the group, without the group itself. None if the group has no
+        consolidated metadata.
 
     Raises
     ------
     XGroupError
-        If the consolidated metadata cannot be read or understood.
+        If the consolidated metadata cannot be read or are not valid.
     """
     key = CONSOLIDATED_V2
     if zarr_format == 3:
@@ -392,11 +393,11 @@ def consolidated_nodes(
         return None
     kind = decode_json(consolidated.get("kind", b'"inline"'), place)
     if zarr_format == 3 and kind != "inline":
-        message = _("'consolidated_metadata' of {place} is of the unknown kind {kind!r}")
+        message = _("'consolidated_metadata' of {place} has the unknown kind {kind!r}")
         raise XGroupMetadataError(message.format(place=place, kind=kind))
     members, problem = _object_at(consolidated, "metadata", place)
     if members is None:
-        message = _("The consolidated metadata of {place} has no {key!r}")
+        message = _("The consolidated metadata of {place} have no {key!r}")
         raise problem or XGroupMetadataError(message.format(key="metadata", place=place))
     if zarr_format == 3:
         return members

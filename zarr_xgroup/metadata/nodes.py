@@ -1,8 +1,7 @@
-"""Places: a node of a store, and a JSON value that knows where it is written.
+"""Nodes of a store, and JSON values with their places.
 
-There are many of each for every array: as structs of msgspec they are made, compared and hashed in
-a fraction of the time that frozen dataclasses take. The garbage collector need not look at them:
-what they hold is JSON, which leads back to nothing.
+There are many of them for every array. Structs of msgspec are made, compared and hashed in a fraction of the time of
+frozen dataclasses. They need no garbage collection, because JSON contains no reference cycles.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ import msgspec
 from zarr_xgroup.errors import Rule, Severity, XGroupMetadataError
 from zarr_xgroup.i18n import _
 
-#: The way from a document to a value in it.
+#: The keys and list indexes of a value in a document.
 Keys = tuple[str, ...]
 
-#: What a JSON object may be; most are the first, and that is quick to tell.
+#: The types of JSON objects. Most are dicts, for which `isinstance` is fastest.
 OBJECT = (dict, Mapping)
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """A place: which store, and a path in it (the root is "").
+    """A location: a store and a path in it.
 
     Attributes
     ----------
     store : int
-        The store's number in an open: 0 is the one that is opened, others follow in the
-        order in which references lead to them.
+        The store's number in an open call: 0 is the opened store; foreign stores follow in the order in
+        which they are opened.
     path : str
-        Without slashes at the ends.
+        The path without slashes at the ends; "" for the root.
     """
 
     store: int
@@ -44,11 +43,11 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def group(self) -> Node:
-        """The group that contains the node; the root is in itself."""
+        """The group that contains the node; the root for the root."""
         return Node(self.store, self.path.rpartition("/")[0])
 
     def child(self, name: str) -> Node:
-        """Return the node with a name in this group, or at a path below it; this node for ""."""
+        """Return the node with a name in this group, or at a path below it; this group for ""."""
         path = f"{self.path}/{name}" if self.path and name else self.path or name
         return Node(self.store, path)
 
@@ -65,14 +64,14 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 class Fragment(msgspec.Struct, frozen=True, gc=False):
-    """A JSON value that knows the node it is written in and the way to it.
+    """A JSON value with its place: the node whose document contains it, and its keys.
 
     Attributes
     ----------
     node : Node
-        Where it is written.
+        The node whose document contains the value.
     keys : tuple of str
-        The way from the node's document to the value.
+        The keys of the value in the node's document.
     value : object
         The value.
     """
@@ -91,21 +90,21 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         return f"{self.node}#{self.pointer}"
 
     def place(self, *keys: str) -> Fragment:
-        """Return the place of a member that it has or should have."""
+        """Return the place of a member, which may be missing."""
         return Fragment(self.node, (*self.keys, *keys), None)
 
     @property
     def part(self) -> Part:
-        """The value and the way to it, without the node."""
+        """The value and its keys, without the node."""
         return Part(self.keys, self.value)
 
     def get(self, key: str) -> Fragment | None:
-        """Return the member of an object, or None where there is none or it is null."""
+        """Return the member of an object, None if it is missing or null."""
         value = self.value.get(key) if isinstance(self.value, OBJECT) else None
         return None if value is None else Fragment(self.node, (*self.keys, key), value)
 
     def required(self, key: str) -> Fragment:
-        """Return the member of what must be an object, or raise XGroupMetadataError."""
+        """Return the member of an object; raise XGroupMetadataError if it is missing or the value is not an object."""
         self.as_object()
         member = self.get(key)
         if member is None:
@@ -113,29 +112,29 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
         return member
 
     def members(self) -> Iterator[tuple[str, Fragment]]:
-        """Yield the members of what must be an object."""
+        """Yield the members of an object; raise XGroupMetadataError if the value is not an object."""
         for key, value in self.as_object().items():
             yield key, Fragment(self.node, (*self.keys, key), value)
 
     def items(self) -> Iterator[Fragment]:
-        """Yield the items of what must be a list."""
+        """Yield the items of a list; raise XGroupMetadataError if the value is not a list."""
         for index, value in enumerate(self.as_list()):
             yield Fragment(self.node, (*self.keys, str(index)), value)
 
     def as_object(self) -> Mapping[str, Any]:
-        """Return the value if it is an object, else raise XGroupMetadataError."""
+        """Return the value; raise XGroupMetadataError if it is not an object."""
         if not isinstance(self.value, OBJECT):
             raise self.error(_("must be an object, got {kind}").format(kind=kind_of(self.value)))
         return self.value
 
     def as_list(self) -> Sequence[Any]:
-        """Return the value if it is a list, else raise XGroupMetadataError."""
+        """Return the value; raise XGroupMetadataError if it is not a list."""
         if not isinstance(self.value, list):
             raise self.error(_("must be a list, got {kind}").format(kind=kind_of(self.value)))
         return self.value
 
     def as_text(self) -> str:
-        """Return the value if it is a string, else raise XGroupMetadataError."""
+        """Return the value; raise XGroupMetadataError if it is not a string."""
         if not isinstance(self.value, str):
             raise self.error(_("must be a string, got {kind}").format(kind=kind_of(self.value)))
         return self.value
@@ -143,19 +142,19 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
     def error(
         self, reason: str, rule: Rule | None = None, remedy: str = "", severity: Severity = "error"
     ) -> XGroupMetadataError:
-        """Return the error of this value: the reason, the broken rule, and the text to write instead."""
+        """Return an error about this value: the reason, the broken rule, and how to fix it."""
         return XGroupMetadataError(
             reason, place=str(self), keys=self.keys, rule=rule, remedy=remedy, severity=severity
         )
 
 
 class Part(msgspec.Struct, frozen=True, gc=False):
-    """A JSON value and the way to it, in whichever node it is written: part of a model.
+    """A JSON value and its keys, without the node that contains it: part of a model.
 
     Attributes
     ----------
     keys : tuple of str
-        The way from a document to the value.
+        The keys of the value in a document.
     value : object
         The value.
     """
@@ -164,7 +163,7 @@ class Part(msgspec.Struct, frozen=True, gc=False):
     value: Any
 
     def at(self, node: Node) -> Fragment:
-        """Return the value as it is written in a node."""
+        """Return the value with its place in a node."""
         return Fragment(node, self.keys, self.value)
 
 
@@ -174,7 +173,7 @@ def pointer_to(keys: Keys) -> str:
 
 
 def keys_of(pointer: str) -> Keys:
-    """Return the keys in a document that a JSON pointer (RFC 6901) has."""
+    """Return the keys of a JSON pointer (RFC 6901)."""
     return tuple(key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:])
 
 

@@ -1,4 +1,4 @@
-"""Paths of nodes in a store: without slashes at the ends, the root is ""."""
+"""Paths of nodes in a store: without slashes at the ends; the path of the root is ""."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from zarr_xgroup.i18n import _
 
 _SEPARATORS = re.compile(f"[/{re.escape(os.sep)}]")
 _SPECIAL = re.compile(r"[%;/\\]")
-#: What nearly all paths are: nothing about them is special to anybody.
+#: Paths without special characters, as nearly all paths are.
 _ORDINARY = re.compile(r"[a-zA-Z0-9_][\w.\-]*(?:/[a-zA-Z0-9_][\w.\-]*)*", re.ASCII)
 _ORDINARY_LINES = re.compile(r"(?:[a-zA-Z0-9_][\w.\-]*[/\n])*+", re.ASCII)
-#: How often a name may have been percent-encoded.
+#: How many times a name is percent-decoded at most.
 _MOST_ENCODED = 8
 
 
@@ -27,37 +27,35 @@ def normalize_path(path: str | None, *, is_served: bool = True) -> str:
     Parameters
     ----------
     path : str or None
-        As a user writes it.
+        The path that the user gave.
     is_served : bool
-        Whether a server may be asked for it, or else it is taken as it is.
+        Whether a server may interpret the path. If not, names are literal.
 
     Raises
     ------
     XGroupPathError
-        If a segment cannot be the name of a node.
+        If a segment is not a valid name of a node.
     """
     normalized = "/".join(segment for segment in (path or "").split("/") if segment)
     if not is_node_path(normalized, is_served=is_served):
-        message = _("{path!r} is not the path of a group: '.' and '..' cannot name one")
+        message = _("{path!r} is not a valid path of a group: '.' and '..' are not allowed")
         if is_node_path(normalized, is_served=False):
-            message = _(
-                "{path!r} is not opened: a server may take it for the path of something else"
-            )
+            message = _("{path!r} is not opened: a server may interpret it as a different path")
         raise XGroupPathError(message.format(path=path))
     return normalized
 
 
 def is_node_path(path: str, *, is_served: bool = True, splits_at_backslash: bool = False) -> bool:
-    """Return whether a path can be that of a node: each of its segments is the name of one.
+    """Return whether a path is a valid path of a node: each segment is a valid name.
 
     Parameters
     ----------
     path : str
         The path.
     is_served : bool
-        Whether a server may be asked for it, or else it is taken as it is.
+        Whether a server may interpret the path. If not, names are literal.
     splits_at_backslash : bool
-        Whether the chunks of a node with a backslash in its name would be looked for elsewhere.
+        Whether zarr would read the chunks of a node with a backslash in its name from a different path.
     """
     if _ORDINARY.fullmatch(path):
         return True
@@ -68,27 +66,26 @@ def is_node_path(path: str, *, is_served: bool = True, splits_at_backslash: bool
 
 
 def are_ordinary_paths(paths: Collection[str]) -> bool:
-    """Return whether nothing about any of many paths is special: then each is that of a node, and written in one way."""
+    """Return whether no path has special characters: then each is a valid path of a node, in its normal form."""
     lines = "".join(f"{path}\n" for path in paths)
     return lines.count("\n") == len(paths) and _ORDINARY_LINES.fullmatch(lines) is not None
 
 
 def is_plain_name(segment: str) -> bool:
-    """Return whether a segment of a path can be the name of a node where names are taken as they are.
+    """Return whether a segment of a path is a valid name of a node in a store with literal names.
 
-    It is neither empty nor ``.`` nor ``..`` (Zarr v3 core specification, "Node names"), nor
-    several segments to this machine.
+    It must not be empty, ``.`` or ``..`` (Zarr v3 core specification, "Node names"), nor several segments on this
+    operating system.
     """
     return {"", ".", ".."}.isdisjoint(_SEPARATORS.split(segment))
 
 
 def is_node_name(segment: str) -> bool:
-    """Return whether a segment of a path can be the name of a node, on servers of all kinds.
+    """Return whether a segment of a path is a valid name of a node on servers of all kinds.
 
-    It is neither empty nor ``.`` nor ``..`` (Zarr v3 core specification, "Node names"), nor
-    anything that a server may take for these: a server decodes what is percent-encoded, one
-    behind another does so again, some take backslashes for slashes, some leave out what follows
-    a semicolon.
+    It must not be empty, ``.`` or ``..`` (Zarr v3 core specification, "Node names"), nor a text that a server may
+    interpret as these. Servers decode percent-encoded text, servers behind them may decode it again, some read
+    backslashes as slashes, and some remove the text after a semicolon.
     """
     if _SPECIAL.search(segment) is None:
         return segment not in ("", ".", "..")
@@ -99,7 +96,7 @@ def is_node_name(segment: str) -> bool:
 
 
 def decoded_to_the_end(text: str) -> str:
-    """Return a text percent-decoded until nothing changes; ``..`` if that takes long."""
+    """Return a text percent-decoded until nothing changes; ``..`` if that takes too many steps."""
     for _attempt in range(_MOST_ENCODED):
         decoded = unquote(text)
         if decoded == text:
@@ -109,30 +106,29 @@ def decoded_to_the_end(text: str) -> str:
 
 
 def join_path(parent: str, name: str) -> str:
-    """Return the path of what is called `name` below the group at `parent`."""
+    """Return the path of the node with a name (or relative path) below the group at `parent`."""
     return f"{parent}/{name}" if parent and name else parent or name
 
 
 def ancestor_paths(path: str) -> Iterator[str]:
-    """Yield the paths of the groups that a node is in, but for the root, outermost first."""
+    """Yield the paths of the groups that contain a node, except the root, outermost first."""
     return accumulate(path.split("/")[:-1], join_path)
 
 
 def is_below(path: str, group: str) -> bool:
-    """Return whether a path is that of a group or of something below it."""
+    """Return whether a path is the path of a group, or below it."""
     return not group or path == group or path.startswith(f"{group}/")
 
 
 def relative_path(base: str, path: str) -> str | None:
-    """Return where a relative path leads from a base group, or None if above the root.
+    """Return the path that a relative path from a base group refers to, None if it is above the root.
 
     Parameters
     ----------
     base : str
-        Path of a group, without leading slash.
+        The path of a group, without leading slash.
     path : str
-        Relative path; ``.`` and ``..`` segments as in RFC 3986, section 5.2.4, but never
-        clamped at the root.
+        The relative path. ``.`` and ``..`` are as in RFC 3986, section 5.2.4, but never clamped at the root.
     """
     segments = base.split("/") if base else []
     for segment in path.rstrip("/").split("/"):

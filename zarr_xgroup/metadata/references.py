@@ -1,4 +1,4 @@
-"""References as they are written: parsed and checked once, whichever spelling they came in.
+"""Parsing of references in all their forms.
 
 Rules: ref convention; RFC 3986, section 5.2 (relative paths); RFC 6901 (JSON pointers).
 """
@@ -20,25 +20,25 @@ from zarr_xgroup.redaction import redact
 NODE, URI, POINTER = "node", "uri", "attribute"
 WRAPPED = "ref"
 
-#: What the JSON text of a reference has.
+#: A text in the JSON text of each reference.
 _QUOTED = f'"{NODE}"'.encode()
 
-#: A list index of RFC 6901, section 4, no longer than any list.
+#: A list index (RFC 6901, section 4), of limited length.
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
 
 
 @dataclass(frozen=True, repr=False)
 class Reference:
-    """A reference as it is written: to a node, or to a part of its document.
+    """A parsed reference to a node, or to a value in its document.
 
     Attributes
     ----------
     node : str
-        Path of the node; absolute from the root of `uri` where that is given.
+        The path of the node; from the root of the foreign store if `uri` is given.
     uri : str or None
-        Another store.
+        The URI of a foreign store.
     attribute : str or None
-        JSON pointer into the node's document.
+        A JSON pointer into the node's document.
     """
 
     node: str
@@ -52,10 +52,9 @@ class Reference:
         Raises
         ------
         XGroupMetadataError
-            If it is no such object.
+            If the value is not such an object.
         XGroupPathError
-            If the path of the node is empty or has segments that name none, or the pointer is
-            malformed.
+            If the path of the node is empty or not valid, or the pointer is malformed.
         """
         fragment = unwrapped(fragment)
         fragment.as_object()
@@ -67,36 +66,36 @@ class Reference:
         return cls(path, store, None if pointer is None else pointer_of(pointer))
 
     def __str__(self) -> str:
-        """Return the reference in short, ``uri|node#attribute``, without credentials."""
+        """Return the short form, ``uri|node#attribute``, without credentials."""
         store = f"{redact(self.uri)}|" if self.uri else ""
         return store + self.node + (f"#{self.attribute}" if self.attribute is not None else "")
 
     def __repr__(self) -> str:
-        """Return the same, as a call is written."""
+        """Return the short form within a call."""
         return f"{type(self).__name__}({str(self)!r})"
 
 
 def unwrapped(reference: Fragment) -> Fragment:
-    """Return what is written as a reference without ``{"ref": ...}`` around it."""
+    """Return a reference without ``{"ref": ...}`` around it."""
     if isinstance(reference.value, OBJECT) and NODE not in reference.value:
         return reference.get(WRAPPED) or reference
     return reference
 
 
 def path_of(node: Fragment) -> str:
-    """Return the path that a reference has: of names of nodes, ``.`` and ``..``; else raise XGroupPathError."""
+    """Return the path in a reference; raise XGroupPathError unless it consists of names of nodes, ``.`` and ``..``."""
     path = node.as_text()
     segments = path.removeprefix("/").removesuffix("/").split("/")
     are_names = all(name in (".", "..") or is_node_name(name) for name in segments)
     if path == "/" or ("\0" not in path and are_names):
         return path
     target = redact(path)
-    reason = _("{path!r} is not the path of a node").format(path=target)
+    reason = _("{path!r} is not a valid path of a node").format(path=target)
     raise XGroupPathError(reason, place=str(node), target=target)
 
 
 def pointer_of(attribute: Fragment) -> str:
-    """Return the JSON pointer that a reference has, or raise XGroupPathError if it is none."""
+    """Return the JSON pointer in a reference; raise XGroupPathError if it is not valid."""
     try:
         check_pointer(attribute.as_text())
     except XGroupPathError as error:
@@ -106,21 +105,21 @@ def pointer_of(attribute: Fragment) -> str:
 
 
 def check_pointer(pointer: str) -> None:
-    """Raise XGroupPathError unless a text is a JSON pointer (RFC 6901, section 3)."""
+    """Raise XGroupPathError unless a text is a valid JSON pointer (RFC 6901, section 3)."""
     if (pointer and not pointer.startswith("/")) or re.search(r"~(?![01])", pointer):
-        message = _("{pointer!r} is no JSON pointer").format(pointer=pointer)
+        message = _("{pointer!r} is not a valid JSON pointer").format(pointer=pointer)
         raise XGroupPathError(message, target=pointer, reason=message)
 
 
 def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragment:
-    """Return what stands at a JSON pointer in a node's document (RFC 6901).
+    """Return the value at a JSON pointer in a node's document (RFC 6901).
 
     Raises
     ------
     XGroupPathError
         If the pointer is malformed.
     XGroupReferenceError
-        If nothing stands there.
+        If there is no value.
     """
     check_pointer(pointer)
     keys = keys_of(pointer)
@@ -131,14 +130,14 @@ def at_pointer(node: Node, document: Mapping[str, Any], pointer: str) -> Fragmen
         elif isinstance(value, list) and _INDEX.fullmatch(key) and int(key) < len(value):
             value = value[int(key)]
         else:
-            there = pointer_to(keys[: depth + 1])
-            message = _("nothing stands at #{pointer}").format(pointer=there)
+            missing = pointer_to(keys[: depth + 1])
+            message = _("there is no value at #{pointer}").format(pointer=missing)
             raise XGroupReferenceError(message, target=pointer, reason=message)
     return Fragment(node, keys, value)
 
 
 def is_reference(value: Any) -> bool:
-    """Return whether a JSON value is written as a reference, bare or in ``{"ref": ...}``."""
+    """Return whether a JSON value is a reference, bare or in ``{"ref": ...}``."""
     if not isinstance(value, OBJECT):
         return False
     inner = value.get(WRAPPED, value) if NODE not in value else value
@@ -146,7 +145,7 @@ def is_reference(value: Any) -> bool:
 
 
 def references_in(fragment: Fragment) -> Iterator[Fragment]:
-    """Yield everything within a JSON value that is written as a reference, outermost only."""
+    """Yield the outermost references within a JSON value."""
     # Not recursive: a document may be nested deeper than Python's stack.
     stack: list[tuple[tuple[str, ...], Any]] = []
     if isinstance(fragment.value, dict | list):
@@ -165,5 +164,5 @@ def references_in(fragment: Fragment) -> Iterator[Fragment]:
 
 
 def may_refer(text: bytes | None) -> bool:
-    """Return whether the JSON text of an attribute may hold references; an escaped letter may hide one."""
+    """Return whether the JSON text of an attribute may contain references; an escape sequence may hide one."""
     return text is not None and (_QUOTED in text or b"\\u" in text)

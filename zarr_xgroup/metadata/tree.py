@@ -1,8 +1,8 @@
 """The tree of documents: everything known about the stores of an open call.
 
-Interpretation uses only the tree. If a document has not been read yet, the tree answers that there is none, and records it in
-`Tree.lacking`. `zarr_xgroup.storage.library.Library.ask` discards an interpretation that was made while a document was
-missing, reads all recorded documents at once, and interprets again.
+Interpretation uses only the tree. If a document has not been read yet, the tree returns None for it, and records it in
+`Tree.unread`. `zarr_xgroup.storage.library.Library.ask` discards an interpretation that needed an unread document,
+reads all recorded documents at once, and interprets again.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from zarr_xgroup.metadata.paths import (
 
 T = TypeVar("T")
 
-#: How many groups without their own document a path of consolidated metadata may add, one inside the other;
-#: and how many all paths may add together, for each node in the metadata. This is a guard against hostile, very
-#: deep paths: the paths of the groups take room quadratic in the depth.
+#: How many nested groups without their own document a path of consolidated metadata may add; and how many all paths
+#: may add together, for each node in the metadata. This limits the memory for hostile, very deep paths, which is
+#: quadratic in the depth.
 _MOST_IMPLIED = 100
 _IMPLIED_BY_EACH = 4
 
@@ -48,15 +48,15 @@ class KnownStore:
     Attributes
     ----------
     name : str
-        What messages call it.
+        The name in messages.
     zarr_format : {2, 3}
         The format of all nodes.
     is_foreign : bool
-        Whether a reference led here.
+        Whether the store was opened for a reference.
     can_have : callable
-        Returns whether a path can be that of a node of the store.
+        Returns whether a path is a valid path of a node of the store.
     consolidated_at : str or None
-        The path of the group whose consolidated metadata have all nodes below it; None if there is no such group.
+        The path of the group whose consolidated metadata contain all nodes below it; None if there is no such group.
     """
 
     name: str
@@ -70,18 +70,18 @@ class KnownStore:
         return self.consolidated_at is not None and is_below(path, self.consolidated_at)
 
 
-class Lack(NamedTuple):
-    """A document, the members of a group, or a different store that is needed, and not known yet.
+class Unread(NamedTuple):
+    """A document, the members of a group, or a foreign store that is needed but was not read yet.
 
     Attributes
     ----------
     node : Node
         The node.
     of_members : bool
-        Whether the names of its members are needed, and not its document.
+        True if the names of its members are needed, False if its document is.
     uri : str or None
-        If not None, a reference in the node's store refers to the store at this URI, which is not open yet;
-        the path of the node is a path in that other store.
+        If not None, a reference in the node's store points to the store at this URI, which is not open yet.
+        The path of the node is then a path in that foreign store.
     """
 
     node: Node
@@ -90,19 +90,17 @@ class Lack(NamedTuple):
 
 
 class Memo:
-    """A cache of an open call: a function is called once for the same values, and its result kept.
-
-    No other code compares the missing documents before and after a call.
+    """A cache of function results during an open call.
 
     Parameters
     ----------
     tree : Tree
-        Knows the metadata documents. What a function returned while it lacked a document is not kept: it is called
-        again when the document has been read.
+        The metadata documents. A result that needed an unread document is not kept: the function is called again when
+        the document has been read.
     """
 
     def __init__(self, tree: Tree) -> None:
-        self._lacking = tree.lacking
+        self._unread = tree.unread
         self._known: dict[Hashable, Any] = {}
 
     def __call__(self, function: Callable[..., T], *values: Any, by: Hashable = None) -> T:
@@ -111,43 +109,43 @@ class Memo:
         Parameters
         ----------
         function : callable
-            The function. Not a method of the object that has this memo: in a cycle of references, all of it would
-            stay in memory until Python's garbage collector runs.
+            The function. It must not be a method of the object that has this memo: the reference cycle would keep all
+            results in memory until Python's garbage collector runs.
         *values : object
             The arguments.
         by : hashable, optional
-            The key of the cache: whatever the result depends on. By default all values.
+            The key of the cache, which must determine the result. By default all values.
         """
         key = (function, values if by is None else by)
         if key not in self._known:
-            found, is_whole = self.whole(function, *values)
+            result, is_whole = self.whole(function, *values)
             if not is_whole:
-                return found
-            self._known[key] = found
+                return result
+            self._known[key] = result
         known: T = self._known[key]
         return known
 
     def whole(self, function: Callable[..., T], *values: Any) -> tuple[T, bool]:
-        """Return the result of a function for values, and whether it needed no missing document."""
-        before = len(self._lacking)
-        found = function(*values)
-        return found, len(self._lacking) == before
+        """Return the result of a function for values, and whether all documents that it needed have been read."""
+        before = len(self._unread)
+        result = function(*values)
+        return result, len(self._unread) == before
 
     def first(self, function: Callable[[Node], T | None], nodes: Iterable[Node]) -> T | None:
         """Return the result of a function for the first of the nodes for which it is not None.
 
-        The search ends with None if a document is missing: later nodes may not be needed once it is read.
+        The search ends with None at an unread document: later nodes may not be needed once it is read.
         """
         for node in nodes:
-            found, is_whole = self.whole(function, node)
-            if found is not None or not is_whole:
-                return found
+            result, is_whole = self.whole(function, node)
+            if result is not None or not is_whole:
+                return result
         return None
 
     def upwards(self, function: Callable[[Node, T | None], T], group: Node, by: Hashable) -> T:
-        """Return the result of a function for a group and for its own result for the group above (None above the root).
+        """Return the result of a function of a group and of the function's result for the group above.
 
-        The results are kept for all groups on the way, so that deep groups share them.
+        The second argument is None for the root. The results for all groups above are kept, too.
 
         Parameters
         ----------
@@ -160,7 +158,7 @@ class Memo:
         """
         unknown, is_whole = [], True
         above: Any = None
-        # Upwards to the nearest group with a result, then down again: groups may be nested too deep for recursion.
+        # Up to the nearest group with a result, then down again: groups may be nested too deep for recursion.
         for node in chain([group], group.ancestors()):
             if (above := self._known.get((by, node))) is not None:
                 break
@@ -179,74 +177,74 @@ class Memo:
 
 
 class Tree:
-    """The documents of nodes that have been read. Only the code that reads adds to it (methods `learn_*`).
+    """The documents of nodes that have been read. Only `zarr_xgroup.storage` adds to it (methods `learn_*`).
 
     Attributes
     ----------
     stores : list of KnownStore
-        The stores, by number; 0 is the one that the user opened.
-    lacking : list of Lack
-        What was needed and not known, in the order of the queries. Only `Memo` and the code that reads look at it.
+        The stores, by number; 0 is the store that the user opened.
+    unread : list of Unread
+        The items that were needed but not read yet, in the order of the queries. Only `Memo` and `Library` use it.
     memo : Memo
-        A cache for functions of the tree alone.
+        A cache for functions that depend only on the tree.
     problems : dict of Node to XGroupError
-        What is wrong with nodes that exist: such a node has no document, or one without attributes
-        if only these cannot be understood, or (a group) no members.
+        The problems of existing nodes whose document, attributes or members cannot be used. The tree has no document,
+        a document without attributes, or no members for such a node.
     links : dict
-        By the number of a store and a URI that is written in it: the root of the store at the URI, or why that
-        cannot be opened.
+        The root of a foreign store, or the error why it cannot be opened, by the number of the referring store and the
+        URI.
     """
 
     def __init__(self) -> None:
         self.stores: list[KnownStore] = []
-        self.lacking: list[Lack] = []
+        self.unread: list[Unread] = []
         self.problems: dict[Node, XGroupError] = {}
         self.links: dict[tuple[int, str], Node | XGroupStoreError] = {}
-        #: The nodes with problems, by themselves and by the group that they are in.
+        #: The nodes with problems, by the group that contains them and by the node itself, which may be a group.
         self._problems_near: defaultdict[Node, list[Node]] = defaultdict(list)
         self._decoded: Decoded = {}
-        #: None for a node that is missing, or cannot be used. A consolidated document stays JSON text until it is
+        #: None for a node that does not exist or cannot be used. A consolidated document stays JSON text until it is
         #: needed: most are not.
         self._nodes: dict[Node, Document | Found | Text | None] = {}
-        #: The names of the nodes in a group, None if it cannot be listed; and all names in a listing of it.
+        #: The names of the nodes in a group, None if it cannot be listed; and all names in its listing.
         self._members: dict[Node, list[str] | None] = {}
         self._listed: dict[Node, frozenset[str]] = {}
         self._deepest_listed = 0
-        #: The groups that have a node of a name, by store and name; None if it has to be computed again.
+        #: The groups that contain a node of a name, by store and name; None if it has to be computed again.
         self._groups_by_member: defaultdict[tuple[int, str], list[Node]] | None = None
         self.memo = Memo(self)
 
     # The queries of interpretation.
 
     def document(self, node: Node) -> Document | None:
-        """Return the document of a node; None if there is no usable one, or if it is not known, which is recorded as lacking."""
+        """Return the document of a node; None if it has no usable document, or if the document is unread, which is recorded."""
         document = self.known(node)
         if document is None and not self.is_known(node):
-            self.lacking.append(Lack(node))
+            self.unread.append(Unread(node))
         return document
 
     def known(self, node: Node) -> Document | None:
-        """Return the document of a node, None also if it is not known: that is not recorded as lacking."""
-        found = self._nodes.get(node)
-        if found is None or isinstance(found, Document):
-            return found
-        return self.learn_node(node, found)
+        """Return the document of a node; None if it has no usable document, or if the document is unread."""
+        content = self._nodes.get(node)
+        if content is None or isinstance(content, Document):
+            return content
+        return self.learn_node(node, content)
 
     def is_known(self, node: Node) -> bool:
-        """Return whether it is known which document a node has, or that it has none.
+        """Return whether the document of a node is known, or that it has none.
 
-        It has none at a path that no node of the store can have: no request is made for it.
+        A path that is not valid for nodes of the store has none: no request is made for it.
         """
         if node in self._nodes or self.is_consolidated(node) or self._is_ruled_out(node):
             return True
         return not self.stores[node.store].can_have(node.path) or "\0" in node.path
 
     def _is_ruled_out(self, node: Node) -> bool:
-        """Return whether the listing of a group shows that a node is missing: it does not have the next name of its path."""
+        """Return whether a listing shows that a node does not exist: the next name of its path is not in a group above."""
         last = node.name
         if last not in self._listed.get(node.group, (last,)):
             return True
-        # From the root on, but no deeper than groups were listed: paths may be very long.
+        # From the root, but no deeper than groups were listed: paths may be very long.
         group = Node(node.store, "")
         for name in node.path.split("/", self._deepest_listed + 1)[: self._deepest_listed + 1]:
             if name and name not in self._listed.get(group, (name,)):
@@ -255,9 +253,9 @@ class Tree:
         return False
 
     def names(self, group: Node) -> list[str]:
-        """Return the sorted names of the nodes directly in a group; [] if it cannot be listed, or has not been listed yet."""
+        """Return the sorted names of the nodes directly in a group; [] if it cannot be listed, or was not listed yet."""
         if group not in self._members and not self.is_consolidated(group):
-            self.lacking.append(Lack(group, of_members=True))
+            self.unread.append(Unread(group, of_members=True))
         return self._members.get(group) or []
 
     def arrays(self, group: Node) -> dict[str, Document]:
@@ -280,7 +278,7 @@ class Tree:
             queue.extend(child for child in children if child not in but_for)
 
     def groups_with(self, store: int, name: str) -> list[Node]:
-        """Return the groups of a store that are known to have a node of a name, sorted."""
+        """Return the sorted groups of a store that are known to contain a node of a name."""
         if self._groups_by_member is None:
             self._groups_by_member = defaultdict(list)
             for group in sorted(self._members, key=lambda node: node.path):
@@ -293,30 +291,31 @@ class Tree:
         return self._members.get(group) is not None or self.is_consolidated(group)
 
     def is_consolidated(self, node: Node) -> bool:
-        """Return whether consolidated metadata show which node is at a place, or that there is none."""
+        """Return whether consolidated metadata decide whether a node exists."""
         return self.stores[node.store].is_consolidated(node.path)
 
     def foreign(self, store: int, uri: str, path: str) -> Node | None:
-        """Return the root of the store at a URI, which is written in a store for the node at a path in that other store.
+        """Return the root of the foreign store at a URI, which a reference in a store contains.
 
-        None if the other store is not open yet, which is recorded as lacking.
+        If the foreign store is not open yet, the result is None, and the store is recorded as unread, with the `path` of
+        the node that is needed in it.
 
         Raises
         ------
         XGroupStoreError
-            If the other store cannot be opened, or must not be.
+            If the foreign store cannot be opened, or must not be.
         """
         target = self.links.get((store, uri))
         if target is None:
-            self.lacking.append(Lack(Node(store, path), uri=uri))
+            self.unread.append(Unread(Node(store, path), uri=uri))
         if isinstance(target, XGroupStoreError):
             raise target
         return target
 
-    # Why nodes cannot be used.
+    # Problems of nodes.
 
     def problem(self, node: Node) -> XGroupError | None:
-        """Return why the document or the members of a node cannot be used, None if nothing is wrong with them."""
+        """Return the error why the document or the members of a node cannot be used, None if they can."""
         problem = self.problems.get(node)
         if problem is None or not self.stores[node.store].is_foreign:
             return problem
@@ -330,7 +329,7 @@ class Tree:
                 yield node, self.problems[node]
 
     def read_problem(self, store: int, reason: str) -> XGroupStoreError:
-        """Return the error of a part of a store that cannot be read; it names a foreign store."""
+        """Return the error of a part of a store that cannot be read; its text names the store if that is foreign."""
         known = self.stores[store]
         if not known.is_foreign:
             return XGroupStoreError(reason)
@@ -338,7 +337,7 @@ class Tree:
         return XGroupStoreError(message, store=known.name)
 
     def may_be_newer(self, node: Node) -> bool:
-        """Return whether a node that is not in consolidated metadata may exist: they may be older than the store."""
+        """Return whether a node that is not in the consolidated metadata may exist, because they may be outdated."""
         store = self.stores[node.store]
         if not (store.is_consolidated(node.path) and store.can_have(node.path)):
             return False
@@ -348,11 +347,10 @@ class Tree:
             if document is not None and document.is_array:
                 return False
             if document is None and self.is_consolidated(above):
-                return True  # nothing below a missing group is known, arrays included
+                return True  # nothing is known about nodes below a missing group
         return True
 
-    # Adding what was read.
-
+    # Adding nodes and listings.
     def learn_node(self, node: Node, found: Found | Text) -> Document | None:
         """Add a node by the content of its metadata keys; return its document, None if there is no usable one."""
         zarr_format = self.stores[node.store].zarr_format
@@ -365,14 +363,14 @@ class Tree:
         return document
 
     def _learn_problem(self, node: Node, problem: XGroupError) -> None:
-        """Add the problem of a node, and index it for `problems_near` by its group, and by the node, which may be a group."""
+        """Add the problem of a node, and index it for `problems_near`."""
         if node not in self.problems:
             for group in {node, node.group}:
                 self._problems_near[group].append(node)
         self.problems[node] = problem
 
     def learn_listing(self, group: Node, names: Collection[str] | XGroupStoreError) -> None:
-        """Add the listing of a group whose documents were read, or why it cannot be listed."""
+        """Add the listing of a group whose documents were read, or the error why it cannot be listed."""
         if isinstance(names, XGroupStoreError):
             self._members[group] = None
             self._learn_problem(group, names)
@@ -396,7 +394,7 @@ class Tree:
         Returns
         -------
         list of str
-            The paths that are left out: no node can have them, or they are too deep.
+            The paths that were left out because they are not valid or too deep.
         """
         store = self.stores[root.store]
         self.stores[root.store] = replace(store, consolidated_at=root.path)
@@ -410,13 +408,13 @@ class Tree:
             if not are_ordinary:
                 path_below = relative.strip("/")
                 path = above_all + path_below
-                # A path may be written in two ways.
+                # A path may occur twice, in different forms.
                 if not path_below or not store.can_have(path_below) or path in read:
                     unusable.append(relative)
                     continue
                 read.add(path)
             parent, _slash, name = path.rpartition("/")
-            # Groups above the node may have no document of their own.
+            # Groups above the node may have no document.
             if parent not in known:
                 implied = _implied_groups(path, known, min(implied_left, _MOST_IMPLIED))
                 if implied is None:
@@ -439,13 +437,13 @@ class Tree:
         return unusable
 
     def forget(self) -> None:
-        """Drop everything that is known, to free its memory now and not when Python next looks for cycles of objects."""
+        """Drop everything, to free its memory now, and not at the next run of Python's garbage collector."""
         self._nodes.clear()
         self._members.clear()
         self._listed.clear()
         self.memo.forget()
         self.problems.clear()
-        self.lacking.clear()
+        self.unread.clear()
         self._problems_near.clear()
         self.links.clear()
         self._decoded.clear()
@@ -453,9 +451,9 @@ class Tree:
 
 
 def _implied_groups(path: str, known: Container[str], limit: int) -> list[str] | None:
-    """Return the groups above a path that are not known: they have no document, and only the path shows them.
+    """Return the groups above a path that have no document, the innermost first.
 
-    The innermost is first. None if there are more than the limit, as in hostile, very deep paths.
+    None if there are more than the limit, as in hostile, very deep paths.
     """
     groups: list[str] = []
     group = path.rpartition("/")[0]

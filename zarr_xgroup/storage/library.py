@@ -19,7 +19,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
-from zarr_xgroup.metadata.tree import KnownStore, Lack, Tree
+from zarr_xgroup.metadata.tree import KnownStore, Tree, Unread
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.addresses import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.failures import check_foreign_root, reason_of
@@ -103,25 +103,25 @@ class Library:
     def ask(self, question: Callable[[], T]) -> T:
         """Return the result of a function of the tree, after reading all documents that it needs.
 
-        The function is called repeatedly. The documents missing in one call are read concurrently before the next call.
-        The result or exception of a call with missing documents is ignored.
+        The function is called repeatedly. Unread documents that one call needs are read concurrently before the next
+        call. The result or exception of such a call is ignored.
         """
-        lacking, read = self.tree.lacking, set[Lack]()
+        unread, read = self.tree.unread, set[Unread]()
         while True:
-            lacking.clear()
+            unread.clear()
             try:
                 answer = question()
             except Exception:
-                if not lacking:
+                if not unread:
                     raise
             else:
-                if not lacking:
+                if not unread:
                     return answer
-            if still := read.intersection(lacking):  # the loop would never end
-                message = _("still missing after reading: {needs}").format(needs=[*still])
+            if still := read.intersection(unread):  # the loop would never end
+                message = _("still unread after reading: {items}").format(items=[*still])
                 raise XGroupStoreError(message)
-            read.update(lacking)
-            wait(self._read_lacking(frozenset(lacking)))
+            read.update(unread)
+            wait(self._read(frozenset(unread)))
 
     def read_group(self, group: str, *, is_tree: bool = False) -> None:
         """Read the documents of a group's children, and of the groups above it.
@@ -347,8 +347,8 @@ class Library:
         opened.learn_consolidated({"": found}, None)
         return opened.number
 
-    async def _read_lacking(self, lacking: Collection[Lack]) -> None:
-        """Read missing documents, listings and foreign stores concurrently."""
+    async def _read(self, unread: Collection[Unread]) -> None:
+        """Read documents, listings and foreign stores concurrently."""
 
         async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
             """Open the store at a URI, to which store `number` refers, and read documents at paths."""
@@ -362,7 +362,7 @@ class Library:
         documents: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         members: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         # Sorted for a reproducible result: if several URIs mean the same store, it is opened with the first.
-        for node, of_members, uri in sorted(lacking, key=lambda lack: (lack.uri or "", str(lack))):
+        for node, of_members, uri in sorted(unread, key=lambda item: (item.uri or "", str(item))):
             if uri is not None:
                 links[node.store, uri].append(node.path)
             else:

@@ -140,7 +140,7 @@ def test_everything_is_caught_only_where_code_of_others_is_called() -> None:
     assert catching == {
         "conventions.registry",  # importing a plug-in
         "conventions.handler_set",  # asking a handler
-        "storage.library",  # what is raised while documents are lacking does not count
+        "storage.library",  # an exception raised while documents are unread is ignored
         "storage.reading",  # storage libraries and codecs; a thread hands on what it raises
         "demo",  # shows what an engine raises
     }

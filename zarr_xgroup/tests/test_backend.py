@@ -313,7 +313,7 @@ OTHER_FORMAT = (
     "There is no Zarr v{} group '/' in {{path}}, which is Zarr v{}: open it with "
     "zarr_format={}, or leave out zarr_format"
 ).format
-NO_PATH = "{!r} is not the path of a group: '.' and '..' cannot name one".format
+NO_PATH = "{!r} is not a valid path of a group: '.' and '..' are not allowed".format
 SINGLE, CONSOLIDATED = [(2, False), (3, False)], [(2, True), (3, True)]
 #: What a store is opened with that it does not have, in which forms, and what is raised.
 MISTAKES: dict[str, Any] = {

@@ -87,7 +87,7 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
     "no store to check": ("check no\x1b[31m.zarr", 2, "", "xgroup: "),
     "a URL with secrets": ("check nosuch://me:SECRET@host/a.zarr?sig=SECRET", 2, "", "xgroup: "),
     "an option with a secret": ("explain . -o token=SECRET", 2, "", "xgroup: "),
-    "no path of a group": ("check . --group a/../b", 2, "", "xgroup: 'a/../b' is not the path of a group"),
+    "no path of a group": ("check . --group a/../b", 2, "", "xgroup: 'a/../b' is not a valid path of a group"),
     "the version": ("--version", 0, zarr_xgroup.__version__, ""),
     "help": ("--help", 0, "Exit status: 0: nothing is wrong. 1: check found something to fix.", ""),
     "help of a command": ("explain --help", 0, "a path, a URL, or a chain of URLs", ""),

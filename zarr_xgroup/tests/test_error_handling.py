@@ -358,7 +358,7 @@ def test_errors_and_warnings_carry_what_is_known_and_pickle(kind: Any) -> None:
 #: A reference -> where its error is, of which class, what it names as the target and as the reason.
 CARRIED: dict[str, tuple[Json, str, type[XGroupError], str, str]] = {
     "absent": ({"node": "absent"}, "", XGroupReferenceError, "absent", "cannot be resolved; tried /absent (not found in store), /v/absent (not found in store)"),
-    "pointer": ({"node": "v", "attribute": "no pointer"}, "/attribute", XGroupPathError, "no pointer", "'no pointer' is no JSON pointer"),
+    "pointer": ({"node": "v", "attribute": "no pointer"}, "/attribute", XGroupPathError, "no pointer", "'no pointer' is not a valid JSON pointer"),
     "store": ({"node": "v", "uri": "nowhere"}, "", XGroupStoreError, "", "'nowhere' is not an absolute URI of a store"),
 }  # fmt: skip
 

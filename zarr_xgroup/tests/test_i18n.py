@@ -66,7 +66,7 @@ def read_catalogue(path: Path) -> Any:
 
 # Which language.
 
-NO_PATH = "{path!r} is not the path of a group: '.' and '..' cannot name one"
+NO_PATH = "{path!r} is not a valid path of a group: '.' and '..' are not allowed"
 
 
 @pytest.fixture

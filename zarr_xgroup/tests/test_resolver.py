@@ -135,14 +135,14 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
         "g/b",
         ref("b#/attributes/no"),
         (
-            "; 'b#/attributes/no' cannot be resolved; tried /g/b (nothing stands at #/attributes/no), "
+            "; 'b#/attributes/no' cannot be resolved; tried /g/b (there is no value at #/attributes/no), "
             f"/g/a/b {NOT_FOUND}"
         ),
     ),
     "a pointer that resolves in the second candidate": (
         {"": {"it": 1}, "g/": {"crs": {"x": ref("/c")}}, "c": {}},
         ref("..#/attributes/crs/x"),
-        "/c; '..#/attributes/crs/x' was resolved to /g, not to / (nothing stands at #/attributes/crs)",
+        "/c; '..#/attributes/crs/x' was resolved to /g, not to / (there is no value at #/attributes/crs)",
     ),
     "a chain is followed from place to place": (CHAIN, ref("/s#/attributes/it"), "/t/u/w"),
     "the group of the array comes before that of the reference": (
@@ -273,11 +273,11 @@ WRITTEN = {
     '{"ref": "time"}': f"{IT}/ref: must be an object, got string",
     '{"ref": {"node": 5}}': f"{IT}/ref/node: must be a string, got number",
     **{
-        f'{{"node": "{path}"}}': f"{IT}/node: '{path}' is not the path of a node"
+        f'{{"node": "{path}"}}': f"{IT}/node: '{path}' is not a valid path of a node"
         for path in ("//a", "a//", "a\\u0000b")
     },
     **{
-        f'{{"node": "a", "attribute": "{pointer}"}}': f"{IT}/attribute: '{pointer}' is no JSON pointer"
+        f'{{"node": "a", "attribute": "{pointer}"}}': f"{IT}/attribute: '{pointer}' is not a valid JSON pointer"
         for pointer in ("#/a", " /a", "/~", "/a/~x")
     },
 }  # fmt: skip
@@ -381,5 +381,5 @@ def test_where_pointers_lead() -> None:
         found = at_pointer(Node(0, "a"), DOCUMENT, pointer)
         assert (found.value, found.pointer) == (value, pointer)
     for pointer, at in ENDING.items():
-        with pytest.raises(XGroupReferenceError, match=f"^nothing stands at #{at}$"):
+        with pytest.raises(XGroupReferenceError, match=f"^there is no value at #{at}$"):
             at_pointer(Node(0, "a"), DOCUMENT, pointer)

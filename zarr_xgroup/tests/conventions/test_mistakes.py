@@ -139,7 +139,7 @@ def beside(*groups: str, node: str, **more: Any) -> Nodes:
 
 
 OF, LAT = "/all/g/v#/attributes/ref/of", "'../c/lat' was resolved to"
-NOTHING = "(nothing stands at #/attributes/units)"
+NOTHING = "(there is no value at #/attributes/units)"
 NOWHERE = f"'../lat#/attributes/units' cannot be resolved; tried ../lat {NOTHING}, lat {NOTHING}"
 LOST = "were opened without the target of 'ref'"
 #: Stores, and the only warning of their trees.

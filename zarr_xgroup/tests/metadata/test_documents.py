@@ -274,9 +274,9 @@ def test_a_consolidated_path_that_is_written_in_two_ways() -> None:
 WRONG = {
     "a list": (3, [], "/: 'consolidated_metadata' must be a JSON object, got list"),
     "a number": (2, 5, "/: '.zmetadata' must be a JSON object, got int"),
-    "nothing": (3, {"kind": "inline"}, "The consolidated metadata of / has no 'metadata'"),
+    "nothing": (3, {"kind": "inline"}, "The consolidated metadata of / have no 'metadata'"),
     "a list of nodes": (2, {"metadata": []}, "/: 'metadata' must be a JSON object, got list"),
-    "a kind to come": (3, {"kind": "elsewhere", "metadata": {}}, "'consolidated_metadata' of / is of the unknown kind 'elsewhere'"),
+    "a kind to come": (3, {"kind": "elsewhere", "metadata": {}}, "'consolidated_metadata' of / has the unknown kind 'elsewhere'"),
     "an array of a group": (3, {"metadata": {"a": {"zarr_format": 3, "node_type": "array", "shape": []}}}, "its consolidated metadata describe the group '/a' as an array"),
 }
 # fmt: on

@@ -300,7 +300,9 @@ def test_what_is_public_opens_as_anonymous_without_credentials(
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, "/none")
     options = {"client_kwargs": s3_server.options["client_kwargs"]}
-    with pytest.raises(XGroupStoreError, match=r"for public data use storage_options=\{'anon': True\}"):
+    with pytest.raises(
+        XGroupStoreError, match=r"for public data use storage_options=\{'anon': True\}"
+    ):
         xr.open_dataset(uri, engine="xgroup", storage_options=options)
     assert opened(xr.open_dataset, uri, storage_options={**options, "anon": True})
 
