@@ -54,7 +54,7 @@ def candidates(reference: Reference, referrer: Node, written: Node, tree: Tree) 
     XGroupStoreError
         If the store cannot be opened.
     XGroupPathError
-        If all paths lead above the root of the store.
+        If all paths point above the root of the store.
     """
     store, is_relative = written.store, reference.uri is None and not reference.node.startswith("/")
     if is_relative:

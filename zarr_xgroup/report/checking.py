@@ -88,7 +88,7 @@ def _all_mistakes(
     if tree.stores[0].consolidated_at is not None:
         # Consolidated metadata against the nodes' own documents.
         is_part = call.group_filter is not None
-        own = library.read_beside_consolidated(checked.groups, is_part=is_part)
+        own = library.read_own_documents(checked.groups, is_part=is_part)
         others = () if is_part else tree.subtree(Node(own, call.group))
         groups = (group.path for group in (*checked.groups, *others))
         yield from stores.differences_of_consolidated(tree, own, groups, members_as_zarr_writes)

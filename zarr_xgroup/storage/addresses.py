@@ -298,7 +298,7 @@ class _OneFileAtATime(AsyncFileSystemWrapper):  # type: ignore[misc]
 
 
 async def _one_at_a_time(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Return what a function returns, called in a thread while no other thread holds the lock of caches."""
+    """Call a function in a thread, with the lock of caches held, and return its result."""
 
     def call() -> Any:
         with _cache_lock:

@@ -135,7 +135,7 @@ class ForeignStores:
         """Raise XGroupStoreError if a store must not refer to a place; return the links to guard.
 
         This prevents server-side request forgery. Links for which the user gave options are allowed. If a public
-        store refers to a public place, the link is guarded: DNS or a redirect must not lead to a private address.
+        store refers to a public place, the link is guarded: DNS or a redirect must not resolve to a private address.
         """
         if referring not in self._networks:
             self._networks[referring] = await network_of_store(self._zarr_store(referring))

@@ -212,7 +212,7 @@ class Library:
         warning.paths = paths
         return warning
 
-    def read_beside_consolidated(self, groups: Sequence[Node], *, is_part: bool) -> int:
+    def read_own_documents(self, groups: Sequence[Node], *, is_part: bool) -> int:
         """Read the own documents of consolidated groups and their members, as a second store; return its number.
 
         All consolidated nodes are read at once, then the other nodes if groups can be listed. If the groups
@@ -220,14 +220,14 @@ class Library:
         """
         store, known = self.stores[0].store, self.tree.stores[0]
         record = store_record(store, known.name, known.zarr_format)
-        beside = self.add(store, record, ignores_consolidated=True)
-        top, paths = beside.node(groups[0].path), {group.path for group in groups}
+        second = self.add(store, record, ignores_consolidated=True)
+        top, paths = second.node(groups[0].path), {group.path for group in groups}
         members = (group.child(name) for group in groups for name in self.tree.names(group))
-        nodes = [beside.node(member.path) for member in members]
-        wait(beside.read_documents(nodes + [top] * (top.path != known.consolidated_at)))
-        wait(beside.read_members([top]))
-        wait(beside.read_below(top, paths if is_part else None))
-        return beside.number
+        nodes = [second.node(member.path) for member in members]
+        wait(second.read_documents(nodes + [top] * (top.path != known.consolidated_at)))
+        wait(second.read_members([top]))
+        wait(second.read_below(top, paths if is_part else None))
+        return second.number
 
     def read_values(
         self, arrays: Mapping[tuple[Node, Part], zarr.Array[Any]]
