@@ -123,7 +123,7 @@ class Place:
         return keys_of(self.pointer)
 
     def moved(self, node: str, other: str) -> Place:
-        """Return the same place in the node `other` if it is in `node`; otherwise the place itself."""
+        """Return the place moved to the node `other` if it is in `node`."""
         return replace(self, node=other) if self.node == node else self
 
     def holds(self, other: Place) -> bool:
@@ -180,7 +180,7 @@ class Finding:
     related: tuple[Place, ...] = ()
 
     def at(self, node: Node) -> Finding:
-        """Return the finding of a value that was read without its node, at its place in the node."""
+        """Return the finding moved from "" to a node."""
         return self.moved("", str(node))
 
     def moved(self, node: str, other: str) -> Finding:
@@ -324,7 +324,7 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
 
 
 def of_opening(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings that opening warns of: problems first, undeclared arrays last."""
+    """Return the findings that have a topic, in the order of the warnings."""
     topics = list(_WARNINGS)
     return sorted(
         (finding for finding in findings if finding.topic is not None),

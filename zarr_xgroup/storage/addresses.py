@@ -56,9 +56,9 @@ _BUCKETS = {
     "AzureStore": ("abfs", "container_name"),
 }
 
-#: Held while fsspec makes the index of an archive, which all stores in the archive share.
+#: Held while fsspec builds the index of an archive, which all stores in the archive share.
 _archive_lock = threading.Lock()
-#: Held while a file is got from one of fsspec's caches, whose index of files all stores in it share.
+#: Held while one of fsspec's caches fetches a file: all stores share the cache's index of files.
 _cache_lock = threading.Lock()
 
 #: The options that a STAC asset may set: no option that allows foreign stores to be opened.
@@ -70,13 +70,13 @@ _LOCAL_PATHS = ("", "file", "local")
 def held_store(store_like: Any) -> Any:
     """Return the store of an object that holds one, such as zarr.Group; any other value unchanged.
 
-    A zarr store is returned itself: that of obstore holds a store of obstore, which zarr cannot open.
+    A zarr store is returned unchanged: zarr's ObjectStore holds a store of obstore, which zarr cannot open.
     """
     return store_like if isinstance(store_like, Store) else getattr(store_like, "store", store_like)
 
 
 def describe_store(store_like: object) -> str:
-    """Return the name of a store for messages, without credentials; the name of its type if it has no other."""
+    """Return the name of a store for messages, without credentials; the name of its type if it has no name."""
     if isinstance(store_like, str | os.PathLike):
         return redact(os.fspath(store_like)) or "."  # zarr reads "" as the current folder
     store = held_store(store_like)
@@ -84,15 +84,14 @@ def describe_store(store_like: object) -> str:
 
 
 def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
-    """Return the URL of a pystac asset or of a path of universal_pathlib, and the options of the call.
+    """Return the URL of a pystac asset or a universal_pathlib path, or any other store unchanged; and the options.
 
-    Options of the asset or path are used if the user did not give them. Any other object that can name a store is
-    returned unchanged.
+    Options of the asset or path are used unless the user gave them.
 
     Raises
     ------
     TypeError
-        If the object cannot name a store, or `storage_options` are given for a store that is open already.
+        If the object is not a store, or `storage_options` are given for a store that is open already.
     """
     own: dict[str, Any] = {}
     if hasattr(store_like, "get_absolute_href"):  # an asset of pystac
