@@ -154,7 +154,7 @@ GROUPS: dict[str, tuple[Nodes, str]] = {
         """),
     "two sides are those of a scalar": ({**system(coordinates=[{**SETS, "boundaries": {"external": {"node": "two"}}}]), "g/two": stored([1.5, 2.5], "sides")}, """
         x (x) 0 1 2
-        ! Resolution: /g/a was opened without the boundaries of 'x': /g/a#/attributes/cs/crs/0/axes/x/coordinates/0/boundaries/external: 'two' leads nowhere, tried /g/two (its shape is [2], but the boundaries of axis 'x' need [3, 2] / [2, 3]), /g/a/two (not found in store)
+        ! Resolution: /g/a was opened without the boundaries of 'x': /g/a#/attributes/cs/crs/0/axes/x/coordinates/0/boundaries/external: 'two' cannot be resolved; tried /g/two (its shape is [2], but the boundaries of axis 'x' need [3, 2] / [2, 3]), /g/a/two (not found in store)
         """),
 }  # fmt: skip
 

@@ -44,7 +44,7 @@ ANYTHING = {"description": "d", "name": "n", "comment": "c", "note": [1]}
 WITHOUT_TIME = f"'time' of axis 'lat': {SET}/time"
 NO_DATE = "must be an ISO 8601 date and time (such as 2028-02-01T00:00:00), got"
 NO_DIMENSION = "has regular values, but is not a dimension of the array (lat, lon); a scalar coordinate needs its value in 'explicit'"  # fmt: skip
-OF_3 = "'v3' leads nowhere, tried /v3 (its shape is [3], but axis 'latt' needs [1]), /a/v3 (not found in store)"  # fmt: skip
+OF_3 = "'v3' cannot be resolved; tried /v3 (its shape is [3], but axis 'latt' needs [1]), /a/v3 (not found in store)"  # fmt: skip
 NO_CRS = 'must be a proj object such as {"proj:code": "EPSG:4326"}, got string "EPSG:4326"'
 LEFT = "; the times are not decoded"
 
@@ -72,9 +72,9 @@ IN_CS: dict[str, tuple[Any, str, str]] = {
     "misspelt unit": (axes(lat=axis(units="m")), "lat lon", f"'units' of axis 'lat': {SET}/units: {NOT_KNOWN} 'unit'?"),
     "misspelt epoch": (
         axes(lat=axis(time={"unit": "days", "epochs": "2000-01-01"})), "lat lon", f"{WITHOUT_TIME}/epochs: {NOT_KNOWN} 'epoch'?"),
-    "misspelt crs": ({"CRS": axes()["crs"]}, "", f"what 'cs/CRS' declares: /a#/attributes/cs/CRS: {NOT_KNOWN} 'crs'?"),
+    "misspelt crs": ({"CRS": axes()["crs"]}, "", f"the metadata in 'cs/CRS': /a#/attributes/cs/CRS: {NOT_KNOWN} 'crs'?"),
     "misspelt axes": (
-        {"crs": [{"axis": BOTH}]}, "", f"what 'cs/crs/0/axis' declares: /a#/attributes/cs/crs/0/axis: {NOT_KNOWN} 'axes'?"),
+        {"crs": [{"axis": BOTH}]}, "", f"the metadata in 'cs/crs/0/axis': /a#/attributes/cs/crs/0/axis: {NOT_KNOWN} 'axes'?"),
     "an id that is text": (
         {"crs": [{"axes": BOTH, "id": "EPSG:4326"}]}, "lat lon", f"the metadata in 'cs/crs/0/id': /a#/attributes/cs/crs/0/id: {NO_CRS}"),
     "an axis without a name costs itself": (
