@@ -1,16 +1,16 @@
-"""Fitting the groups of a hierarchy into one DataTree.
+"""Rename dimensions and variables of groups so that their Datasets form one DataTree.
 
-xarray refuses a tree in which a node does not align with its parents (sizes of dimensions,
-values of indexed coordinates), and passes indexed coordinates on to all nodes below. Three things are renamed in
-a node, with one warning:
+xarray refuses a tree in which a node does not align with its parents (sizes of dimensions, values of indexed
+coordinates), and indexed coordinates are inherited by all nodes below. So the following are renamed in a node, with
+one warning:
 
 1. dimensions that do not align with those of its parents;
-2. dimensions of a grid that would get the positions of a different grid: one in a different CRS, or one whose
-   positions are 1-D, while conventions give the node 2-D ones;
-3. variables that have the name of an inherited index, but other dimensions: xarray cannot index such a node.
+2. dimensions of a grid that would inherit the positions of a different grid: a grid in a different CRS, or 1-D
+   positions although conventions give the node 2-D positions;
+3. variables that have the name of an inherited index but different dimensions: xarray cannot index such a node.
 
-The last two apply only if a convention attached the inherited coordinate, or applies to the node. This cannot be
-planned before variables are made: decoding of characters removes dimensions.
+The last two apply only if a convention attached the inherited coordinate, or applies to the node. The names cannot
+be planned before variables are decoded, because decoding of characters removes dimensions.
 """
 
 from bisect import bisect_left
@@ -40,15 +40,15 @@ from zarr_xgroup.metadata.cf import (
 
 @dataclass(frozen=True, eq=False)
 class GroupCoordinates:
-    """The coordinates of a group as far as its plan describes them, by names of variables and dimensions."""
+    """The properties of a group's coordinates that follow from its plan, by variable or dimension."""
 
-    #: The identities of coordinates that conventions attached: coordinates of one identity need not be compared.
+    #: The identities of attached coordinates. Coordinates with the same identity are not compared.
     identities: Mapping[str, Hashable] = field(default_factory=dict)
-    #: The axes of dimension coordinates, where attributes or names tell: X, Y, Z or T.
+    #: The axes of dimension coordinates by attributes or names: X, Y, Z, T, or None if not known.
     axes: Mapping[str, str | None] = field(default_factory=dict)
     #: The different CRSs of the arrays along each dimension.
     systems: Mapping[str, Collection[Crs]] = field(default_factory=dict)
-    #: The dimensions along which conventions give positions that have several dimensions.
+    #: The dimensions of multidimensional positions.
     placed: Collection[str] = ()
     #: Whether conventions apply to arrays of the group.
     has_conventions: bool = False
@@ -81,7 +81,7 @@ class GroupCoordinates:
 
 
 def _axis_of(coordinate: PlannedVariable) -> str | None:
-    """Return the axis of a dimension coordinate by its attributes, otherwise by its name; None if neither shows it."""
+    """Return the axis of a dimension coordinate by its attributes or, failing that, its name; None if not known."""
     if "since" in str(coordinate.get("units")):
         return "T"
     axis = coordinate.get("axis")
@@ -95,7 +95,7 @@ def _positions_named_by(
     array: ArrayReading | None,
     variables: Mapping[str, PlannedVariable],
 ) -> Iterator[PlannedVariable]:
-    """Yield the horizontal positions with several dimensions that an own array names: xarray makes them coordinates."""
+    """Yield the multidimensional horizontal positions that an own array names, which xarray makes coordinates."""
     if array is not None and array.conventions:
         for name in names_in({"coordinates": planned.get("coordinates")}, "coordinates"):
             named = variables.get(name)
@@ -108,7 +108,7 @@ def _crs_of(
     array: ArrayReading | None,
     variables: Mapping[str, PlannedVariable],
 ) -> Crs | None:
-    """Return the CRS of a variable by conventions, otherwise by the WKT of the grid mapping variable that it names."""
+    """Return the CRS of a variable by conventions or, failing that, by the WKT of its grid mapping variable."""
     if array is not None and array.interpretation.crs is not None:
         return array.interpretation.crs
     mapping = variables.get(only_mapping({"grid_mapping": planned.get("grid_mapping")}) or "")
@@ -117,14 +117,14 @@ def _crs_of(
 
 
 class _Coordinate(NamedTuple):
-    """A coordinate of a dimension."""
+    """A dimension coordinate."""
 
-    #: The path of the group that has it.
+    #: The path of its group.
     group: str
-    indexed: xr.Index | None
+    index: xr.Index | None
     #: Equal for coordinates with the same values, None if not known.
     identity: Hashable
-    #: Type, units and calendar: xarray decodes an array differently in a group where it bounds times.
+    #: Type, units and calendar. xarray decodes the same array differently in a group in which it is bounds of times.
     decoding: tuple[Any, ...]
     axis: str | None
     #: The CRSs of the grids along it.
@@ -135,7 +135,7 @@ class _Above(NamedTuple):
     """The dimensions of a group and of the groups above it."""
 
     sizes: Mapping[Hashable, int] = {}
-    #: Of coordinates of one name the outermost, with which all below are compared.
+    #: The outermost coordinate of each name, with which all below are compared.
     coordinates: Mapping[str, _Coordinate] = {}
     #: The new names of renamed dimensions.
     new_names: Mapping[str, str] = {}
@@ -146,11 +146,11 @@ def align_with_parents(
     described: Mapping[str, GroupCoordinates],
     root: str = "",
 ) -> tuple[dict[str, xr.Dataset], list[Finding]]:
-    """Return Datasets that form a DataTree, with dimensions and variables renamed as it needs, and findings.
+    """Return Datasets that form a DataTree, with dimensions and variables renamed if necessary, and findings.
 
-    `datasets` and their `described` coordinates are by absolute path in the tree, parents before their children;
-    `root` is the path of its root in the store. Coordinates without a common identity are compared only where both
-    have an index: no values are read.
+    `datasets` and their `described` coordinates are by absolute path in the tree, parents first; `root` is the path of
+    its root in the store. Coordinates without a common identity are compared only if both have an index, so no values
+    are read.
     """
     aligned: dict[str, xr.Dataset] = {}
     findings: list[Finding] = []
@@ -163,13 +163,13 @@ def align_with_parents(
         description = described.get(path, GroupCoordinates())
         group = _Group(path, root, dataset, description, levels[_parent(path)], groups)
         findings += group.align()
-        findings += group.rename_coordinates_named_as_groups()
+        findings += group.rename_coordinates_named_like_groups()
         aligned[path], levels[path] = group.dataset, group.passed_on()
         hidden[path] = group.hidden()
 
-    # Now that nothing is compared any more, which takes indexes: the parents' coordinates for which a node has
-    # different variables lose theirs. Where xarray builds default indexes for a tree, it gives such a node the
-    # parent's coordinate if that has its index already, otherwise the node's own.
+    # If a node has a different variable with the name of a parent's coordinate, that coordinate loses its index, now
+    # that no comparison needs it. xarray builds the default indexes of a tree itself, but gives such a node the parent's
+    # coordinate if it has an index already.
     for path, names_below in hidden.items() if has_index_option() else ():
         while names_below and (path := _parent(path)):
             indexed = [name for name in names_below if name in aligned[path].xindexes]
@@ -178,7 +178,7 @@ def align_with_parents(
 
 
 class _Group:
-    """The Dataset of a group while it is fitted below the groups above it.
+    """The Dataset of a group while it is aligned with the groups above it.
 
     `paths` are the sorted paths of all groups by their last segment.
     """
@@ -211,9 +211,9 @@ class _Group:
                 )
 
     def align(self) -> Iterator[Finding]:
-        """Rename dimensions that cannot be those of the groups above, and variables with the name of an index above."""
+        """Rename dimensions that conflict with the groups above, and variables with the name of an index above."""
         dims = list(self._new_dimensions())
-        other = _("other dimensions than {owner}")
+        other = _("dimensions differ from those in {owner}")
         variables = [
             (name, self._new_name(f"{self._name}_{name}"), other.format(owner=theirs.group))
             for name, theirs in self._above.coordinates.items()
@@ -225,24 +225,26 @@ class _Group:
             self._new_dims = {dim: new for dim, new, _reason in dims}
             self.dataset = rename_dimensions(self.dataset, self._new_dims)
             indexes, own = self.dataset.xindexes, self._own.items()
-            new_own = ((self._new_dims.get(dim, dim), it) for dim, it in own)
-            self._own = {new: it._replace(indexed=indexes.get(new)) for new, it in new_own}
+            new_own = ((self._new_dims.get(dim, dim), coordinate) for dim, coordinate in own)
+            self._own = {
+                new: coordinate._replace(index=indexes.get(new)) for new, coordinate in new_own
+            }
         if variables:
             names = {name: new for name, new, _reason in variables}
             self.dataset = _rename_references(self.dataset.rename_vars(names), names)
         if renamed := dims + variables:  # a dimension and a variable may have the same name
             message = _(
-                "does not align with its parents in a DataTree; renamed in it: {renamed}. To have it "
-                "unrenamed use xarray.open_dataset or xarray.open_groups"
+                "does not align with its parents in a DataTree; renamed {renamed}. "
+                "xarray.open_dataset and xarray.open_groups keep the names"
             )
             text = ", ".join(f"{old!r} -> {new!r} ({reason})" for old, new, reason in renamed)
             topic = Topic.DIMENSION if dims else Topic.NAME
             yield report(topic, Place(self._place(self._path)), message.format(renamed=text))
 
     def _new_dimensions(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the dimensions that cannot be those of the groups above: each with its new name, and the reason.
+        """Yield the dimensions that conflict with the groups above: each with its new name, and the reason.
 
-        A dimension takes the name that a parent gave to the dimension if they align with it there.
+        If a parent renamed the dimension, and this group aligns with it, the dimension gets the same new name.
         """
         sizes, variables = self.dataset.sizes, self.dataset.variables
         for dim in map(str, sizes):
@@ -254,8 +256,8 @@ class _Group:
             elif reason is not None:
                 yield dim, self._new_name(f"{dim}_{self._name}"), reason
 
-    def rename_coordinates_named_as_groups(self) -> Iterator[Finding]:
-        """Rename coordinates with the name of a group below: xarray refuses the child of a node that inherits one.
+    def rename_coordinates_named_like_groups(self) -> Iterator[Finding]:
+        """Rename coordinates with the name of a group below, because xarray refuses a child that inherits one.
 
         Coordinates without an index are not inherited.
         """
@@ -266,36 +268,37 @@ class _Group:
                 self.dataset = _rename_references(dataset, names)
                 del self._own[name]
                 message = _(
-                    "its coordinate {name!r} is called {new!r} in a DataTree, because a group below it is called "
-                    "{group}. To have it unrenamed use xarray.open_dataset or xarray.open_groups"
+                    "its coordinate {name!r} is named {new!r} in a DataTree, because group {group} has that name. "
+                    "xarray.open_dataset and xarray.open_groups keep the name"
                 ).format(name=name, new=names[name], group=self._place(child))
                 yield report(Topic.NAME, Place(self._place(self._path)), message)
 
     def hidden(self) -> list[str]:
-        """Return the names of coordinates above for which the group has different variables."""
+        """Return the names of coordinates above that different variables of the group have."""
         variables = self.dataset.variables.keys() - self._own
         return [name for name in self._above.coordinates if name in variables]
 
     def passed_on(self) -> _Above:
-        """Return the dimensions that groups below have from this group and the groups above it."""
+        """Return the dimensions of this group and the groups above it."""
         above, sizes = self._above, self.dataset.sizes
         kept = {dim: new for dim, new in above.new_names.items() if dim not in sizes}
         coordinates = {**self._own, **above.coordinates}
         return _Above({**above.sizes, **sizes}, coordinates, {**kept, **self._new_dims})
 
     def _below(self, name: str) -> str | None:
-        """Return the path of a group of a name anywhere below this group, None without one."""
+        """Return the path of a group with this name anywhere below this group, None if there is no such group."""
         # By bisection, because each group searches for each of its names.
         paths, begin = self._paths.get(name, ()), f"{self._path.rstrip('/')}/"
-        place = bisect_left(paths, begin)
-        return next((first for first in paths[place : place + 1] if first.startswith(begin)), None)
+        position = bisect_left(paths, begin)
+        nearest = paths[position : position + 1]
+        return next((path for path in nearest if path.startswith(begin)), None)
 
     def _place(self, path: str) -> str:
         """Return the path of a group from the root of the store, given its path from the root of the tree."""
         return f"/{self._root}{path}".rstrip("/") if self._root else path
 
     def _new_name(self, wanted: str, first: str = "") -> str:
-        """Return the first free name and take it: `first`, or the wanted one, or the wanted one with a number from 2."""
+        """Return and reserve a free name: `first` if given, otherwise `wanted`, otherwise `wanted` with a number from 2."""
         name, numbers = first or wanted, count(2)
         while name in self._taken or self._below(name):
             name = f"{wanted}_{next(numbers)}"
@@ -303,23 +306,25 @@ class _Group:
         return name
 
     def _objection(self, dim: str, name: str) -> str | None:
-        """Return why a dimension cannot be the dimension `name` of the groups above, None if it can be."""
+        """Return why a dimension conflicts with the dimension `name` of the groups above, None if it does not."""
         size, theirs = self.dataset.sizes[dim], self._above.coordinates.get(name)
         if (other := self._above.sizes.get(name, size)) != size:
-            return _("size {size}, its parents' {other}").format(size=size, other=other)
-        if theirs is None or theirs.indexed is None:
+            return _("size {size}, {other} in its parents").format(size=size, other=other)
+        if theirs is None or theirs.index is None:
             return None
         mine, names = self._own.get(dim), {dim: name}
-        if mine is not None and mine.indexed is not None:
+        if mine is not None and mine.index is not None:
             is_known = mine.identity is not None and mine.decoding == theirs.decoding
             is_same = is_known and mine.identity == theirs.identity
             # Indexes along dimensions of different names are never equal.
-            if not is_same and not mine.indexed.rename(names, names).equals(theirs.indexed):
-                return _("other coordinate values than {owner}").format(owner=theirs.group)
+            if not is_same and not mine.index.rename(names, names).equals(theirs.index):
+                return _("coordinate values differ from those in {owner}").format(
+                    owner=theirs.group
+                )
         return self._objection_to_positions(dim, theirs) if self._is_by_convention(theirs) else None
 
     def _objection_to_positions(self, dim: str, theirs: _Coordinate) -> str | None:
-        """Return why a grid along a dimension cannot get the positions of a coordinate above, None if it can."""
+        """Return why a grid must not inherit the positions of a coordinate above, None if it may."""
         description = self._description
         is_placed = dim not in self._own and dim in description.placed
         if is_placed and theirs.axis not in ("T", "Z"):
@@ -335,7 +340,7 @@ class _Group:
     def _is_by_convention(self, theirs: _Coordinate) -> bool:
         """Return whether a coordinate above has an index, and a convention attached it or applies to this group."""
         is_by_convention = theirs.identity is not None or self._description.has_conventions
-        return theirs.indexed is not None and is_by_convention
+        return theirs.index is not None and is_by_convention
 
 
 def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
@@ -344,7 +349,7 @@ def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
 
 
 def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
-    """Return a Dataset with dimensions and their coordinates renamed, also where variables name them."""
+    """Return a Dataset with dimensions and their coordinates renamed, also in attributes that name them."""
     coordinates = {dim: new for dim, new in names.items() if _has_coordinate(dataset, dim)}
     others = {dim: new for dim, new in names.items() if dim not in coordinates}
     renamed = dataset.rename_dims(others).rename(coordinates)

@@ -32,13 +32,13 @@ def along(dim: str, size: int, **attrs: Any) -> Array:
 
 def renaming(path: str, renamed: str, topic: str = "Dimension") -> str:
     return (
-        f"! {topic}: {path}: does not align with its parents in a DataTree; renamed in it: {renamed}. "
-        "To have it unrenamed use xarray.open_dataset or xarray.open_groups"
+        f"! {topic}: {path}: does not align with its parents in a DataTree; renamed {renamed}. "
+        "xarray.open_dataset and xarray.open_groups keep the names"
     )
 
 
 X, OTHER_X = coordinate("x", [1, 2]), coordinate("x", [1, 9])
-SIZE, VALUES = "(size 3, its parents' 2)", "(other coordinate values than /)"
+SIZE, VALUES = "(size 3, 2 in its parents)", "(coordinate values differ from those in /)"
 #: Nodes, and which dimensions of which groups are renamed.
 RENAMED: dict[str, tuple[Any, dict[str, str]]] = {
     "another size than the parents":
@@ -47,7 +47,7 @@ RENAMED: dict[str, tuple[Any, dict[str, str]]] = {
     "siblings need not align": ({"g/v": along("x", 2), "h/v": along("x", 3)}, {}),
     "children align with what was renamed":
         ({"v": along("x", 2), "g/v": along("x", 3), "g/h/v": along("x", 3), "g/h/w": along("x_g", 4)},
-         {"/g": f"'x' -> 'x_g' {SIZE}", "/g/h": f"'x' -> 'x_h' {SIZE}, 'x_g' -> 'x_g_h' (size 4, its parents' 3)"}),
+         {"/g": f"'x' -> 'x_g' {SIZE}", "/g/h": f"'x' -> 'x_h' {SIZE}, 'x_g' -> 'x_g_h' (size 4, 3 in its parents)"}),
     "a new name that an array has":
         ({"v": along("x", 2), "g/v": along("x", 3), "g/x_g": along("y", 3)}, {"/g": f"'x' -> 'x_g_2' {SIZE}"}),
     "a new name that a dimension of the parents has":
@@ -56,7 +56,7 @@ RENAMED: dict[str, tuple[Any, dict[str, str]]] = {
         ({"v": along("x", 2), "g/v": along("x", 3), "g/x_g": along("y", 3), "g/x_g_2": Group()}, {"/g": f"'x' -> 'x_g_3' {SIZE}"}),
     "other values than the parents": ({"x": X, "g/x": OTHER_X}, {"/g": f"'x' -> 'x_g' {VALUES}"}),
     "other values than the nearest that there are":
-        ({"v": along("x", 2), "g/x": X, "g/h/x": OTHER_X}, {"/g/h": "'x' -> 'x_h' (other coordinate values than /g)"}),
+        ({"v": along("x", 2), "g/x": X, "g/h/x": OTHER_X}, {"/g/h": "'x' -> 'x_h' (coordinate values differ from those in /g)"}),
     "other values of all dimensions but one":
         ({**{name: coordinate(name, [1, 2]) for name in "xyz"}, **{f"g/{name}": coordinate(name, [1, 9]) for name in "yz"}},
          {"/g": f"'y' -> 'y_g' {VALUES}, 'z' -> 'z_g' {VALUES}"}),
@@ -108,7 +108,7 @@ def test_coordinates_and_names_of_them_go_with_a_renamed_dimension() -> None:
         eta (x) 0 1
         s_g (s_g) 0.1 0.5 1.0 | formula_terms=sigma: s_g eta: eta standard_name=ocean_sigma_coordinate
         v (s_g x) @ eta s_g
-        ! Dimension: /p/g: does not align with its parents in a DataTree; renamed in it: 's' -> 's_g' (size 3, its parents' 2). To have it unrenamed use xarray.open_dataset or xarray.open_groups
+        ! Dimension: /p/g: does not align with its parents in a DataTree; renamed 's' -> 's_g' (size 3, 2 in its parents). xarray.open_dataset and xarray.open_groups keep the names
         """,
         function=xr.open_datatree,
         group="p",
@@ -160,7 +160,7 @@ def test_without_indexes_sizes_have_to_fit_but_not_values() -> None:
         x (x) 1 2 no index
         /g:
         x_g (x_g) 1 no index
-        ! Dimension: /g: does not align with its parents in a DataTree; renamed in it: 'x' -> 'x_g' (size 1, its parents' 2). To have it unrenamed use xarray.open_dataset or xarray.open_groups
+        ! Dimension: /g: does not align with its parents in a DataTree; renamed 'x' -> 'x_g' (size 1, 2 in its parents). xarray.open_dataset and xarray.open_groups keep the names
         """,
         function=xr.open_datatree,
         create_default_indexes=False,
@@ -221,7 +221,7 @@ def by_cs(**axes: tuple[str, list[float]]) -> Array:
 
 UTM33 = "EPSG:32633"
 CRS, FLAT = "(CRS EPSG:32633, EPSG:32632 in /)", "(2-D positions, 1-D in /)"
-PARENTS, OTHER = "(as in its parents)", "(other dimensions than /)"
+PARENTS, OTHER = "(as in its parents)", "(dimensions differ from those in /)"
 BOTH_CRS = f"'y' -> 'y_g' {CRS}, 'x' -> 'x_g' {CRS}"
 BOTH_FLAT = f"'y' -> 'y_g' {FLAT}, 'x' -> 'x_g' {FLAT}"
 BOTH_TAKEN = f"'y' -> 'y_g' {PARENTS}, 'x' -> 'x_g' {PARENTS}"
@@ -279,7 +279,7 @@ GRIDS: dict[str, tuple[Any, dict[str, str]]] = {
          {"/g": f"'y' -> 'y_g_2' {CRS}, 'x' -> 'x_g_2' {CRS}"}),
     "several causes":
         ({"v": grid(dims="time y x"), "w": by_cs(obs=("X", [1, 2])), "g/v": grid(UTM33), "g/t": along("time", 3), "g/obs": along("x", 2)},
-         {"/g": f"'x' -> 'x_g' {CRS}, 'time' -> 'time_g' (size 3, its parents' 4), 'y' -> 'y_g' {CRS}, 'obs' -> 'g_obs' {OTHER}"}),
+         {"/g": f"'x' -> 'x_g' {CRS}, 'time' -> 'time_g' (size 3, 4 in its parents), 'y' -> 'y_g' {CRS}, 'obs' -> 'g_obs' {OTHER}"}),
 }  # fmt: skip
 
 #: Nodes, and which variables of which groups are renamed because a convention attached an index of their name.
@@ -358,7 +358,7 @@ def test_attributes_name_what_was_renamed() -> None:
         eta (y)
         g_crs () | grid_mapping_name=x
         v (k y) @ g_lon g_s | ancillary_variables=g_lon eta grid_mapping=g_crs: y
-        ! Name: /p/g: does not align with its parents in a DataTree; renamed in it: 's' -> 'g_s' (other dimensions than /p), 'lon' -> 'g_lon' (other dimensions than /p), 'crs' -> 'g_crs' (other dimensions than /p). To have it unrenamed use xarray.open_dataset or xarray.open_groups
+        ! Name: /p/g: does not align with its parents in a DataTree; renamed 's' -> 'g_s' (dimensions differ from those in /p), 'lon' -> 'g_lon' (dimensions differ from those in /p), 'crs' -> 'g_crs' (dimensions differ from those in /p). xarray.open_dataset and xarray.open_groups keep the names
         """,
         function=xr.open_datatree,
         group="p",
