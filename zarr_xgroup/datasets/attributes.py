@@ -1,4 +1,4 @@
-"""The option `convention_attrs`: keeping, dropping or restating the attributes of conventions in Datasets."""
+"""The option `convention_attrs`: keep, drop or restate the attributes of conventions in Datasets."""
 
 from __future__ import annotations
 
@@ -42,33 +42,33 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None = None) -> T:
-    """Return data without the attributes of conventions; the coordinates made of them are kept.
+    """Return data without the attributes of conventions; coordinates made from them are kept.
 
-    The function does what the option ``convention_attrs="drop"`` does when a store is opened. Use it for data that were
-    opened with all attributes, before you write them as netCDF, or after you have subset them. It removes ``cs``,
-    ``geolocation``, ``uom``, ``multiscales``, attributes that begin with ``spatial:`` or ``proj:``, those with
-    references of `ref`, ``crs`` of a group if it is an object, the attributes that plug-ins own, and their items of
-    ``zarr_conventions``: each if the variable or its Dataset (the group) declares the convention, or, for attributes
-    with its prefix, a group above. Other attributes that netCDF cannot hold become JSON text, as with the option.
+    This is the option ``convention_attrs="drop"`` for data that are already open: use it before you write netCDF, or
+    after you have subset the data. It removes ``cs``, ``geolocation``, ``uom``, ``multiscales``, attributes that begin
+    with ``spatial:`` or ``proj:``, references of `ref`, ``crs`` of a group if it is an object, the attributes that
+    plug-ins own, and the items of these conventions in ``zarr_conventions``. An attribute is removed if its variable
+    or Dataset (the group) declares the convention; an attribute with a prefix, also if a group above declares it.
+    Other attributes that netCDF cannot hold become JSON text.
 
     Parameters
     ----------
     data : xarray.Dataset, xarray.DataArray or xarray.DataTree
-        Not changed. A DataArray does not have the declarations of its group.
+        It is not modified. A DataArray does not have the declarations of its group.
     assume_conventions : str or iterable of str, optional
         Names of conventions that are treated as declared: those that the group of a DataArray declared, or
-        that a Dataset has lost in a computation. A Dataset keeps in its ``encoding`` the conventions that were
-        assumed when it was opened, and those that groups above declared.
+        that a Dataset has lost in a computation. The ``encoding`` of an opened Dataset holds the conventions that were
+        assumed, and those that groups above declared.
 
     Returns
     -------
     xarray.Dataset, xarray.DataArray or xarray.DataTree
-        With the same variables, which share their values with those given.
+        With the same variables, which share their values with `data`.
 
     Raises
     ------
     TypeError
-        If `data` is something else.
+        If `data` has a different type.
     ValueError
         If `assume_conventions` names an unknown convention.
 
@@ -92,12 +92,12 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     datasets: dict[str, xr.Dataset] = {"/": copied}
     if isinstance(copied, xr.DataTree):
         datasets = {node.path: node.to_dataset(inherit=False) for node in copied.subtree}
-    # When the data were opened, the encoding got the conventions that groups above declared, and those assumed.
-    remembered: list[Any] = [
+    # Opening recorded in the encoding the conventions that groups above declare, and the assumed ones.
+    recorded: list[Any] = [
         dataset.encoding.pop(CONVENTIONS_KEY, {}) for dataset in datasets.values()
     ]
-    above = {CONVENTIONS_KEY: [{"name": name} for name in remembered[0].get("above", ())]}
-    names = {*assumed, *(name for each in remembered for name in each.get("assumed", ()))}
+    above = {CONVENTIONS_KEY: [{"name": name} for name in recorded[0].get("above", ())]}
+    names = {*assumed, *(name for each in recorded for name in each.get("assumed", ()))}
     apply_convention_attrs(datasets, "drop", [above], names)
     if isinstance(copied, xr.DataTree):
         for node in copied.subtree:
@@ -113,10 +113,10 @@ def apply_convention_attrs(
 ) -> None:
     """Restate, keep or drop the attributes of conventions in Datasets, in place, according to `convention_attrs`.
 
-    `datasets` are by path, `above` the attributes of the groups above all of them. The conventions named by
-    `assumed` are treated as declared by each Dataset.
+    `datasets` are by path; `above` are the attributes of the groups above all of them. The `assumed` conventions are
+    treated as declared by each Dataset.
     """
-    # The conventions in scope of a group: those that it declares, and those that groups above it declare.
+    # The conventions that a group or a group above it declares.
     from_above = reduce(or_, map(declared_by, above), NOT_DECLARED)
     in_scope: dict[str, Declared] = {}
     for path in sorted(datasets):  # parents first
@@ -124,7 +124,7 @@ def apply_convention_attrs(
         in_scope[path] = in_scope.get(parent, from_above) | declared_by(datasets[path].attrs)
     _restate(datasets, in_scope, assumed)
     if how == "keep":
-        # `drop_conventions` will need the conventions that groups above declare, and the assumed ones.
+        # `drop_conventions` needs the conventions that groups above declare, and the assumed ones.
         for path, dataset in datasets.items():
             own = declared_by(dataset.attrs)
             others = sorted(cls.name for cls in _handlers_of(in_scope[path]) if cls not in own)
@@ -134,8 +134,8 @@ def apply_convention_attrs(
 
     variables = [each for dataset in datasets.values() for each in dataset.variables.values()]
     if how == "drop":
-        # Attributes of a group are dropped also if only arrays, of any group, declare the convention.
-        by_arrays = reduce(or_, (declared_by(it.attrs) for it in variables), NOT_DECLARED)
+        # Attributes of a group are dropped even if only arrays declare the convention, in any group.
+        by_arrays = reduce(or_, (declared_by(array.attrs) for array in variables), NOT_DECLARED)
         for path, dataset in datasets.items():
             own, scope = declared_by(dataset.attrs), in_scope[path]
             _drop_convention_attributes(dataset.variables.values(), own, scope, assumed)
@@ -147,7 +147,7 @@ def _restate(
     datasets: Mapping[str, xr.Dataset], in_scope: Mapping[str, Declared], assumed: Collection[str]
 ) -> None:
     """Let handlers rewrite attributes in Datasets, in place, so that they name the attached variables."""
-    # A handler that does not override `restated` is not called for each of thousands of variables.
+    # Only handlers that override `restated` are called, because there may be thousands of variables.
     default = vars(ConventionHandler)["restated"]
     restating: list[Handler] = [
         cls for cls in handlers() if getattr_static(cls, "restated") is not default
@@ -165,7 +165,7 @@ def _restate(
 
 
 def _result_of(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a function of a handler; None, with a warning, if it fails."""
+    """Return the result of a handler's function, or warn and return None if it fails."""
     try:
         with containing():
             return function(*arguments)
@@ -187,11 +187,10 @@ def _drop_convention_attributes(
     in_scope: Declared,
     assumed: Collection[str],
 ) -> None:
-    """Drop from variables or Datasets, in place, the attributes of conventions and their declarations.
+    """Drop the attributes of conventions and their declarations from variables or Datasets, in place.
 
-    For conventions that are `declared`, `assumed`, or declared by the variable or Dataset itself, all attributes are
-    dropped that their handlers own. For conventions `in_scope`, which groups above may declare, only attributes with
-    the convention's prefix are dropped.
+    All attributes that handlers own are dropped for conventions that are `declared`, `assumed`, or declared by the
+    variable or Dataset itself. For other conventions `in_scope`, only attributes with the convention's prefix are dropped.
     """
     prefixes = tuple(f"{handler.name}:" for handler in _handlers_of(in_scope))
     for holder in holders:
@@ -209,7 +208,7 @@ def _drop_convention_attributes(
 
 
 def _other_declarations(written: Any, dropped: Collection[Handler]) -> Any:
-    """Return ``zarr_conventions``, a list or an object, without the items that declare some conventions."""
+    """Return ``zarr_conventions``, a list or an object, without the items that declare `dropped` conventions."""
     declaring = {
         item.keys[-1]
         for item in declaration_items(Fragment(Node(0, ""), (), written))
@@ -225,21 +224,21 @@ def _other_declarations(written: Any, dropped: Collection[Handler]) -> Any:
 def _fit_for_netcdf(holders: Iterable[xr.Variable | xr.Dataset]) -> None:
     """Change attributes, in place, so that xarray can write the variables or Datasets to netCDF.
 
-    Names that xarray and the netCDF libraries reserve are removed: they describe how a file stores dimensions.
+    Reserved names, which describe how a file stores dimensions, are removed.
     """
     for holder in holders:
-        attributes = {key: it for key, it in holder.attrs.items() if key not in _RESERVED}
-        holder.attrs = {key: _fitting(value) for key, value in attributes.items()}
+        kept = {key: value for key, value in holder.attrs.items() if key not in _RESERVED}
+        holder.attrs = {key: _netcdf_value(value) for key, value in kept.items()}
         # netCDF has no booleans: xarray writes integers and adds an attribute ``dtype``, which must not exist yet.
         if isinstance(holder, xr.Variable) and holder.dtype == bool:
             holder.attrs.pop("dtype", None)
 
 
-def _fitting(value: Any) -> Any:
-    """Return the value of an attribute as every kind of netCDF file can hold it: texts, numbers, all else as JSON text."""
+def _netcdf_value(value: Any) -> Any:
+    """Return the value of an attribute in a form that any netCDF file can hold: text and numbers, or JSON text."""
     if isinstance(value, list | tuple):
         fits = bool(value) and all(map(_is_number, value))
-    else:  # a value of no JSON type, as a NumPy scalar, comes from decoding or a plug-in, and is kept
+    else:  # other types, such as NumPy scalars, come from decoding or a plug-in, and are kept
         fits = _is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
     return value if fits else json.dumps(value, default=str)
 

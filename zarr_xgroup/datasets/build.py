@@ -1,4 +1,4 @@
-"""Datasets of planned groups: variables are made lazy, some of their values are read at once, xarray decodes them."""
+"""Build the Datasets of planned groups: make lazy variables, fetch the values needed on opening, let xarray decode."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ from zarr_xgroup.variables.stored import Template
 class Builder:
     """Makes the Datasets of the planned groups of one open call.
 
-    Default indexes are made here, not by xarray afterwards: a coordinate that several groups have is decoded and
-    indexed once, in the first of them, and put into the later Datasets decoded.
+    It makes default indexes itself, so that a coordinate of several groups is decoded and indexed only once.
     """
 
     def __init__(
@@ -53,23 +52,22 @@ class Builder:
         self._decoding = decoding
         self._with_indexes = with_indexes
         self._decoder = Decoder(decoding, dropped, with_indexes=with_indexes)
-        # What `read` read: by array and part, values or the error of reading.
+        # The values that `read` fetched, or the error of reading, by array and part.
         self._values: Mapping[Any, Any] = {}
-        # Decoded coordinates that several groups have, by `_decoding_keys`.
+        # Decoded coordinates of several groups, by `_decoding_keys`.
         self._shared: dict[Hashable, Decoded] = {}
         self._shares = False
 
     def read(self, plans: Collection[GroupPlan]) -> None:
-        """Read what xarray would read one after the other while it opens these groups, concurrently.
+        """Fetch the values that xarray reads while it opens these groups, concurrently and each array once.
 
-        These are dimension coordinates for indexes, and the first and the last value of times, by which xarray
-        chooses their type. Over a network each such read is a round trip. Each array is read once, even if
-        several groups have it as a coordinate.
+        These are dimension coordinates, for indexes, and the first and the last value of times, from which xarray
+        chooses their type. xarray reads them one after the other, and over a network each read is a round trip.
         """
         planned = [(it, self._part_read(it)) for plan in plans for it in plan.variables]
         read = [(variable, part) for variable, part in planned if part]
         self._values = _fetched_values(read, self._factory, self._library)
-        # With "all", more attributes name variables than those that `_decoding_keys` considers.
+        # With "all", xarray uses more attributes that name variables than `_decoding_keys` considers.
         self._shares = len(plans) > 1 and self._decoding.get("decode_coords") != "all"
 
     def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
@@ -78,7 +76,7 @@ class Builder:
         A variable is left out if it cannot be made, read for its index, or decoded in any way.
         """
         group, findings = plan.node, list[Finding]()
-        # 1. Make the variables, or copy those that another group has decoded already.
+        # 1. Make the variables, or copy those that a different group has decoded already.
         keys = self._decoding_keys(plan)
         undecoded: dict[str, xr.Variable] = {}
         shared: dict[str, Decoded] = {}
@@ -106,14 +104,16 @@ class Builder:
         decoded, faults = self._decoder.decoded(plan, undecoded, others, attributes, unread)
         findings += [*faults.values(), *problems]
         for name in (keys.keys() & decoded.variables.keys()) - faults.keys() - unread.keys():
-            if undecoded[name].dtype.kind != "S":  # characters may be joined in one group only
+            if (
+                undecoded[name].dtype.kind != "S"
+            ):  # characters may be joined in only one of the groups
                 self._shared[keys[name]] = decoded.variables[name]
                 decoded.variables[name] = decoded.variables[name].copy()
         decoded.variables.update(shared)
         return _dataset(plan, decoded), findings
 
     def _part_read(self, planned: PlannedVariable) -> Part | None:
-        """Return which values of a variable xarray will read on opening: all for an index, the ends of times; None for none."""
+        """Return the part of a variable that xarray reads on opening: all for an index, the ends of times, or None."""
         if planned.stored is None or planned.name in self._dropped:
             return None
         if self._with_indexes and planned.dims == (planned.name,):
@@ -123,7 +123,7 @@ class Builder:
         return "ends" if planned.is_time and is_decoded is not False else None
 
     def _undecoded(self, planned: PlannedVariable, values: Any, part: Part | None) -> xr.Variable:
-        """Return a planned variable, lazy and undecoded, with the values that were fetched, if any."""
+        """Return a planned variable, lazy and undecoded, with the fetched values, if any."""
         variable = self._factory.variable(planned.source)
         if planned.is_own:
             del variable.encoding["source"]
@@ -150,23 +150,23 @@ class Builder:
         return with_values
 
     def _attributes(self, group: Node) -> tuple[Mapping[str, Any], list[Finding]]:
-        """Return the attributes of a group; if they cannot be used, none, and a finding."""
+        """Return the attributes of a group, or {} and a finding if they cannot be used."""
         try:
             attributes = copy_of(self._factory.attributes(group))
         except XGroupMetadataError as error:
             return {}, [without_attributes(group, error)]
-        # As with engine zarr: attributes that NCZarr keeps for itself are not shown.
+        # As with engine zarr, internal attributes of NCZarr are left out.
         items = attributes.items()
         return {key: value for key, value in items if not key.lower().startswith("_nc")}, []
 
     def _decoding_keys(self, plan: GroupPlan) -> dict[str, Hashable]:
-        """Return, by name, keys of the coordinates whose decoding depends on no other variable.
+        """Return the coordinates whose decoding depends on no other variable: their keys by name.
 
-        Coordinates of several groups with equal keys are decoded alike.
+        Coordinates with equal keys, in any groups, are decoded to the same values.
         """
         if not self._shares:
             return {}
-        # Bounds and others that attributes name are decoded by the attributes of the naming variable.
+        # A variable that attributes name, such as bounds, is decoded with attributes of the variable that names it.
         rewritten = (pair for planned in plan.variables for pair in planned.rewritten.items())
         named = {name for key, text in rewritten if key in REFERRING for name in text.split()}
         keys: dict[str, Hashable] = {}
@@ -176,10 +176,10 @@ class Builder:
             if any(map(planned.has, REFERRING)):
                 continue
             if isinstance(planned.source, HandlerVariable):
-                continue  # variables of a plug-in may be equal and differ in attributes
+                continue  # equal variables of a plug-in may have different attributes
             if planned.is_time and not planned.has("units"):
                 continue  # bounds of times
-            # The identity of a computed coordinate may be equal for another size, its source is not.
+            # Not the identity, because computed coordinates of different sizes may have the same.
             attributes = repr((planned.attributes, planned.declared_decoding))
             place = planned.name, planned.source, planned.dims
             keys[planned.name] = *place, attributes, planned.is_time
@@ -193,22 +193,22 @@ def _dataset(plan: GroupPlan, group: DecodedGroup) -> xr.Dataset:
     indexes: dict[Hashable, xr.Index] = {}
     for planned in plan.variables:
         name = planned.name
-        if (found := group.variables.get(name)) is None:
+        if (decoded := group.variables.get(name)) is None:
             continue
-        is_axis = found.variable.dims == (name,)
+        is_axis = decoded.variable.dims == (name,)
         is_coordinate = is_axis or planned.is_coordinate or name in group.coordinates
-        (coordinates if is_coordinate else data)[found.name] = found.variable
-        if found.index is not None:
-            indexes[found.name] = found.index
+        (coordinates if is_coordinate else data)[decoded.name] = decoded.variable
+        if decoded.index is not None:
+            indexes[decoded.name] = decoded.index
     return dataset_of(data, coordinates, indexes, group.attributes)
 
 
 def _unread_findings(
     group: Node, planned: PlannedVariable, problem: XGroupStoreError, part: Part | None
 ) -> Iterator[Finding]:
-    """Yield findings that values could not be read: an index coordinate is left out, or times stay undecoded.
+    """Yield findings about values that could not be read: an index coordinate is left out, or times stay undecoded.
 
-    Of a coordinate that references brought, each array that has it is told.
+    For a coordinate attached by references, there is one finding for each array that has it.
     """
     if planned.referrer:
         lost = coordinate_named(planned.name)
@@ -223,10 +223,10 @@ def _unread_findings(
 def _fetched_values(
     read: Iterable[tuple[PlannedVariable, Part]], factory: VariableFactory, library: Library
 ) -> Mapping[Any, Any]:
-    """Return, by array and part, the values that xarray will read (all, or both ends) or the error of reading.
+    """Return the values that xarray reads on opening, or the error of reading them, by array and part.
 
-    Times in long chunks are not read for two values: an error stands for them. Those of the group itself,
-    unless very long, are left to xarray, which reads them as with any engine.
+    Long chunks are not read for the two ends of times: their value is an error. If the times are the group's own, and
+    the chunks not very long, xarray reads them, as with any engine.
     """
     wanted: dict[tuple[Node, Part], Template] = {}
     own_times: set[Node] = set()
@@ -245,20 +245,18 @@ def _fetched_values(
         if part == "all" or length <= MOST_VALUES:
             array = template.zarr_array(library.zarr_store(node.store), node.path)
             arrays[node, part] = array
-        elif (
-            node not in own_times or length > MOST_OWN_VALUES
-        ):  # an error keeps xarray from reading it, too
-            text = _("{node} was not read, its chunks are too long to be read for one value")
+        elif node not in own_times or length > MOST_OWN_VALUES:
+            # Because of the error, xarray does not read it either.
+            text = _(
+                "{node} was not read, because its chunks are too large to be read for one value"
+            )
             problem = library.tree.read_problem(node.store, text.format(node=node))
             problems[node, part] = problem
     return {**problems, **library.read_values(arrays)}
 
 
 def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> dict[Any, Any]:
-    """Return a copy of an encoding with the dimensions of its ``preferred_chunks`` renamed.
-
-    xarray chunks a variable by these when it is opened with ``chunks``.
-    """
+    """Return a copy of an encoding with the dimensions of its ``preferred_chunks`` (for option ``chunks``) renamed."""
     result = dict(encoding)
     chunks = (result.get("preferred_chunks") or {}).items()
     if chunks:

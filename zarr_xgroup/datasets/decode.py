@@ -1,7 +1,7 @@
-"""Decode the variables of a group by xarray, in one call.
+"""Decode the variables of a group with xarray, in one call.
 
-xarray raises for the whole group if the attributes of one variable are invalid. Only then each variable is decoded
-alone: the invalid one is left undecoded, as far as needed, and a finding reports it.
+xarray raises for the whole group if the attributes of one variable are invalid. Only then is each variable decoded
+alone. The invalid one is left undecoded, as far as necessary, and reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _Coder: TypeAlias = typing.Literal[
     "decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"
 ]
 
-#: The coders switched off, one step after the other, for a variable that cannot be decoded.
+#: The coders to switch off for a variable that cannot be decoded, in steps.
 _STEPS: tuple[tuple[_Coder, ...], ...] = (
     (),
     ("decode_times", "decode_timedelta"),
@@ -44,22 +44,22 @@ _STEPS: tuple[tuple[_Coder, ...], ...] = (
 #: xarray writes a variable with the name None under this name, and reads it as None again.
 _NAMELESS = "__values__"
 
-#: The kinds of numpy's types that are numbers.
+#: The kinds of NumPy types that are numbers.
 _NUMBERS = "iufc"
 
-#: How many values a trial of decoding has along the first dimension.
+#: The length of a decoding trial along the first dimension.
 _TRIAL_SIZE = 2
 
-#: Attributes by which numbers are packed.
+#: Attributes of packed numbers.
 _PACKING = ("scale_factor", "add_offset")
 
-#: Attributes that xarray applies only when values are read; units of time it applies at once.
+#: Attributes that xarray applies only when values are read. It applies units of time at once.
 _APPLIED_LAZILY = DECODED_BY - {"units", "calendar"}
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """A variable as xarray decodes it, and its default index if it is a dimension coordinate."""
+    """A decoded variable, and its default index if it is a dimension coordinate."""
 
     #: Its name in the Dataset.
     name: Hashable
@@ -67,11 +67,10 @@ class Decoded:
     index: xr.Index | None
 
     def copy(self) -> Decoded:
-        """Return a copy for another group: a change of one does not show in the other."""
+        """Return an independent copy for a different group."""
         variable, index = self.variable, self.index
-        if (
-            index is not None and variable.values.flags.writeable
-        ):  # values of an index are, before pandas 3
+        # Before pandas 3, the values of an index are writeable.
+        if index is not None and variable.values.flags.writeable:
             index = index.copy(deep=True)
             variable = index.create_variables({self.name: variable})[self.name]
         data: Any = variable._data
@@ -83,7 +82,7 @@ class Decoded:
 
 @dataclass(frozen=True, eq=False)
 class DecodedGroup:
-    """The variables of a group as xarray decodes them, by the names that they have in the plan, and its attributes."""
+    """The decoded variables of a group, by their names in the plan, and its attributes."""
 
     variables: dict[str, Decoded]
     attributes: Mapping[str, Any]
@@ -93,9 +92,9 @@ class DecodedGroup:
 
 @dataclass(frozen=True)
 class _Remedy:
-    """A way to open a variable after all: decoded without some attributes, with some coders switched off."""
+    """A way to open a variable after an error: without some attributes, or with some coders switched off."""
 
-    #: Attributes that xarray does not see; the variable gets them back undecoded.
+    #: Attributes that are hidden from xarray, and then kept undecoded.
     set_aside: Mapping[str, Any]
     switched_off: tuple[_Coder, ...] = ()
 
@@ -110,7 +109,7 @@ class _Remedy:
 
 
 class Decoder:
-    """Decodes the variables of groups as the decoding options of an open call require."""
+    """Decodes the variables of groups with the decoding options of an open call."""
 
     def __init__(
         self, options: DecodingOptions, dropped: Collection[str], *, with_indexes: bool
@@ -129,15 +128,15 @@ class Decoder:
     ) -> tuple[DecodedGroup, dict[str, Finding]]:
         """Return the variables of a group, decoded by xarray in one call; if that raises, each decoded alone.
 
-        `others` are the variables of the group that are decoded already; `unread` says why values of a variable
-        cannot be read: then its times are not decoded. A variable that cannot be decoded alone is decoded with the
-        first remedy that works, otherwise it is left out. A finding reports both. Attributes of bounds may be
-        changed in place.
+        `others` are variables of the group that are decoded already; `unread` are the errors of variables whose values
+        cannot be read, so that their times are not decoded. A variable that cannot be decoded alone is decoded with the
+        first remedy that works, or left out if none does; a finding reports it. Attributes of bounds may be changed in
+        place.
         """
         planned = {variable.name: variable for variable in plan.variables}
         stand_ins = _without_attributes(others)
         if not unread:
-            attributes_before = {name: dict(it.attrs) for name, it in undecoded.items()}
+            attributes_before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
             try:
                 with containing():
                     return self._decode(planned, undecoded, stand_ins, attributes), {}
@@ -173,19 +172,18 @@ class Decoder:
     ) -> tuple[DecodedGroup, _Remedy | None, XGroupError | None]:
         """Return one variable decoded with the first remedy that works, the remedy, and the first error.
 
-        There is no variable if no remedy works. `error` is why the values of the variable cannot be read, None if
-        they can be.
+        There is no variable if no remedy works. `error` is the error of reading its values, if any.
         """
         for remedy in _remedies(variable, is_readable=error is None):
             try:
                 with containing():
                     alone = {name: remedy.bare(variable)}
-                    found = self._decode(planned, alone, needed, {}, remedy.switched_off)
+                    group = self._decode(planned, alone, needed, {}, remedy.switched_off)
             except XGroupError as problem:
                 error = error or problem
             else:
-                found.variables[name].variable.attrs.update(remedy.set_aside)
-                return found, remedy, error
+                group.variables[name].variable.attrs.update(remedy.set_aside)
+                return group, remedy, error
         return DecodedGroup({}, {}, set()), None, error
 
     def _decode(
@@ -196,7 +194,7 @@ class Decoder:
         attributes: Mapping[str, Any],
         switched_off: Sequence[_Coder] = (),
     ) -> DecodedGroup:
-        """Return variables decoded together, beside stand-ins for other variables; whatever xarray raises is raised."""
+        """Return variables decoded together, with stand-ins for other variables. Errors of xarray are not caught."""
         options = self._options | dict.fromkeys(map(str, switched_off), False)
 
         def decode(variables: Mapping[str, xr.Variable], others: Mapping[str, xr.Variable]) -> Any:
@@ -205,13 +203,13 @@ class Decoder:
             options["drop_variables"] = [_key(name) for name in dropped]
             return decode_cf_variables(together, dict(attributes), **options)
 
-        # Decode a few made-up values, so that an error shows now, not when the user reads the variable.
+        # Decode a few synthetic values, so that an error is raised now, not when the user reads the variable.
         if trials := dict(_trials(planned, undecoded)):
             with np.errstate(over="ignore", invalid="ignore"):
                 for variable in decode(trials, {**stand_ins, **undecoded})[0].values():
                     variable.load()
         variables, attributes, coordinates = decode(undecoded, stand_ins)
-        found: dict[str, Decoded] = {}
+        decoded: dict[str, Decoded] = {}
         for key, variable in variables.items():
             name, index = _NAMELESS if key is None else str(key), None
             plan = planned[name]
@@ -221,20 +219,20 @@ class Decoder:
                 index = PandasIndex.from_variables({key: variable}, options={})
                 variable = index.create_variables({key: variable})[key]
             if isinstance(plan.source, Computed | Literal | Offset):
-                # Computed coordinates have no missing values (CF 1.12, 2.5.1): else xarray writes _FillValue NaN.
-                # Only after decoding: a fill value would have xarray decode packed numbers as floats.
+                # Computed coordinates have no missing values (CF 1.12, 2.5.1): xarray must not write _FillValue NaN.
+                # Set after decoding, because xarray decodes packed numbers with a fill value as floats.
                 variable.encoding.setdefault(FILL, None)
-            found[name] = Decoded(key, variable, index)
-        return DecodedGroup(found, attributes, coordinates)
+            decoded[name] = Decoded(key, variable, index)
+        return DecodedGroup(decoded, attributes, coordinates)
 
 
 def _key(name: str) -> Hashable:
-    """Return the name that xarray gives a variable."""
+    """Return the name of a variable in xarray."""
     return None if name == _NAMELESS else name
 
 
 def _without_attributes(variables: Mapping[str, xr.Variable]) -> dict[str, xr.Variable]:
-    """Return variables without their attributes, as stand-ins that affect the decoding of others only by their existence."""
+    """Return variables without their attributes. Such stand-ins affect the decoding of others only by their existence."""
     return {
         name: xr.Variable(variable.dims, variable._data, fastpath=True)
         for name, variable in variables.items()
@@ -244,19 +242,16 @@ def _without_attributes(variables: Mapping[str, xr.Variable]) -> dict[str, xr.Va
 def _needed_to_decode(
     variable: xr.Variable, others: Mapping[str, xr.Variable]
 ) -> Mapping[str, xr.Variable]:
-    """Return those of the other variables whose existence xarray checks while it decodes one."""
+    """Return the other variables whose existence xarray checks while it decodes a variable."""
     if variable.dtype == "S1":
-        return others  # characters are joined along a dimension that no other variable has
+        return others  # xarray joins characters along a dimension only if no other variable has it
     texts = (text for text in variable.attrs.values() if isinstance(text, str))
     names = {name for text in texts for name in text.replace(":", " ").split()}
     return {name: others[name] for name in names & others.keys()}
 
 
 def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
-    """Copy units and calendar of times to their bounds if these have none, as xarray does: both decode alike.
-
-    Changes attributes of the variables in place.
-    """
+    """Copy units and calendar of times to bounds without units, in place, as xarray does."""
     for variable in variables.values():
         units, name = variable.attrs.get("units"), variable.attrs.get("bounds")
         if not (isinstance(units, str) and "since" in units and isinstance(name, str)):
@@ -268,8 +263,8 @@ def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
 
 
 def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
-    """Yield the remedies to try in turn: what loses least first, to begin with nothing at all."""
-    # Without values xarray cannot decode times.
+    """Yield the remedies to try: first none, then from the least loss to the greatest."""
+    # Without values, xarray cannot decode times.
     yield _Remedy({}, () if is_readable else _STEPS[1])
     attributes = variable.attrs.items()
     relations = {key: value for key, value in attributes if key in REFERRING}
@@ -279,7 +274,7 @@ def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
         if key in STRING_ATTRIBUTES and not isinstance(value, str)
     }
     for set_aside in (not_strings, {**not_strings, **relations}):
-        # Without its calendar a time would decode to another one: it stays undecoded then.
+        # Without its calendar, a time would be decoded to a wrong date, so it stays undecoded.
         for step in _STEPS[1:] if "calendar" in set_aside or not is_readable else _STEPS:
             yield _Remedy(set_aside, step)
 
@@ -287,10 +282,10 @@ def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
 def _trials(
     planned: Mapping[str, PlannedVariable], undecoded: Mapping[str, xr.Variable]
 ) -> Iterator[tuple[str, xr.Variable]]:
-    """Yield the lazy variables that xarray may decode without an error, and raise only when values are read.
+    """Yield copies, with a few synthetic values, of variables for which xarray may raise only when values are read.
 
     This can happen if attributes of a different array are applied to stored strings, booleans or packed numbers,
-    and if ``scale_factor`` or ``add_offset`` is not a number. They have a few made-up values of the same type.
+    or if ``scale_factor`` or ``add_offset`` is not a number.
     """
     for name, variable in undecoded.items():
         plan = planned[name]
@@ -307,12 +302,12 @@ def _trials(
         if few.dtype.kind == "O":
             few.fill("")
         elif few.dtype.kind == "b":
-            few.flat[-1:] = True  # in case that False is the fill value
+            few.flat[-1:] = True  # in case False is the fill value
         yield name, xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
 
 
 def why_not_times(attributes: Mapping[str, Any]) -> str:
-    """Return why units and calendar among attributes cannot be decoded as times, "" if they have no known fault."""
+    """Return why the units and calendar in `attributes` cannot be decoded as times, "" if no reason is known."""
     units, calendar = (attributes.get(key, "") for key in ("units", "calendar"))
     if not (isinstance(units, str) and isinstance(calendar, str) and " since " in units):
         return ""
@@ -322,9 +317,9 @@ def why_not_times(attributes: Mapping[str, Any]) -> str:
 
 @lru_cache
 def _why_not_epoch(units: str, calendar: str) -> str:
-    """Return why the epoch of units of a known unit and calendar cannot be decoded, "" if it can.
+    """Return why the epoch of units cannot be decoded, "" if it can. Unit and calendar are known to be valid.
 
-    Only forms of epochs that depend on the calendar, or that pandas alone knows, are tried.
+    An epoch is tried only if its validity depends on the calendar, or only pandas can parse it.
     """
     epoch = units.partition(" since ")[2]
     if is_regular_epoch(epoch):
@@ -341,7 +336,7 @@ def _why_not_epoch(units: str, calendar: str) -> str:
 
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:
     """Return the finding that the times of a variable are left undecoded, for a reason."""
-    text = _("opened with its times undecoded: {reason}").format(reason=reason)
+    text = _("opened with undecoded times: {reason}").format(reason=reason)
     return _variable_finding(group, planned, text)
 
 
@@ -352,9 +347,9 @@ def _variable_finding(
     error: XGroupError | None = None,
     keys: Sequence[str] = (),
 ) -> Finding:
-    """Return a finding about a variable of a group: of its own array, else of the array that has it as a coordinate.
+    """Return a finding about a variable of a group, or about the array whose coordinate it is.
 
-    `keys` are the attributes at fault; the first one is named as the place.
+    `keys` are the faulty attributes; the place of the finding is the first one.
     """
     if not planned.referrer:
         place = Fragment(group.child(planned.name), ("attributes", *keys[:1]) if keys else (), None)
@@ -371,24 +366,24 @@ def _remedy_finding(
     remedy: _Remedy | None,
     error: XGroupError,
 ) -> Finding:
-    """Return the finding that a variable was opened with a remedy, or left out if there is None, because of an error."""
+    """Return the finding that a variable was opened with a remedy, or left out without one, because of an error."""
     if remedy is None:
-        text = _("left out, xarray cannot decode it: {reason}").format(reason=error)
+        text = _("left out, because xarray cannot decode it: {reason}").format(reason=error)
         return _variable_finding(group, planned, text, error)
     attributes, reason = variable.attrs, str(error)
     keys, names = list(remedy.set_aside), ", ".join(map(repr, remedy.set_aside))
     if keys and not remedy.switched_off:
-        text = _("opened without {names}: it must be a string")
+        text = _("opened without {names}: not a string")
         if any(isinstance(value, str) for value in remedy.set_aside.values()):
             text = _("opened without {names}: {reason}")
     elif "mask_and_scale" in remedy.switched_off:
-        text = _("left undecoded, xarray cannot decode it: {reason}")
+        text = _("left undecoded, because xarray cannot decode it: {reason}")
         keys = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
         if keys:
-            reasons = (_("{key!r} is no number").format(key=key) for key in keys)
+            reasons = (_("{key!r} is not a number").format(key=key) for key in keys)
             error = XGroupMetadataError("; ".join(reasons))
             reason = str(error)
     else:
-        found = times_undecoded(group, planned, why_not_times(attributes) or reason)
-        return replace(found, error=error)
+        finding = times_undecoded(group, planned, why_not_times(attributes) or reason)
+        return replace(finding, error=error)
     return _variable_finding(group, planned, text.format(names=names, reason=reason), error, keys)

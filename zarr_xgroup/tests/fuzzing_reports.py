@@ -38,7 +38,7 @@ TELLING: Mapping[str, type[XGroupWarning]] = {
 #: What warnings say of values, or of how Datasets fit together: an explanation does not know it.
 OF_VALUES = (
     "cannot decode it: ",
-    "opened with its times undecoded: ",
+    "opened with undecoded times: ",
     ": opened without '",
     "cannot be read",
     " is something else here or cannot be a name",

@@ -403,7 +403,7 @@ UNREADABLE: dict[str, tuple[str, list[int] | None]] = {
     "bad/zarr.json": ("left out: /bad/zarr.json cannot be read: ", None),
     "bad/.zarray": ("left out: /bad/.zarray cannot be read: ", None),
     "x/c/0": ("left out: /x cannot be read: ", None),
-    "when/c/2": ("opened with its times undecoded: /when cannot be read: ", [1, 2, 3]),
+    "when/c/2": ("opened with undecoded times: /when cannot be read: ", [1, 2, 3]),
     "before/c/0": ("", [1, 2]),
 }
 

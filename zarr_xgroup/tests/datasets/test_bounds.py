@@ -117,7 +117,7 @@ def regular(length: int, axis: Any) -> dict[str, Array]:
 GRID = {"spatial:dimensions": ["y", "x"], "spatial:transform": [2.0, 0.0, 0.0, 0.0, -2.0, 0.0]}
 WIDE = {"v": long("y x", 10**12, 10**11, **declaring("spatial"), **GRID)}
 NO_INDEXES = {"create_default_indexes": False}
-UNREAD = "was not read, its chunks are too long to be read for one value"
+UNREAD = "was not read, because its chunks are too large to be read for one value"
 
 
 def lazy(length: int, called: str = "axes_x", name: str = "x") -> str:
@@ -128,7 +128,7 @@ def lazy(length: int, called: str = "axes_x", name: str = "x") -> str:
 
 
 def undecoded(name: str) -> str:
-    return f"! Metadata: /{name}: opened with its times undecoded: /{name} {UNREAD}"
+    return f"! Metadata: /{name}: opened with undecoded times: /{name} {UNREAD}"
 
 
 OWN_TIMES = f"v (n) | units={TIME['units']}\n{undecoded('v')}"

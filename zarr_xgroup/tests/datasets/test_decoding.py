@@ -57,8 +57,8 @@ def of_axis(**axis: Any) -> Json:
     return declaring("cs", cs={"crs": [{"axes": {"x": axis}}]})
 
 
-TIMES = "opened with its times undecoded: "
-PACKED = "left undecoded, xarray cannot decode it: "
+TIMES = "opened with undecoded times: "
+PACKED = "left undecoded, because xarray cannot decode it: "
 ALL = {"decode_coords": "all"}
 #: Attributes, what the open is told, and how the warning starts behind the path.
 UNDECODED: dict[str, tuple[Any, Any, str]] = {
@@ -68,14 +68,14 @@ UNDECODED: dict[str, tuple[Any, Any, str]] = {
     "a calendar that is unknown": ({**TIME, "calendar": "martian"}, {}, f": {TIMES}"),
     "a calendar that is no string": ({**TIME, "calendar": ["noleap"]}, {}, f": {TIMES}"),
     "two scale factors": ({"scale_factor": [1, 2]}, {}, f": {PACKED}"),
-    "a text as scale factor": ({"scale_factor": "0.5"}, {}, f"#/attributes/scale_factor: {PACKED}'scale_factor' is no number"),
-    "an object as offset": ({"add_offset": {"a": 1}}, {}, f"#/attributes/add_offset: {PACKED}'add_offset' is no number"),
-    "both": ({"scale_factor": "", "add_offset": "x"}, {}, f"#/attributes/scale_factor: {PACKED}'scale_factor' is no number; 'add_offset' is no number"),
-    "units that are not to blame": ({"scale_factor": "2", **BAD_UNITS}, {}, f"#/attributes/scale_factor: {PACKED}'scale_factor' is no number"),
-    "coordinates as a list": ({"coordinates": ["lat"], "units": "m"}, {}, "#/attributes/coordinates: opened without 'coordinates': it must be a string"),
-    "coordinates as a number": ({"coordinates": 5}, {}, "#/attributes/coordinates: opened without 'coordinates': it must be a string"),
-    "a grid mapping as a number": ({"grid_mapping": 5}, ALL, "#/attributes/grid_mapping: opened without 'grid_mapping': it must be a string"),
-    "cell measures as a list": ({"cell_measures": ["area: a"]}, ALL, "#/attributes/cell_measures: opened without 'cell_measures': it must be a string"),
+    "a text as scale factor": ({"scale_factor": "0.5"}, {}, f"#/attributes/scale_factor: {PACKED}'scale_factor' is not a number"),
+    "an object as offset": ({"add_offset": {"a": 1}}, {}, f"#/attributes/add_offset: {PACKED}'add_offset' is not a number"),
+    "both": ({"scale_factor": "", "add_offset": "x"}, {}, f"#/attributes/scale_factor: {PACKED}'scale_factor' is not a number; 'add_offset' is not a number"),
+    "units that are not to blame": ({"scale_factor": "2", **BAD_UNITS}, {}, f"#/attributes/scale_factor: {PACKED}'scale_factor' is not a number"),
+    "coordinates as a list": ({"coordinates": ["lat"], "units": "m"}, {}, "#/attributes/coordinates: opened without 'coordinates': not a string"),
+    "coordinates as a number": ({"coordinates": 5}, {}, "#/attributes/coordinates: opened without 'coordinates': not a string"),
+    "a grid mapping as a number": ({"grid_mapping": 5}, ALL, "#/attributes/grid_mapping: opened without 'grid_mapping': not a string"),
+    "cell measures as a list": ({"cell_measures": ["area: a"]}, ALL, "#/attributes/cell_measures: opened without 'cell_measures': not a string"),
     "with options for other arrays": (BAD_UNITS, {"decode_times": {"time": False}, "mask_and_scale": {"packed": False}}, f": {TIMES}"),
     "in chunks": (BAD_UNITS, {"chunks": {}}, f": {TIMES}"),
 }  # fmt: skip
@@ -162,7 +162,7 @@ def test_what_is_packed_by_no_number_is_not_read_on_opening(zarr_format: Any) ->
         v_s () | scale_factor=2
         v_x (x) | scale_factor=2
         v_yx (y x) | scale_factor=2
-        ! Metadata: /v_ex, /v_s, /v_x, /v_yx: /v_ex#/attributes/scale_factor and 3 more: left undecoded, xarray cannot decode it: 'scale_factor' is no number
+        ! Metadata: /v_ex, /v_s, /v_x, /v_yx: /v_ex#/attributes/scale_factor and 3 more: left undecoded, because xarray cannot decode it: 'scale_factor' is not a number
     """  # fmt: skip
     dataset = check(store, expected)
     assert not store.chunk_gets
@@ -187,7 +187,7 @@ def test_texts_that_are_declared_to_be_numbers_stay_texts(attributes: Any) -> No
 def test_coordinates_that_are_packed_by_a_text_stay_packed_wherever_they_are() -> None:
     lat = Array(np.ones(2, "i2"), ("x",), {"scale_factor": "0.1"})
     v = Group({"v": Array(np.ones(2), ("x",), declaring("CF", coordinates="/b/lat"))})
-    undecoded = "left undecoded, xarray cannot decode it: 'scale_factor' is no number"
+    undecoded = "left undecoded, because xarray cannot decode it: 'scale_factor' is not a number"
     attached = "lat (x) int16 1 1 | scale_factor=0.1\nv (x) @ lat"
     expected = f"""
         /:\n/a:\n{attached}\n/b:\nlat (x) | scale_factor=0.1\n/c:\n{attached}
