@@ -1,8 +1,8 @@
-"""Names for the dimensions of a group's arrays: inherited from groups above, and each with one size in the group.
+"""Name the dimensions of a group's arrays, so that each name has one size in the group.
 
-A name with a leading slash is that of an ancestor's dimension (GeoZarr draft standard, "Dimensions").
-An axis without a name gets ``phony_dim_N``, numbered as h5netcdf does: in the order in which
-sizes first appear, one name per size and as many as one array needs.
+A name with a leading slash refers to a dimension of an ancestor (GeoZarr draft standard, "Dimensions").
+An axis without a name gets ``phony_dim_N``, numbered as in h5netcdf: in the order in which sizes first appear, with
+one name per size, or as many as one array needs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Stored
 
-#: Attributes of a coordinate that name arrays which come along with it.
+#: Attributes of a coordinate whose arrays are attached with it.
 _COMPANIONS = (*BOUNDARIES, "formula_terms", "ancillary_variables", "cell_measures")
 
-#: The prefix of names for dimensions without one, as in h5netcdf.
+#: The prefix of the names of unnamed dimensions, as in h5netcdf.
 _PHONY = "phony_dim_"
 
 Names = tuple[str | None, ...]
@@ -52,10 +52,10 @@ def assign_dimensions(
     declared: Mapping[str, Names],
     hints: Mapping[str, tuple[str, ...]],
 ) -> Assigned:
-    """Return a name for every dimension of a group's arrays, which take names in the order of `arrays`.
+    """Return a name for every dimension of a group's arrays, assigned in the order of `arrays`.
 
-    `arrays` are documents with valid shapes. `declared` are the names in the documents, None for an axis without
-    one; `hints` the names that conventions give the last axes, used for axes without a name.
+    `arrays` are documents with valid shapes. `declared` are the names in the documents, None for an unnamed axis.
+    `hints` are names of the last axes by conventions, for unnamed axes.
     """
     shapes = {name: document["shape"] for name, document in arrays.items()}
     hinted = {name: _hinted(dims, hints.get(name, ())) for name, dims in declared.items()}
@@ -66,19 +66,19 @@ def assign_dimensions(
         before, after, shape = named[name], assigned[name], list(shapes[name])
         if declared[name] != before:
             text = _(
-                "gives axes {axes} of shape {shape} no usable name; its dimensions are "
-                "called {dimensions}"
+                "has no usable names for axes {axes} of shape {shape}; its dimensions are "
+                "named {dimensions}"
             )
             if all(dim in declared[name] or dim.startswith(_PHONY) for dim in after):
-                text = _("gives dimensions no usable names; they are called phony_dim_0 and so on")
+                text = _("has no usable names for dimensions; they are named phony_dim_0 and so on")
             axes = [axis for axis, dim in enumerate(declared[name]) if dim is None]
             text = text.format(shape=shape, axes=axes, dimensions=list(after))
         elif before != after:
             changes = zip(before, after, strict=True)
             renamed = ", ".join(f"{old!r} -> {new!r}" for old, new in changes if old != new)
             text = _(
-                "gives shape {shape} the dimensions {named}, of which other "
-                "arrays of the group have another size; renamed {renamed}"
+                "declares the dimensions {named} for shape {shape}, but they have different sizes "
+                "in other arrays of the group; renamed {renamed}"
             ).format(shape=shape, named=list(before), renamed=renamed)
         else:
             continue
@@ -88,7 +88,7 @@ def assign_dimensions(
 
 
 def _hinted(dims: Names, hints: Names) -> Names:
-    """Return names of dimensions, with hints in place of None for the last axes; unchanged if there are too many hints."""
+    """Return dimension names with hints in place of None for the last axes, unchanged if there are too many hints."""
     begin = len(dims) - len(hints)
     if begin < 0:
         return dims
@@ -100,9 +100,9 @@ def _hinted(dims: Names, hints: Names) -> Names:
 def _with_phony_names(
     declared: Mapping[str, Names], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return dimension names with ``phony_dim_N`` for axes without one; arrays share the name for a size."""
+    """Return dimension names with ``phony_dim_N`` for unnamed axes; arrays share the name for a size."""
     axes_of = {name: list(zip(shapes[name], dims, strict=True)) for name, dims in declared.items()}
-    needed: Counter[int] = Counter()  # as many as one array needs, by size
+    needed: Counter[int] = Counter()  # the number of names for each size
     for axes in axes_of.values():
         needed |= Counter(size for size, dim in axes if dim is None)
     taken = {dim for dims in declared.values() for dim in dims}
@@ -110,8 +110,8 @@ def _with_phony_names(
     names = {size: [next(free) for _axis in range(times)] for size, times in needed.items()}
     named = {}
     for name, axes in axes_of.items():
-        left = {size: iter(names.get(size, ())) for size, _dim in axes}
-        named[name] = tuple(next(left[size]) if dim is None else dim for size, dim in axes)
+        unused = {size: iter(names.get(size, ())) for size, _dim in axes}
+        named[name] = tuple(next(unused[size]) if dim is None else dim for size, dim in axes)
     return named
 
 
@@ -120,7 +120,7 @@ def _without_conflicts(
 ) -> dict[str, tuple[str, ...]]:
     """Return dimension names, renamed if a different array has the name with a different size.
 
-    Dimension coordinates take names first: a dimension has the size of its coordinate.
+    Names are assigned to dimension coordinates first, so that a dimension has the size of its coordinate.
     """
     # xarray refuses a dimension with the name of a scalar variable: no size equals -1.
     sizes = {name: -1 for name, shape in shapes.items() if not shape}
@@ -143,13 +143,13 @@ def _without_conflicts(
 
 @dataclass(frozen=True)
 class Inherited:
-    """The names of an array's dimensions, and the coordinates of those that ancestors define."""
+    """The names of an array's dimensions, and the coordinates of dimensions that ancestors define."""
 
-    #: The names in its document; in place of one with a leading slash, the name of the ancestor's dimension,
-    #: which differs if the group has something else of that name.
+    #: The names in its document. A name with a leading slash is replaced by the name of the ancestor's dimension, or a
+    #: longer one if the group uses that name.
     declared: tuple[str | None, ...]
-    #: The ancestors' coordinates of dimensions taken from ancestors, with the dimension's name in the group, and
-    #: with links to the arrays that their attributes name. A dimension may have none.
+    #: Coordinates of the ancestors' dimensions, under the dimension's name in the group, with links to the arrays that
+    #: their attributes name.
     coordinates: tuple[Coordinate, ...] = ()
     findings: tuple[Finding, ...] = ()
     #: The coordinates that names with a leading slash refer to, or the groups if they have no such coordinate.
@@ -157,18 +157,18 @@ class Inherited:
 
     @property
     def is_own(self) -> bool:
-        """Whether all names are the array's own, independent of groups above."""
+        """Whether all names are the array's own."""
         return not self.references and all(
             _name_in_ancestor(written) is None for written in self.declared
         )
 
 
 def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherited:
-    """Return the names of an array's dimensions, those of ancestors resolved.
+    """Return the names of an array's dimensions, with references to dimensions of ancestors resolved.
 
-    A dimension name with a leading slash, ``/time``, is that of the nearest ancestor that has it. If no ancestor has
-    it, it keeps its name. If the group itself has an array, a group or a dimension ``time``, the name begins with the
-    ancestor's path: ``a_b_time``, or ``root_time``. Raises XGroupMetadataError if the array has no valid shape.
+    The name ``/time`` refers to the dimension ``time`` of the nearest ancestor that has it. If no ancestor has it, the
+    name is kept. If the group itself has an array, a group or a dimension ``time``, the name gets the ancestor's path
+    as a prefix: ``a_b_time``, or ``root_time``. Raises XGroupMetadataError if the array has no valid shape.
     """
     declared = declared_dimensions(document)
     if all(_name_in_ancestor(written) is None for written in declared):
@@ -183,28 +183,28 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         if dim is None or (nearest := _nearest_with(tree, group, dim)) is None:
             continue
         ancestor, length = nearest
-        # 1. A dimension of a different length is not that of the ancestor.
+        # 1. A dimension of a different length is not the ancestor's dimension.
         if length != size:
             text = _(
-                "its dimension {name!r} of length {size} cannot be that of group "
-                "{ancestor} (length {length}); it was left as it is"
+                "its dimension {name!r} has length {size}, but that of group {ancestor} has "
+                "length {length}; its name was kept"
             ).format(name=written, size=size, ancestor=ancestor, length=length)
             findings.append(report(Topic.DIMENSION, array, text))
             references.append(Followed(array, array, keys, str(written), None, text=text))
             continue
-        # 2. The dimension keeps the ancestor's name, unless an array, group or dimension of this group has it.
+        # 2. It has the same name as in the ancestor, unless an array, group or dimension of this group has that name.
         name, taken = dim, tree.memo(_taken_names, tree, group, by=group)
         if dim in taken:
             longer = f"{_prefix(ancestor)}_{dim}"
             wanted = chain([longer], (f"{longer}_{number}" for number in count(1)))
             name = next(candidate for candidate in wanted if candidate not in taken)
             text = _(
-                "the dimension {written!r} of its arrays, that of group {ancestor}, is called {name!r} "
-                "with its coordinate, because the group has something else called {dim!r}"
+                "the dimension {written!r} of its arrays (from group {ancestor}) and its coordinate are "
+                "named {name!r}, because the group itself has the name {dim!r}"
             ).format(written=written, ancestor=ancestor, name=name, dim=dim)
             findings.append(report(Topic.DIMENSION, group, text))
         names[axis] = name
-        # 3. The ancestor's array along just that dimension is the coordinate.
+        # 3. Its coordinate is the ancestor's 1-D array of that name along it.
         node = ancestor.child(dim)
         coordinate = tree.document(node)
         own_dims = tree.memo(_sizes_by_array, tree, ancestor, by=ancestor).get(dim, ())
@@ -223,7 +223,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
 
 
 def _name_in_ancestor(written: str | None) -> str | None:
-    """Return ``time`` of a dimension name ``/time``, which refers to an ancestor; None for any other name."""
+    """Return ``time`` for the dimension name ``/time``, which refers to an ancestor; None for any other name."""
     if written is None or not written.startswith("/"):
         return None
     dim = written[1:]
@@ -233,31 +233,31 @@ def _name_in_ancestor(written: str | None) -> str | None:
 def _nearest_with(tree: Tree, group: Node, dim: str) -> tuple[Node, int] | None:
     """Return the nearest ancestor that has a dimension, with the dimension's length.
 
-    None if no ancestor has it, or if documents have to be read before it is known.
+    None if no ancestor has it, or as long as documents are missing.
     """
 
-    def found(ancestor: Node) -> tuple[Node, int] | None:
+    def ancestor_with_length(ancestor: Node) -> tuple[Node, int] | None:
         length = tree.memo(_sizes_by_dimension, tree, ancestor, by=ancestor).get(dim)
         return None if length is None else (ancestor, length)
 
-    return tree.memo.first(found, group.ancestors())
+    return tree.memo.first(ancestor_with_length, group.ancestors())
 
 
 def _sizes_by_array(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]:
     """Return the dimension sizes of a group's arrays, by the name of the array; {} if the group cannot be listed."""
-    found = {}
+    sizes = {}
     for name, document in tree.arrays(group).items():
         with suppress(XGroupMetadataError):
-            found[name] = dict(zip(declared_dimensions(document), document["shape"], strict=True))
-    return found
+            sizes[name] = dict(zip(declared_dimensions(document), document["shape"], strict=True))
+    return sizes
 
 
 def _sizes_by_dimension(tree: Tree, group: Node) -> dict[str | None, int]:
     """Return the sizes of a group's dimensions; if arrays have different sizes, that of the first array."""
-    found: dict[str | None, int] = {}
-    for sizes in reversed(_sizes_by_array(tree, group).values()):
-        found.update(sizes)
-    return found
+    sizes: dict[str | None, int] = {}
+    for sizes_of_array in reversed(_sizes_by_array(tree, group).values()):
+        sizes.update(sizes_of_array)
+    return sizes
 
 
 def _taken_names(tree: Tree, group: Node) -> frozenset[str | None]:
@@ -268,7 +268,7 @@ def _taken_names(tree: Tree, group: Node) -> frozenset[str | None]:
 
 
 def _prefix(ancestor: Node) -> str:
-    """Return the path of a group as the beginning of a name: ``a_b``, or ``root``."""
+    """Return the path of a group as the prefix of a name: ``a_b``, or ``root``."""
     return ancestor.path.replace("/", "_") or "root"
 
 
@@ -277,8 +277,8 @@ def _linked_coordinate(
 ) -> Coordinate | None:
     """Return the array that an attribute of an ancestor's coordinate names, as a coordinate of the group.
 
-    None if there is no array, or if it cannot be the bounds of the coordinate. `name` is the name of the
-    coordinate and its dimension in the group.
+    None if the array does not exist or cannot be the bounds of the coordinate. `name` is the name of the coordinate
+    and its dimension in the group.
     """
     for candidate in candidate_paths(path, coordinate.group.path):
         node = Node(coordinate.store, candidate)

@@ -134,10 +134,10 @@ GRIDS: Mapping[str, tuple[Nodes, str]] = {
         y_b (y_b) 190.0 | axis=Y
         a (y x) @ x y
         b (y_b x_b) @ x_b y_b
-        ! Dimension: /a#/dimension_names: gives axes [0, 1] of shape [2, 3] no usable name; \
-its dimensions are called ['y', 'x']
-        ! Dimension: /b#/dimension_names: gives axes [0, 1] of shape [1, 2] no usable name; \
-its dimensions are called ['y_b', 'x_b']
+        ! Dimension: /a#/dimension_names: has no usable names for axes [0, 1] of shape [2, 3]; \
+its dimensions are named ['y', 'x']
+        ! Dimension: /b#/dimension_names: has no usable names for axes [0, 1] of shape [1, 2]; \
+its dimensions are named ['y_b', 'x_b']
     """),
     # Coordinate variables of the group.
     "a coordinate variable stays beside 2-D coordinates": (
@@ -238,8 +238,8 @@ def test_dimensions_without_names_get_those_of_the_convention(
 ) -> None:
     axes = [axis for axis, name in enumerate(names) if name is None]
     told = (
-        f"! Dimension: /a#/dimension_names: gives axes {axes} of shape {list(shape)} "
-        f"no usable name; its dimensions are called {dims.split()}"
+        f"! Dimension: /a#/dimension_names: has no usable names for axes {axes} of shape "
+        f"{list(shape)}; its dimensions are named {dims.split()}"
     )
     nodes = grid(spatial(TENS, shape=told_shape), shape, names)
     check(nodes, f"x (x) 105.0 115.0 125.0 | axis=X\na ({dims}) @ x y\n{told}", only="a x")

@@ -222,7 +222,7 @@ DIMENSIONS = {
         """
         t (t) 6 8 9
         t_v (t_v) 5 7
-        ! Dimension: /a/g/v#/dimension_names: gives shape [2] the dimensions ['t'], of which other arrays of the group have another size; renamed 't' -> 't_v'
+        ! Dimension: /a/g/v#/dimension_names: declares the dimensions ['t'] for shape [2], but they have different sizes in other arrays of the group; renamed 't' -> 't_v'
         """,
     ),
     "not beside an own array of the name": ({"t": T, "a/g/t": field("t z"), **V}, "t (t z) [[0.0 0.0] [0.0 0.0]]"),

@@ -134,7 +134,7 @@ TOLD: dict[str, tuple[Any, str]] = {
         x (x) 6 7
         a (x) @ x
         b (x_b)
-        ! Dimension: /b#/attributes/_ARRAY_DIMENSIONS: gives shape [3] the dimensions ['x'], of which other arrays of the group have another size; renamed 'x' -> 'x_b'
+        ! Dimension: /b#/attributes/_ARRAY_DIMENSIONS: declares the dimensions ['x'] for shape [3], but they have different sizes in other arrays of the group; renamed 'x' -> 'x_b'
         """,
     ),
     "no names, or too few": (
@@ -143,7 +143,7 @@ TOLD: dict[str, tuple[Any, str]] = {
         a (phony_dim_0 phony_dim_1)
         b (phony_dim_1)
         v (phony_dim_0 phony_dim_2)
-        ! Dimension: /a, /b, /v: /a#/dimension_names and 2 more: gives dimensions no usable names; they are called phony_dim_0 and so on
+        ! Dimension: /a, /b, /v: /a#/dimension_names and 2 more: has no usable names for dimensions; they are named phony_dim_0 and so on
         """,
     ),
     "a name from a convention of another size": (
@@ -157,7 +157,7 @@ TOLD: dict[str, tuple[Any, str]] = {
         """
         a (x)
         v (phony_dim_0 y x_v)
-        ! Dimension: /v#/dimension_names: gives axes [0, 1, 2] of shape [7, 4, 5] no usable name; its dimensions are called ['phony_dim_0', 'y', 'x_v']
+        ! Dimension: /v#/dimension_names: has no usable names for axes [0, 1, 2] of shape [7, 4, 5]; its dimensions are named ['phony_dim_0', 'y', 'x_v']
         ! Resolution: /v: 'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays y, x_v, so these dimensions get no coordinates
         """,
     ),
