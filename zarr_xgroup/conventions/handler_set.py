@@ -38,7 +38,7 @@ class Answer:
     declares_principal: bool
     #: The nodes to which references point, and the arrays from which coordinates are read. They may not share the
     #: answer: for one of them, a reference would point to the array itself.
-    led_to: frozenset[Node]
+    referenced: frozenset[Node]
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
     #: The describing attributes (`units`, `long_name`, ...) that the handlers read. Arrays that share the answer must
@@ -133,7 +133,7 @@ class HandlerSet:
                 and (handler in view.declared or not view.follows(handler))
                 for handler in active
             ),
-            led_to=frozenset(view.resolver.reached).union(_stored_arrays_of(merged)),
+            referenced=frozenset(view.resolver.reached).union(_stored_arrays_of(merged)),
             assumed=frozenset(view.assumed),
             reads=self._read_by({*active, *interpreting}),
         )

@@ -26,14 +26,13 @@ from zarr_xgroup.variables.sources import Literal
 
 
 def attach_grid_mappings(group: UnfinishedPlan) -> None:
-    """Add grid mapping variables for the CRSs of a group's arrays, and name them by ``grid_mapping``.
+    """Add grid mapping variables for the CRSs of a group's arrays, and name them in ``grid_mapping``.
 
-    A data array names the CRS of its grid. A coordinate in a different CRS names its own CRS, which is never
-    used for a grid.
+    A data array gets the CRS of its grid. A coordinate in a different CRS gets its own CRS.
     """
     _name_mappings_alone(group)
     variables, mappings = group.variables, _GridMappings(group)
-    known: dict[Interpretation, str] = {}  # arrays with one interpretation have the same CRS
+    known: dict[Interpretation, str] = {}  # arrays with the same interpretation have the same CRS
     for array, crs in _arrays_on_grids(group):
         interpretation, variable = array.interpretation, variables[array.node.name]
         if interpretation in known and variable.get("grid_mapping") is None:
@@ -42,21 +41,21 @@ def attach_grid_mappings(group: UnfinishedPlan) -> None:
         try:
             with containing():
                 transform = interpretation.geotransform
-                used = mappings.use(variable, crs, array.node, transform, is_grid=True)
+                mapping = mappings.use(variable, crs, array.node, transform, is_grid=True)
         except XGroupError as error:
             group.findings.append(report(Topic.PROBLEM, array.node, error))
         else:
-            if used:
-                known[interpretation] = used
+            if mapping:
+                known[interpretation] = mapping
 
     for name, (crs, referrer) in group.in_other_crs.items():
         mappings.use(variables[name], crs, referrer)
 
 
 def _name_mappings_alone(group: UnfinishedPlan) -> None:
-    """Replace ``crs: x y``, if it is the only CRS of an array, by ``crs``: most tools do not read the longer form.
+    """Replace ``crs: x y`` by ``crs`` if it is the only CRS of an array: most tools do not read the longer form.
 
-    The variables that it names become coordinates, as with xarray's ``decode_coords="all"``.
+    The variables x and y become coordinates, as with xarray's ``decode_coords="all"``.
     """
     variables = group.variables
     for array in group.arrays:
@@ -71,9 +70,9 @@ def _name_mappings_alone(group: UnfinishedPlan) -> None:
 
 
 def _arrays_on_grids(group: UnfinishedPlan) -> Iterator[tuple[ArrayReading, Crs]]:
-    """Yield the arrays of a group that name the CRS of their grid: coordinates and bounds do not.
+    """Yield the arrays of a group that need the CRS of their grid: all except coordinates and bounds.
 
-    An array that becomes a grid mapping on the way is a coordinate from then on.
+    An array that becomes a grid mapping during the iteration is then a coordinate.
     """
     systems = [(array, array.interpretation.crs) for array in group.arrays]
     gridded = [(array, crs) for array, crs in systems if crs is not None]
@@ -93,7 +92,7 @@ class _GridMappings:
     def __init__(self, group: UnfinishedPlan) -> None:
         self._group = group
         #: The CRS that each variable is used for.
-        self._used: dict[str, Crs] = {}
+        self._crs_by_name: dict[str, Crs] = {}
         #: Names of the variables by `_numbers` and geotransform: only CRSs with the same numbers are compared.
         self._names_by_numbers: defaultdict[Hashable, list[str]] = defaultdict(list)
 
@@ -108,36 +107,36 @@ class _GridMappings:
     ) -> str:
         """Name the CRS of a variable in its ``grid_mapping``, and return the name of the grid mapping variable.
 
-        If that variable does not exist yet, it is added. It gets the attributes of the CRS unless it is an array of the
+        If that variable does not exist, it is added. It gets the attributes of the CRS unless it is an array of the
         group that describes a CRS itself. Return "" if the variable's own ``grid_mapping`` names a variable that cannot
-        be a grid mapping, or that other arrays use for a different CRS, which is reported.
+        be a grid mapping, or, with a finding, one that other arrays use for a different CRS.
         """
         variables, names = self._group.variables, self._group.names
         same_numbers = self._names_by_numbers[_numbers(crs), geotransform]
         name = user.get("grid_mapping")
         if isinstance(name, str) and name.isidentifier():
             if not self._can_be_mapping(name):
-                return ""  # the attribute is the store's, and is kept
+                return ""  # the attribute is stored, and is kept
         else:
-            used = (name for name in same_numbers if self._used[name].is_same(crs))
-            name = next(used, None) or self._new_name(crs, is_grid=is_grid)
+            equal = (name for name in same_numbers if self._crs_by_name[name].is_same(crs))
+            name = next(equal, None) or self._new_name(crs, is_grid=is_grid)
         if name not in variables:
             source = Literal(np.array(0, np.int64), ())
             variables[name] = PlannedVariable(name, source, (), {}, identity=("crs", crs.text))
             names.add(name, {})
         variable = variables[name]
         variable.is_coordinate = True
-        if name not in self._used:
-            self._used[name] = crs
+        if name not in self._crs_by_name:
+            self._crs_by_name[name] = crs
             same_numbers.append(name)
         user.add({"grid_mapping": name})
-        own, first = variable.own_attributes if variable.is_own else {}, self._used[name]
+        own, first = variable.own_attributes if variable.is_own else {}, self._crs_by_name[name]
         has_this_crs = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))
         if not has_this_crs and any(key in own for key in CRS_ATTRIBUTES):
             return name  # the store's own grid mapping takes precedence over a declared CRS
         if first.differs(crs):
             message = _(
-                "the CRS ({key}) is another one than {name!r} has for other arrays ({other})"
+                "the CRS ({key}) differs from that of other arrays with grid mapping {name!r} ({other})"
             )
             text = message.format(key=crs.key, name=name, other=first.key)
             self._group.findings.append(report(Topic.CHOICE, referrer, text))
@@ -148,17 +147,17 @@ class _GridMappings:
         return name
 
     def _can_be_mapping(self, name: str) -> bool:
-        """Return whether a grid mapping can have a name: that of a scalar variable, or a free one."""
+        """Return whether a grid mapping can have this name: it is free, or the name of a scalar variable."""
         variable = self._group.variables.get(name)
         if variable is None:
             return self._group.names.is_free_for_others(name)
         return not variable.dims and not self._group.names.is_dimension(name)
 
     def _new_name(self, crs: Crs, *, is_grid: bool) -> str:
-        """Return the name of a grid mapping variable for a CRS that has none yet.
+        """Return the name of a grid mapping variable for a CRS that does not have one yet.
 
-        For a grid ``spatial_ref``, as in rioxarray, unless it was added for a different CRS or cannot be a grid mapping.
-        For a coordinate, a scalar array of the group whose name and attributes are those of the CRS.
+        For a grid, this is ``spatial_ref`` as in rioxarray, unless that was added for a different CRS or cannot be a grid
+        mapping. For a coordinate, it is a scalar array of the group with the name and attributes of the CRS.
         """
         variables, names = self._group.variables, self._group.names
         wanted = crs.variable_name or "crs"
@@ -176,12 +175,14 @@ class _GridMappings:
 def _numbers(crs: Crs) -> Hashable:
     """Return the rounded numbers of a CRS's grid mapping, or its text if pyproj does not understand the CRS.
 
-    Offsets of 0 and scales of 1 are left out: equivalent methods of projection may not have them.
+    Numbers 0 and 1 are left out, because equivalent projection methods may not have offsets or scales.
     """
     if not crs.is_understood:
         return crs.text
     values = [value for key, value in crs.grid_mapping().items() if key != "towgs84"]
     numbers = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
     return frozenset(
-        f"{it:.8g}" for it in numbers if isinstance(it, int | float) and it not in (0, 1)
+        f"{number:.8g}"
+        for number in numbers
+        if isinstance(number, int | float) and number not in (0, 1)
     )

@@ -1,14 +1,14 @@
-"""The interpretation of the arrays of groups by conventions: pure functions of the documents in the tree.
+"""Interpret the arrays of groups by conventions: pure functions of the documents in the tree.
 
 Equal arrays and groups are interpreted once:
 
 1. Arrays of a group share an answer if their documents are equal except for attributes that only describe an
-   array (`DESCRIBING`; a handler names in `reads` the ones that it reads), unless one of them is mentioned by its
-   name, or a reference leads to it.
-2. Groups share a reading, and the plan made of it, if all their documents are equal, and those of the groups above
-   (`Sharing`). If an array follows relative references or names in CF attributes, only siblings without child groups
-   share: these lead from each of them to the same nodes. If a layout names groups, no groups share.
-3. Answers and readings with findings are not shared: a finding is about one array.
+   array (`DESCRIBING`; a handler names in `reads` the ones that it reads), unless attributes mention one of them by
+   its name, or a reference points to it.
+2. Groups share a reading and its plan if all their documents, and those of the groups above, are equal (`Sharing`).
+   If an array follows relative references or names in CF attributes, only siblings without child groups share,
+   because these refer to the same nodes from each of them. If a layout names groups, no groups share.
+3. Answers and readings with findings are not shared, because a finding is about one array.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
     from zarr_xgroup.variables.stored import Template
 
-#: Attributes that only describe an array: arrays that differ in no other one share an answer.
+#: Attributes that only describe an array: arrays that differ only in these share an answer.
 DESCRIBING = frozenset(
     {"long_name", "standard_name", "short_name", "title", "comment", "description", "units"}
     | {"history", "source", "institution", "references", "cell_methods"}
     | {"valid_min", "valid_max", "valid_range", "scale_factor", "add_offset"}
     | {"flag_values", "flag_meanings", "flag_masks"}
 )
-#: A name of an array within a JSON text.
+#: A possible name of an array in a JSON text.
 _WORD = re.compile(rb"[\w.\-]+")
-#: Where a JSON text may lead elsewhere in each group: a relative reference, a reference to an attribute that may
-#: hold one, an escaped letter, behind which either may hide.
+#: JSON text that may refer to different nodes in each group: a relative reference, a reference to an attribute (which
+#: may hold one), or an escaped letter (which may be part of either).
 _RELATIVE = re.compile(rb'"node"\s*:\s*"(?!/)|"attribute"\s*:|\\')
-#: The key of a multiscales layout that derives a level from another: each array from the one of its name there.
+#: The key of a multiscales layout that derives each array of a level from the array of the same name in a different one.
 _FOLLOWING = b'"transform"'
 
 
@@ -68,13 +68,13 @@ class ArrayReading:
 
     node: Node
     document: Document
-    #: The names of its dimensions: none missing, and consistent with the group's other arrays.
+    #: The names of all its dimensions, consistent with the group's other arrays.
     dims: tuple[str, ...]
     template: Template
     interpretation: Interpretation
-    #: The handlers of conventions that apply to the array and were asked, the principal one first.
+    #: The handlers that interpreted the array, the principal one first.
     conventions: Handlers
-    #: Whether the array declares a principal convention itself: not its groups or the root, and not the user.
+    #: Whether the array itself declares a principal convention, not only its groups, the root or the user.
     declares_principal: bool
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
@@ -90,7 +90,7 @@ class ArrayReading:
         """The references that were followed for the array."""
         return (*self.inherited.references, *self.interpretation.references)
 
-    def said_of_arrays(self) -> Iterator[tuple[Node, Mapping[str, Any]]]:
+    def referred_arrays(self) -> Iterator[tuple[Node, Mapping[str, Any]]]:
         """Yield the arrays that this array refers to, each with the attributes that it declares of that array."""
         yield from ((node, {}) for node in self.interpretation.referred)
         linked = (link.coordinate for link in self.interpretation.links)
@@ -122,10 +122,10 @@ class GroupReading:
     groups: frozenset[str]
     #: Findings about the group and its arrays, besides those of the interpretations.
     findings: tuple[Finding, ...]
-    #: Units and calendar of times that the user dropped, by the name of their bounds variable: xarray
-    #: decodes the bounds by them all the same.
+    #: Units and calendar of times that the user dropped, by the name of their bounds variable. xarray still decodes
+    #: the bounds with them.
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
-    #: The arrays that are times only by references to them (`with_times`), and their units and calendar.
+    #: Units and calendar of arrays that are times only because references declare it (`with_times`).
     times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: One object for all groups that share this reading; None if no other group does.
     sharing: Sharing | None = None
@@ -133,24 +133,24 @@ class GroupReading:
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """The groups with equal documents that share a reading, and a plan: the key of both, by its identity."""
+    """The groups with equal documents that share a reading and a plan. Its identity is the key of both."""
 
-    #: None if they may be anywhere, else the `_Group.scope` that they have in common.
+    #: The `_Group.scope` that they have in common, None if they may be anywhere.
     scope: Node | None
-    #: The groups that are left out, because references lead to their arrays or attributes.
-    led_to: frozenset[Node]
+    #: Groups that do not share, because references point to their arrays or attributes.
+    referenced: frozenset[Node]
 
     def holds_for(self, group: Node, scope: Node) -> bool:
         """Return whether a group with equal documents shares the reading."""
-        return self.scope in (None, scope) and group not in self.led_to
+        return self.scope in (None, scope) and group not in self.referenced
 
 
 class Interpreter:
     """Interprets groups in one open call.
 
-    Arrays with `dropped` names are left out, and so are findings about them. The `assumed` conventions are treated as
-    declared by every array; with `AUTO`, those whose marks an array has. Groups and arrays that are `passed_over` are
-    left out of their groups, but references to them work.
+    Arrays with `dropped` names are left out, with all findings about them. The `assumed` conventions are treated as
+    declared by every array; `AUTO` means the conventions whose marks an array has. Groups and arrays that are
+    `passed_over` are left out of their groups, but references to them work.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Interpreter:
         self.handlers = handler_set(handlers)
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
-        """Return the readings of groups. They are incomplete while the tree lacks documents; `Library.ask` calls again."""
+        """Return the readings of groups. `Library.ask` calls it again if documents were missing in the tree."""
         nodes = list(groups)
         function = _shared_reading if len(nodes) > 1 else _own_reading
         return [self.memo(function, self, node, by=node) for node in nodes]
@@ -185,25 +185,25 @@ class Interpreter:
             **known,
         )
 
-    def texts_around(self, group: Node) -> TextsAround:
-        """Return the attributes of a group and of the groups above: one object for equal attributes, to compare by identity."""
+    def texts_above(self, group: Node) -> TextsAbove:
+        """Return the attributes of a group and of all groups above it: one object for equal attributes."""
 
-        def texts_around(node: Node, above: TextsAround | None) -> TextsAround:
+        def texts_above(node: Node, parents: TextsAbove | None) -> TextsAbove:
             document = self.tree.document(node)
             texts = () if document is None else texts_of(document.attributes)
             # Groups without attributes make no difference.
-            around = above or NOTHING_AROUND
-            return self.memo(TextsAround.with_group, around, texts) if texts else around
+            above = parents or NO_TEXTS
+            return self.memo(TextsAbove.with_group, above, texts) if texts else above
 
-        return self.memo.upwards(texts_around, group, by="texts around")
+        return self.memo.upwards(texts_above, group, by="texts above")
 
 
-#: The attributes of a node that make a difference, with their JSON texts.
+#: The relevant attributes of a node, with their JSON texts.
 _Texts: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
 def texts_of(attributes: JsonObject) -> _Texts:
-    """Return the attributes of a node with their JSON texts, without those of `DESCRIBING` that hold no reference."""
+    """Return the attributes of a node with their JSON texts, except those of `DESCRIBING` without references."""
     return tuple(
         [
             (key, text)
@@ -214,20 +214,20 @@ def texts_of(attributes: JsonObject) -> _Texts:
 
 
 def _mentions(text: bytes, name: bytes) -> bool:
-    """Return whether a JSON text may name an array; with an escaped letter it may name any array."""
+    """Return whether a JSON text may name an array. A text with an escaped letter may name any array."""
     return b"\\" in text or (name in text and name in _WORD.findall(text))
 
 
 @dataclass(frozen=True, eq=False)
-class TextsAround:
-    """The attributes of a group and of the groups above it, and what they may refer to: searched when first needed."""
+class TextsAbove:
+    """The attributes of a group and of the groups above it, and the names and references in them, searched on demand."""
 
     texts: _Texts = ()
-    above: TextsAround | None = None
+    above: TextsAbove | None = None
 
-    def with_group(self, texts: _Texts) -> TextsAround:
+    def with_group(self, texts: _Texts) -> TextsAbove:
         """Return these texts with the attributes of a group below."""
-        return TextsAround(texts, self)
+        return TextsAbove(texts, self)
 
     @cached_property
     def words(self) -> frozenset[bytes]:
@@ -237,25 +237,25 @@ class TextsAround:
 
     @cached_property
     def layouts(self) -> bytes:
-        """The layouts in the texts. A layout names each group."""
+        """The layouts in the texts. A layout names groups."""
         above = b"" if self.above is None else self.above.layouts
         return above + dict(self.texts).get(LAYOUT.key, b"")
 
     @cached_property
     def is_relative(self) -> bool:
-        """Whether a relative reference may be in the texts. From a group with another parent it may lead elsewhere."""
+        """Whether there may be a relative reference, which refers to different nodes from groups with different parents."""
         if any(_RELATIVE.search(text) for _key, text in self.texts):
             return True
         return self.above is not None and self.above.is_relative
 
     def mentions(self, name: bytes) -> bool:
-        """Return whether the texts may define something about an array by its name."""
+        """Return whether the texts may refer to an array by its name."""
         if _FOLLOWING in self.layouts or b"\\" in self.layouts:
-            return True  # a level that follows another may refer to each array by its name
+            return True  # a level derived from a different one may refer to each array by its name
         return name in self.words or _WORD.fullmatch(name) is None
 
 
-NOTHING_AROUND = TextsAround()
+NO_TEXTS = TextsAbove()
 
 
 def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
@@ -263,17 +263,16 @@ def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
 
 
 def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
-    """Return the reading of a group: a copy of the reading of an equal group if that holds here, else its own.
+    """Return the reading of a group: a copy of that of an equal group if they can share it, otherwise its own.
 
-    The keys of the memo do not name the group. So the memo may return the reading of an equal group, the first one
-    that was interpreted.
+    The keys of the memo do not contain the group, so the memo may return the reading of the first equal group.
     """
     group = _Group(interpreter, node)
-    # Equal for groups with equal documents, their own and those above. The attributes of the group itself mean more
-    # than those of the groups above: both are in the key.
-    around = group.around, interpreter.texts_around(node.group) if node.path else None
+    # Equal for groups with equal documents in them and above them. The key has also the texts of the groups above
+    # alone, because attributes of the group itself have further meanings.
+    above = group.above, interpreter.texts_above(node.group) if node.path else None
     documents = tuple((name, document.written()) for name, document in group.documents.items())
-    contents = documents, tuple(group.groups), around
+    contents = documents, tuple(group.groups), above
     for key in (contents, (contents, group.scope)):
         reading = interpreter.memo(_Group.reading, group, by=key)
         if reading.node == node:
@@ -298,20 +297,20 @@ class _Group:
         passed_over = interpreter.passed_over and {
             name for name in (*documents, *groups) if group.child(name) in interpreter.passed_over
         }
-        # From siblings without child groups, a relative reference leads to the same node.
+        # A relative reference refers to the same node from all siblings without child groups.
         self.scope = group if groups or passed_over or not group.path else group.group
-        self.documents = {it: documents[it] for it in documents if it not in passed_over}
+        self.documents = {name: documents[name] for name in documents if name not in passed_over}
         self.groups = [name for name in groups if name not in passed_over]
-        self.around = interpreter.texts_around(group)
+        self.above = interpreter.texts_above(group)
         self.findings = list(_document_findings(interpreter, group))
         #: Answers that arrays can share, by the key of `_answer` and the texts of the describing attributes that the
-        #: handlers read; and by that key, which attributes these are.
+        #: handlers read; and the names of these attributes, by the key of `_answer`.
         self._answers: dict[Hashable, tuple[str, Answer]] = {}
         self._reads: dict[Hashable, tuple[str, ...]] = {}
         self._named: dict[str, bool] = {}
 
     def reading(self, *, may_be_shared: bool = True) -> GroupReading:
-        """Return the reading of the group: its arrays, with dimensions named, interpreted by their conventions."""
+        """Return the reading of the group: its arrays, with named dimensions, interpreted by conventions."""
         interpreter, tree, factory = self._interpreter, self._tree, self._interpreter.factory
         # 1. Leave out dropped arrays and those that cannot be opened, so that they do not affect names of dimensions.
         bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
@@ -323,7 +322,7 @@ class _Group:
                 continue
             try:
                 dimensions = inherited_dimensions(tree, node, document)
-                # A trial, since xarray warns of a repeated dimension. The final names are assigned later.
+                # Distinct names, because xarray warns of a repeated dimension. The final names are assigned later.
                 factory.template(node, distinct_names(dimensions.declared, "dim_"))
             except XGroupMetadataError as error:
                 self.findings.append(left_out(node, error))
@@ -332,8 +331,8 @@ class _Group:
                 self.findings.extend(dimensions.findings)
         documents = {name: self.documents[name] for name in inherited}
 
-        # 2. Name all dimensions, with hints by conventions for arrays that leave some unnamed.
-        declared = {name: found.declared for name, found in inherited.items()}
+        # 2. Name all dimensions, with hints by conventions for arrays with unnamed dimensions.
+        declared = {name: dimensions.declared for name, dimensions in inherited.items()}
         hints = {
             name: interpreter.handlers.axis_names(interpreter.view(self.node.child(name), ()))
             for name, names in declared.items()
@@ -343,7 +342,7 @@ class _Group:
         self.findings.extend(
             finding
             for name, finding in assigned.findings.items()
-            # A v2 array with unreadable attributes has no names: the attributes were reported.
+            # A v2 array with unreadable attributes has no names, but the attributes were reported.
             if self.node.child(name) not in tree.problems
         )
         templates = {
@@ -384,7 +383,7 @@ class _Group:
         )
 
     def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> Answer:
-        """Return the interpretation of an array by its conventions: that of an equal array of the group, or a new one."""
+        """Return the interpretation of an array by its conventions, shared with equal arrays of the group."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
         texts, names = texts_of(document.attributes), tuple(known["dim_names"])
         key = document.text_without_attributes(), dims, names, texts
@@ -392,52 +391,51 @@ class _Group:
             read = tuple(map(document.attributes.text, self._reads[key]))
             first, shared = self._answers.get((key, read), (name, None))
             is_named = self._is_named(first, dims, texts)
-            if shared is not None and node not in shared.led_to and not is_named:
+            if shared is not None and node not in shared.referenced and not is_named:
                 return shared
         view = interpreter.view(node, dims, **known)
         answer, is_whole = interpreter.memo.whole(interpreter.handlers.interpret, view)
-        # Findings are of this array alone. While the tree lacks documents, no reading is kept, nor are its answers:
-        # until then an answer with findings may be shared.
+        # An answer with findings is not shared, unless documents were missing: then all answers are discarded anyway.
         has_findings = bool(answer.interpretation.findings) and is_whole
-        if answer.reads is not None and not has_findings and node not in answer.led_to:
+        if answer.reads is not None and not has_findings and node not in answer.referenced:
             self._reads[key] = answer.reads
             read = tuple(map(document.attributes.text, answer.reads))
             self._answers[key, read] = name, answer
         return answer
 
     def _is_named(self, name: str, dims: tuple[str, ...], texts: _Texts) -> bool:
-        """Return whether something may be defined by the name of an array, in its texts or those around."""
+        """Return whether dimensions, or attributes of the array or of groups, may refer to an array by its name."""
         if name not in self._named:
             encoded = name.encode("utf-8", "surrogatepass")
             self._named[name] = (
                 name in dims
-                or self.around.mentions(encoded)
+                or self.above.mentions(encoded)
                 or any(_mentions(text, encoded) for _key, text in texts)
             )
         return self._named[name]
 
     def _sharing(self, arrays: Sequence[ArrayReading], answers: Sequence[Answer]) -> Sharing | None:
-        """Return which groups with equal documents share the reading of the group; None if no other group does."""
-        led_to = frozenset[Node]().union(*(answer.led_to for answer in answers))
-        # A reference to the attributes of a group leads to the group itself.
-        groups = led_to.union(node.group for node in led_to)
-        holds_here_alone = self.findings or self._interpreter.assumed or self.node in groups
-        if holds_here_alone or not all(map(self._is_shareable, arrays, answers)):
+        """Return the groups that share the reading of the group, None if no other group does."""
+        nodes = frozenset[Node]().union(*(answer.referenced for answer in answers))
+        # A reference to the attributes of a group refers to the group itself.
+        referenced = nodes.union(node.group for node in nodes)
+        is_unique = self.findings or self._interpreter.assumed or self.node in referenced
+        if is_unique or not all(map(self._is_shareable, arrays, answers)):
             return None
-        return Sharing(self.scope if any(map(self._is_relative, arrays)) else None, groups)
+        return Sharing(self.scope if any(map(self._is_relative, arrays)) else None, referenced)
 
     def _is_shareable(self, array: ArrayReading, answer: Answer) -> bool:
         """Return whether an array has the same reading in groups with equal documents."""
         if answer.reads is None or answer.interpretation.findings or not array.inherited.is_own:
             return False
-        if array.conventions and self.around.layouts:
+        if array.conventions and self.above.layouts:
             return False
         return not any(handler.follows_names for handler in array.conventions)
 
     def _is_relative(self, array: ArrayReading) -> bool:
         """Return whether conventions may follow relative references or names for an array."""
         return bool(array.conventions) and (
-            self.around.is_relative
+            self.above.is_relative
             or any(
                 key in REFERRING or _RELATIVE.search(text)
                 for key, text in texts_of(array.document.attributes)
@@ -454,7 +452,7 @@ def _units_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, An
 
 
 def _document_findings(interpreter: Interpreter, group: Node) -> Iterable[Finding]:
-    """Yield findings about the documents of a group and of its arrays that cannot be read or understood."""
+    """Yield findings about documents of a group and its arrays that cannot be read or understood."""
     tree = interpreter.tree
     for node, error in tree.problems_near(group):
         document = tree.known(node)
@@ -466,5 +464,5 @@ def _document_findings(interpreter: Interpreter, group: Node) -> Iterable[Findin
             continue
         elif document is None:
             yield left_out(node, error)
-        elif document.is_array:  # a child group is reported when it is read itself
+        elif document.is_array:  # child groups report their own documents
             yield without_attributes(node, error)

@@ -23,7 +23,7 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     # For each array: the attributes of times that each referring array declares for it.
     declared: dict[Node, dict[Node, list[Mapping[str, Any]]]] = defaultdict(dict)
     for referrer in (array for reading in readings for array in reading.arrays):
-        for node, attributes in referrer.said_of_arrays():
+        for node, attributes in referrer.referred_arrays():
             times = declared[node].setdefault(referrer.node, [])
             units = attributes.get("units")
             if isinstance(units, str) and "since" in units and not why_not_times(attributes):

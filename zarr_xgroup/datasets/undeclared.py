@@ -124,7 +124,7 @@ def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
         referred.update(_arrays_named(plan.node, _attributes(plan.node, tree), tree))
         for array in plan.reading.arrays:
             referred.update(_arrays_named(plan.node, array.document.attributes, tree))
-            referred.update(node for node, _attributes_said in array.said_of_arrays())
+            referred.update(node for node, _attributes_of_node in array.referred_arrays())
     return referred
 
 

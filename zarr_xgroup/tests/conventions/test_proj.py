@@ -111,7 +111,7 @@ CRS_OF_ARRAYS = {
     ),
     "the first of those that name a grid mapping without one": (
         {"a": grid("proj", grid_mapping="m", **code(32631)), "b": grid("proj", grid_mapping="m", **code(32632)), "m": stored(0)},
-        "a=m EPSG:32631, b=m EPSG:32631, ! /b: the CRS (proj:code) is another one than 'm' has for other arrays (proj:code)",
+        "a=m EPSG:32631, b=m EPSG:32631, ! /b: the CRS (proj:code) differs from that of other arrays with grid mapping 'm' (proj:code)",
     ),
     "that of the layout, for its levels": (
         {**LEVELS, "": {**LEVELS[""], **code(32631)}, "2": {}, "2/a": grid("proj")},
