@@ -1,8 +1,8 @@
-"""One name for each variable of a group: an array reached twice is one variable, two arrays never share a name.
+"""Plan the variables of a group: one variable for each source, and one name for each variable.
 
-Pure: a reading becomes a plan. Arrays with other coordinate values along a dimension get a dimension of another
-name. Then, array by array in the order of their names, the coordinates that each declares are added to the planned
-variables: the first array that declares an attribute counts. CRSs come last (`grid_mappings`).
+Pure: a reading becomes a plan. First, a dimension along which arrays declare different coordinate values is split into
+several. Then the coordinates that each array declares are added to the planned variables, in the order of the arrays'
+names; the first declaration of an attribute is used. CRSs come last (`grid_mappings`).
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Sto
 if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
 
-#: What a coordinate is to the array that refers to it.
+#: The role of an array for the array that refers to it.
 Role: TypeAlias = Literal["coordinate", "bounds", "other"]
 
-#: The attributes that follow from the units of longitudes and latitudes.
+#: The attributes that follow from units of longitude and latitude.
 _ATTRIBUTES_BY_UNITS: Mapping[str, Mapping[str, str]] = {
     **{units: {"standard_name": "longitude"} for units in LONGITUDES},
     **{units: {"standard_name": "latitude"} for units in LATITUDES},
@@ -61,8 +61,8 @@ def plan_groups(
     """Return the plans of groups, in the order of their readings.
 
     Groups that share a reading share all planned variables except their own arrays, unless the plan has findings.
-    `with_indexes` tells that xarray will build indexes: a coordinate that is too long to be read for an index
-    gets another name than its dimension.
+    If xarray will build indexes (`with_indexes`), a coordinate that is too long for an index does not get the name of
+    its dimension.
     """
     plans: list[GroupPlan] = []
     shared: dict[Sharing, GroupPlan] = {}
@@ -78,16 +78,14 @@ def plan_groups(
 
 
 def _plan_like(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
-    """Return the plan of a group from the plan of a group like it: only its own arrays are replaced."""
+    """Return a copy of the plan of an equal group, with the own arrays replaced."""
     arrays = {array.node.name: array for array in reading.arrays}
     variables = []
     for variable in plan.variables:
         if variable.is_own and isinstance(variable.source, Stored):
             array = arrays[variable.name]
             source, identity = replace(variable.source, node=array.node), variable.identity
-            if isinstance(
-                identity, tuple
-            ):  # the source, then attributes by which xarray decodes it
+            if isinstance(identity, tuple):  # the source, then attributes that xarray decodes it by
                 identity = (source, *identity[1:])
             variable = msgspec.structs.replace(
                 variable, source=source, own_attributes=array.document.attributes, identity=identity
@@ -107,8 +105,8 @@ def _plan_group(
         planner.declare_times(name, attributes)
     attach_grid_mappings(planner)
     planner.decide_decoding_of_times()
-    said = (finding for array in planner.arrays for finding in planner.findings_of(array))
-    findings = (*reading.findings, *planner.findings, *said)
+    of_arrays = (finding for array in planner.arrays for finding in planner.findings_of(array))
+    findings = (*reading.findings, *planner.findings, *of_arrays)
     return GroupPlan(reading, tuple(planner.variables.values()), findings)
 
 
@@ -122,7 +120,7 @@ class GroupPlanner(UnfinishedPlan):
         self.findings = []
         self.names = UsedNames(reading.groups, reading.arrays)
         self.arrays = self._with_split_dimensions(_without_grids_of_subsets(reading, factory))
-        # Dimensions that no array has any more are free again.
+        # Dimensions that no array has any longer are free again.
         self.names = UsedNames(reading.groups, self.arrays)
         self._readings = {array.node.name: array for array in self.arrays}
         self.variables = {
@@ -140,8 +138,8 @@ class GroupPlanner(UnfinishedPlan):
             for coordinate in interpretation.coordinates
             for part in coordinate.parts()
         ]
-        # An array that declares a principal convention itself stays data even if others refer to it. If its groups
-        # declare the convention, or the user assumes it, coordinates, bounds and terms of conventions are not data.
+        # An array that declares a principal convention itself stays data even if other arrays refer to it. If only its
+        # groups declare the convention, or the user assumes it, referenced coordinates, bounds and terms are not data.
         sources = (part.source for part in self._declared)
         declared = {source.node for source in sources if isinstance(source, Stored)}
         self.data = frozenset(
@@ -150,19 +148,19 @@ class GroupPlanner(UnfinishedPlan):
             if array.declares_principal or (array.has_principal and array.node not in declared)
         )
         self.in_other_crs = {}
-        #: The names of variables by the identity of the coordinate that they are.
+        #: The names of variables by the identity of their coordinate.
         self._names_by_identity: dict[Hashable, str] = {}
-        #: By interpretation: its coordinates and its links, each with the name of its variable.
+        #: The coordinates and links of each interpretation, with the names of their variables.
         self._attached: dict[
             Interpretation, tuple[list[tuple[Coordinate, str]], list[tuple[Link, str]]]
         ] = {}
-        #: By variable and CF attribute: the names of attached variables, by the paths that lead to them.
+        #: For each variable and CF attribute: the names of attached variables by their paths in the attribute.
         self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        #: Dimensions renamed for their size, by the group they come from, name and size.
+        #: Renamed dimensions, by the group that they come from, name and size.
         self._new_dims: dict[tuple[Node, str, int], str] = {}
 
     def attach_coordinates_of(self, array: ArrayReading) -> None:
-        """Attach the coordinates and arrays that an array refers to, and name them in its attributes."""
+        """Attach the coordinates and other arrays that an array refers to, and name them in its attributes."""
         interpretation, referrer = array.interpretation, array.node
         variable = self.variables[referrer.name]
         variable.add(interpretation.attributes)
@@ -182,8 +180,8 @@ class GroupPlanner(UnfinishedPlan):
         attached, linked = self._attached[interpretation]
         self._name_links(variable, linked, referrer)
 
-        # 2. Tools such as cf_xarray select the coordinates of a variable by its ``coordinates``. That need not
-        #    name dimension coordinates (CF 1.12, section 5).
+        # 2. Name them in ``coordinates``, which tools such as cf_xarray use. Dimension coordinates need not be named
+        #    (CF 1.12, section 5).
         names = dict.fromkeys(name for _coordinate, name in attached)
         if names and not variable.has("coordinates"):
             dims = set(variable.dims)
@@ -193,7 +191,7 @@ class GroupPlanner(UnfinishedPlan):
                 if name not in (variable.name, *dims) and dims.issuperset(self.variables[name].dims)
             )
 
-        # 3. The coordinates of dimensions of groups above, unless a convention declares one of that name.
+        # 3. Coordinates of inherited dimensions, unless a convention declares one with the same name.
         for coordinate in array.inherited.coordinates:
             is_free = coordinate.name not in self.variables
             if is_free or coordinate.identity in self._names_by_identity:
@@ -203,10 +201,7 @@ class GroupPlanner(UnfinishedPlan):
             self.variables[name].users.append(variable.name)
 
     def findings_of(self, array: ArrayReading) -> Iterator[Finding]:
-        """Yield the findings about an array.
-
-        A choice between nodes is left out if the group's own array replaces the chosen coordinate.
-        """
+        """Yield the findings about an array, without choices of coordinates that own arrays of the group replace."""
         interpretation = array.interpretation
         if not interpretation.findings:
             return
@@ -226,7 +221,7 @@ class GroupPlanner(UnfinishedPlan):
                 yield finding
 
     def declare_times(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Add the units and calendar of times that all arrays of a tree declare for an array of the group."""
+        """Add the units and calendar of times that all referring arrays in a tree declare for an array of the group."""
         variable = self.variables[name]
         units = variable.get("units")
         if units is None or is_bare_unit_of_time(units):
@@ -234,9 +229,9 @@ class GroupPlanner(UnfinishedPlan):
             self._add_standard_name(name, None)
 
     def decide_decoding_of_times(self) -> None:
-        """Set for each variable whether xarray decodes it as times, and add to its identity the attributes that decode it.
+        """Set `is_time` of each variable, and add the attributes for decoding to its identity.
 
-        xarray decodes bounds without units by the units of the times that name them.
+        xarray decodes bounds without units with the units of the times that name them.
         """
         variables = self.variables
         # 1. Bounds of times that the user dropped.
@@ -255,7 +250,7 @@ class GroupPlanner(UnfinishedPlan):
                     bounds.bounds_declared_times = (
                         not are_stored or "units" in variable.declared_decoding
                     )
-            # 3. Other groups may declare another unit of the same numbers: then it is another coordinate there.
+            # 3. If other groups declare a different unit for the same numbers, it is a different coordinate.
             if variable.identity is not None:
                 declared = variable.declared_decoding.items()
                 plain = (pair for pair in declared if isinstance(pair[1], str | int | float))
@@ -280,8 +275,8 @@ class GroupPlanner(UnfinishedPlan):
         """
         bounds = coordinate.bounds
         if winner := self._own_array_in_place_of(coordinate, role):
-            # 1. The group's own array is kept. Declared bounds are added to it if they are an array: bounds that
-            #    are computed or written out belong to the declared values, not to those of the array.
+            # 1. The group's own array is kept. Declared bounds are added only if they are an array: computed or
+            #    literal bounds belong to the declared values, not to those of the array.
             variable = self.variables[winner]
             variable.identity = variable.identity or variable.source
             variable.overruled.setdefault(coordinate.identity, (coordinate.source, referrer.name))
@@ -290,7 +285,7 @@ class GroupPlanner(UnfinishedPlan):
             if is_bounded or not (bounds and isinstance(bounds.source, Stored)):
                 bounds = None
         else:
-            # 2. Coordinates of one identity are one variable: an array of the group, or a new variable.
+            # 2. Coordinates with the same identity are one variable: an array of the group, or a new variable.
             identity = self._identity_of(coordinate)
             if identity not in self._names_by_identity:
                 name = self._own_array_of(coordinate, identity, role)
@@ -305,8 +300,7 @@ class GroupPlanner(UnfinishedPlan):
         if role == "bounds":
             variable.lie_along(coordinate.source)
 
-        # 3. Its attributes, and what these name. Links of the group's own arrays are attached for these arrays
-        #    themselves.
+        # 3. Add its attributes and the arrays that they name. Links of the group's own arrays are attached with these.
         attributes = self._settled_attributes(coordinate, variable, referrer, role)
         attributes |= self._attach_companions(bounds, coordinate.formula_terms, referrer)
         variable.add(attributes)
@@ -334,10 +328,10 @@ class GroupPlanner(UnfinishedPlan):
     def _settled_attributes(
         self, coordinate: Coordinate, variable: PlannedVariable, referrer: Node, role: Role
     ) -> dict[str, Any]:
-        """Return the declared attributes of a coordinate, with units of time that complete its own unit and can be decoded.
+        """Return the declared attributes of a coordinate. Units of time complete its own unit, and can be decoded.
 
-        Units that cannot be decoded are left out: engine zarr could not open a store to which they are written.
-        Units of bounds repeat those of the coordinate, for which they are reported.
+        Units that cannot be decoded are left out, because engine zarr could not open a store with them. They are not
+        reported for bounds, which have the units of their coordinate.
         """
         declared, own = coordinate.attributes, variable.own_attributes
         attributes = dict(with_completed_units(declared, own))
@@ -365,7 +359,7 @@ class GroupPlanner(UnfinishedPlan):
         return attributes
 
     def _own_array(self, name: str) -> PlannedVariable | None:
-        """Return the group's own array of a name, None without one."""
+        """Return the group's own array with a name, None if it does not exist."""
         variable = self.variables.get(name)
         return variable if variable is not None and variable.is_own else None
 
@@ -377,10 +371,10 @@ class GroupPlanner(UnfinishedPlan):
             return ""
         if not isinstance(source, Stored):
             return name if self._own_array_wins(own, source, role) else ""
-        # Bounds, formula terms and ancillary arrays are the very arrays that attributes name.
+        # Bounds, formula terms and ancillary arrays are always the arrays that attributes name.
         if role != "coordinate" or source.node == own.stored:
             return ""
-        # Of two referenced arrays of one name the second one would be attached by the name with its group's path.
+        # If two referenced arrays have this name, the second one is attached under its name with the group's path.
         for candidate in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
             own = self._own_array(candidate)
             if own is not None and self._own_array_wins(own, source, role):
@@ -391,30 +385,30 @@ class GroupPlanner(UnfinishedPlan):
         return ""
 
     def _own_array_wins(self, own: PlannedVariable, source: Source, role: Role) -> bool:
-        """Return whether an own array replaces a declared coordinate that would have its name."""
+        """Return whether an own array replaces a declared coordinate with the same name."""
         sizes, declared = self._factory.sizes(own.source), self._factory.sizes(source)
-        # 1. The own coordinate of a dimension replaces every declared one, except an array of a different length.
+        # 1. An own dimension coordinate replaces every declared one, except an array of a different length.
         if own.dims == source.dims == (own.name,):
             return sizes == declared or not isinstance(source, Stored | HandlerVariable)
-        # 2. An array that declares a principal convention itself is data, not a coordinate; and variables that
-        #    a plug-in's handler made are not declared by the store.
+        # 2. An array that declares a principal convention itself is data, not a coordinate. Variables made by the
+        #    handler of a plug-in are not declared by the store.
         declares_principal = self._readings[own.name].declares_principal
         if declares_principal or isinstance(source, HandlerVariable):
             return False
-        # 3. Other coordinates are replaced by an array along the same dimensions of the same sizes; bounds, whatever
-        #    the name of the dimension of the vertices, which may be stored first.
+        # 3. Other coordinates are replaced by an array with the same dimensions and sizes. For bounds, the dimension of
+        #    the vertices may have any name, and may be stored first.
         if role == "bounds":
             lengths, expected = [*sizes.values()], [*declared.values()]
             return any(
                 lengths[::order] == expected and own.dims[::order][:-1] == source.dims[:-1]
-                for order in ((1, -1) if len(lengths) == 2 else (1,))  # the vertices last, or first
+                for order in ((1, -1) if len(lengths) == 2 else (1,))  # vertices last, or first
             )
         return sizes == declared
 
     def _own_array_of(self, coordinate: Coordinate, identity: Hashable, role: Role) -> str:
-        """Return the name of the group's array that serves as a coordinate, "" if it has to be another variable.
+        """Return the name of the group's array that a coordinate refers to, "" if the coordinate needs a new variable.
 
-        The array becomes a coordinate of the Dataset, also if it cannot serve as this one.
+        The array becomes a coordinate of the Dataset in both cases.
         """
         source = coordinate.source
         if not isinstance(source, Stored):
@@ -422,26 +416,28 @@ class GroupPlanner(UnfinishedPlan):
         own = self._own_array(source.node.name)
         if own is None or own.stored != source.node:
             return ""
-        # 1. One array of numbers that two arrays declare to be different times is two variables.
+        # 1. If two arrays declare different times for one array of numbers, it becomes two variables.
         declared = own.declared_decoding
         if "units" in declared:
             before = self._identity_of(replace(coordinate, attributes=declared))
             if identity not in (coordinate.identity, before):
                 return ""
         if own.name not in self.data:
-            # 2. An array that another array refers to is a coordinate, also if only a part of it is selected.
+            # 2. An array that a different array refers to is a coordinate, even if only a part of it is selected.
             own.is_coordinate = True
-            # 3. A dimension coordinate has to have the name of its dimension.
+            # 3. A dimension coordinate must have the name of its dimension.
             is_dimension_coordinate = source.dims == (coordinate.name,)
             if is_dimension_coordinate and own.name != coordinate.name:
                 return ""
-        # 4. It serves only with its dimensions in their order; bounds, whatever the name of the dimension of the
-        #    vertices, which is stored first if the bounds are transposed.
+        # 4. The order of its dimensions must be that of the coordinate. For bounds, the dimension of the vertices may
+        #    have any name; it is stored first if the bounds are transposed.
         own_dims, dims = self._readings[own.name].dims, source.along
         if role == "bounds" and len(own_dims) == len(dims):
             others = slice(1, None) if source.transposed else slice(-1)
             own_dims, dims = own_dims[others], dims[others]
-        has_same_order = own_dims == dims or len(set(own_dims)) < len(own_dims)  # a dimension twice
+        has_same_order = own_dims == dims or len(set(own_dims)) < len(
+            own_dims
+        )  # repeated dimension
         return own.name if has_same_order and not source.first else ""
 
     def _new_variable(self, coordinate: Coordinate, referrer: Node, role: Role) -> str:
@@ -455,7 +451,7 @@ class GroupPlanner(UnfinishedPlan):
             raise XGroupMetadataError(message.format(node=node, reason=error)) from error
         origin = (source.node if isinstance(source, Stored) else referrer).group
         name = self._free_name(wanted, source, origin, referrer)
-        # Computed and written boundaries have a dimension with a name that data may have, too.
+        # Data may have the name that the second dimension of computed and literal bounds gets.
         of_data = frozenset[str]()
         if role == "bounds" and not isinstance(source, Stored):
             of_data = self._data_dims.intersection(source.dims[-1:])
@@ -473,9 +469,8 @@ class GroupPlanner(UnfinishedPlan):
         return name
 
     def _free_name(self, wanted: str, source: Source, origin: Node, referrer: Node) -> str:
-        """Return the best free name for a new variable: arrays of the group keep theirs, others are named in the order of reference."""
-        # An own array from which the coordinate is computed, as packed values are, makes room for it if both
-        # have the same name.
+        """Return a free name for a new variable: the wanted one if possible."""
+        # A coordinate computed from an own array with the same name (packed values) replaces that array.
         packed = source.arrays if isinstance(source, Computed) else ()
         own = self.variables.get(wanted)
         is_dimension_coordinate = source.dims == (wanted,)
@@ -493,13 +488,13 @@ class GroupPlanner(UnfinishedPlan):
         name = self.names.first_free(wanted, origin.path, can_be)
         if name != wanted:
             message = _(
-                "its coordinate {wanted!r} is called {name!r}, because {wanted!r} is "
-                "something else here or cannot be a name"
+                "its coordinate {wanted!r} is named {name!r}, because the name {wanted!r} is "
+                "already used or not valid in this group"
             )
             if is_too_long:
                 message = _(
-                    "its coordinate {wanted!r} of length {length} is called {name!r} and "
-                    "has no index, because the open would have to read too much for one"
+                    "its coordinate {wanted!r} of length {length} is named {name!r} and "
+                    "has no index, because it is too long to be read on opening"
                 )
             length = next(iter(self._factory.sizes(source).values()), 1)
             text = message.format(wanted=wanted, name=name, length=length)
@@ -514,9 +509,9 @@ class GroupPlanner(UnfinishedPlan):
         of_data: Collection[str],
         referrer: Node,
     ) -> dict[str, str]:
-        """Return new names for those dimensions of a variable that have another size in the group or are `of_data`.
+        """Return new names for dimensions of a variable that have a different size in the group, or are `of_data`.
 
-        All variables from one group, the `origin`, share the new name of a dimension.
+        All variables from the same group, the `origin`, share the new name of a dimension.
         """
         renamed, has_other_size = {}, False
         for dim, size in sizes.items():
@@ -529,13 +524,13 @@ class GroupPlanner(UnfinishedPlan):
                 has_other_size |= not can_stay
         if renamed:
             message = _(
-                "the dimension of its boundaries {name!r} has the name of a dimension of data here, and "
-                "was renamed {renamed}"
+                "the dimension of its boundaries {name!r} has the name of a dimension of data; "
+                "renamed {renamed}"
             )
             if has_other_size:
                 message = _(
-                    "dimensions of its coordinate {name!r} have another size here, and "
-                    "were renamed {renamed}"
+                    "dimensions of its coordinate {name!r} have a different size in this group; "
+                    "renamed {renamed}"
                 )
             text = message.format(name=variable, renamed=_renamings(renamed))
             self.findings.append(report(Topic.DIMENSION, referrer, text))
@@ -543,10 +538,11 @@ class GroupPlanner(UnfinishedPlan):
 
     @cached_property
     def _data_dims(self) -> frozenset[str]:
-        """The dimensions of the group's own arrays, except of those that are the boundaries of coordinates."""
+        """The dimensions of the group's own arrays, except those of the bounds of coordinates."""
         boundaries = [part.bounds for part in self._declared if part.bounds is not None]
         names = {bounds.name for bounds in boundaries}
-        names |= {it.source.node.name for it in boundaries if isinstance(it.source, Stored)}
+        sources = (bounds.source for bounds in boundaries)
+        names |= {source.node.name for source in sources if isinstance(source, Stored)}
         for array in self.arrays:
             for key in BOUNDARIES:
                 names.update(names_in(array.document.attributes, key))
@@ -555,23 +551,23 @@ class GroupPlanner(UnfinishedPlan):
         )
 
     def _attach_links(self, links: Iterable[Link], referrer: Node) -> list[tuple[Link, str]]:
-        """Attach the arrays that CF attributes refer to; return each link with the name of its variable.
+        """Attach the arrays that CF attributes refer to, and return each link with the name of its variable.
 
         Links to arrays that cannot be opened are left out, with a finding.
         """
-        found = []
+        attached = []
         for link in links:
             role: Role = "coordinate" if link.attribute == "coordinates" else "other"
             role = "bounds" if link.attribute in BOUNDARIES else role
             if name := self._try_to_attach(link.coordinate, referrer, role):
-                found.append((link, name))
-        return found
+                attached.append((link, name))
+        return attached
 
     def _name_links(
         self, variable: PlannedVariable, linked: Iterable[tuple[Link, str]], referrer: Node
     ) -> None:
         """Replace paths in a variable's CF attributes by the names of the variables attached for them."""
-        # Each attribute is rewritten once, not once for each path in it: that would take quadratic time.
+        # Each attribute is rewritten once, because rewriting it for each path would take quadratic time.
         keys = {}
         for link, name in linked:
             keys[link.attribute] = self._attached_names[variable.name, link.attribute]
@@ -584,9 +580,9 @@ class GroupPlanner(UnfinishedPlan):
     def _add_standard_name(self, name: str, crs: Crs | None, *, is_own_crs: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.
 
-        Axes of a CRS that is not geographic are not longitudes, whatever their units: axes of rotated poles have
-        units of longitudes by mistake. The same holds for 2-D coordinates that have a CRS different from that of
-        the grid (`is_own_crs`).
+        Axes of a CRS that is not geographic are not longitudes, even if they have units of longitude by mistake, as
+        axes of rotated poles do. The same applies to 2-D coordinates whose CRS differs from that of the grid
+        (`is_own_crs`).
         """
         variable = self.variables[name]
         units, is_axis = str(variable.get("units")), variable.dims in ((), (name,))
@@ -597,9 +593,10 @@ class GroupPlanner(UnfinishedPlan):
             variable.add(_ATTRIBUTES_BY_UNITS.get(units, {}))
 
     def _identity_of(self, coordinate: Coordinate) -> Hashable:
-        """Return the identity of a coordinate. For times it has the declared units and calendar.
+        """Return the identity of a coordinate.
 
-        If the array's own units are used, or the declared ones cannot be decoded, units are not part of the identity.
+        It contains declared units and calendar of times, unless the array's own units are used or the declared ones
+        cannot be decoded.
         """
         source = coordinate.source
         if not isinstance(source, Stored) or "since" not in str(coordinate.attributes.get("units")):
@@ -612,36 +609,36 @@ class GroupPlanner(UnfinishedPlan):
         return source, str(times["units"]), str(times.get("calendar"))
 
     def _is_too_long(self, source: Source) -> bool:
-        """Return whether xarray would have to read too much of a source to build an index."""
+        """Return whether a source is too long for xarray to build an index."""
         return self._with_indexes and self._factory.is_too_long(source)
 
-    # Dimensions for which arrays declare other coordinates.
+    # Dimensions for which arrays declare different coordinates.
 
     def _with_split_dimensions(self, arrays: Iterable[ArrayReading]) -> list[ArrayReading]:
-        """Return the arrays, their dimensions renamed so that each dimension has one coordinate.
+        """Return the arrays, with dimensions renamed so that each dimension has one coordinate.
 
-        The first array that declares a coordinate of a dimension keeps the dimension's name. Arrays that declare
-        another coordinate get a new dimension, which all arrays with that coordinate share.
+        The first array that declares a coordinate of a dimension keeps the dimension's name. Arrays that declare a
+        different coordinate share a new dimension.
         """
-        # By dimension, the identity of its first coordinate; None if no array can have that.
+        # The identity of the first coordinate of each dimension, None if no array can have that coordinate.
         first: dict[str, Hashable] = {}
         others: dict[tuple[str, Hashable], str] = {}
         known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
-        found = []
+        result = []
         for array in arrays:
-            interpretation, brought = array.interpretation, list(array.inherited.coordinates)
+            interpretation, attached = array.interpretation, list(array.inherited.coordinates)
             if interpretation not in known:
                 names = self._names_of_split_dimensions(array, first, others)
                 coordinates = tuple(each.renamed(names) for each in interpretation.coordinates)
                 linked = (link.coordinate.renamed(names) for link in interpretation.links)
                 parts = [part for each in (*coordinates, *linked) for part in each.parts()]
-                brought = parts + brought
+                attached = parts + attached
                 known[interpretation] = (
                     names,
                     replace(interpretation, coordinates=coordinates) if names else interpretation,
                 )
-            # Bounds, terms, linked and inherited coordinates take the dimension of their name if it is free.
-            for coordinate in brought:
+            # Bounds, terms, linked and inherited coordinates can be dimension coordinates, too.
+            for coordinate in attached:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
             names, interpretation = known[interpretation]
@@ -649,12 +646,12 @@ class GroupPlanner(UnfinishedPlan):
                 dims = tuple(names.get(dim, dim) for dim in array.dims)
                 array = replace(array, dims=dims, interpretation=interpretation)
                 message = _(
-                    "other arrays of the group have other coordinate values along its "
+                    "other arrays of the group have different coordinate values along its "
                     "dimensions; renamed {renamed}"
                 ).format(renamed=_renamings(names))
                 self.findings.append(report(Topic.DIMENSION, array.node, message))
-            found.append(array)
-        return found
+            result.append(array)
+        return result
 
     def _names_of_split_dimensions(
         self,
@@ -662,9 +659,9 @@ class GroupPlanner(UnfinishedPlan):
         first: dict[str, Hashable],
         others: dict[tuple[str, Hashable], str],
     ) -> dict[str, str]:
-        """Return new names for dimensions of an array along which it declares other coordinates than arrays before it.
+        """Return new names for dimensions along which an array declares different coordinates than previous arrays.
 
-        `first` and `others` are updated: the first coordinate of each dimension, and the new names for other coordinates.
+        Updates `first` and `others`: the first coordinate of each dimension, and the new names for other coordinates.
         """
         sizes, new_names = array.sizes, {}
         for dim, (cells, coordinate) in self._cells_along(array).items():
@@ -672,7 +669,7 @@ class GroupPlanner(UnfinishedPlan):
             if dim not in first and (coordinate is None or self._can_be_index(coordinate)):
                 length = self._factory.sizes(coordinate.source)[dim] if coordinate else sizes[dim]
                 first[dim] = cells if length == sizes[dim] else None
-            # 2. Arrays that declare another coordinate share a new dimension with those that declare it, too.
+            # 2. Arrays that declare the same different coordinate share a new dimension.
             if first.get(dim) not in (None, cells):
                 if (dim, cells) not in others:
                     wanted = f"{dim}_{array.node.name}"
@@ -683,21 +680,21 @@ class GroupPlanner(UnfinishedPlan):
     def _cells_along(self, array: ArrayReading) -> dict[str, tuple[Hashable, Coordinate | None]]:
         """Return the dimensions of an array, each with the identity of its coordinate, and the coordinate.
 
-        Along either dimension of a rotated grid that is the identity of both 2-D coordinates, and None. Of several
-        coordinates of a dimension that one array declares, the first is compared; the others get other names.
-        Dimensions with the name of an array of the group are left out: the array is their only coordinate.
+        For both dimensions of a rotated grid, they are the identities of both 2-D coordinates, and None. If an array
+        declares several coordinates of a dimension, the first is returned. Dimensions with the name of an array of the
+        group are left out, because the array is their only coordinate.
         """
-        found: dict[str, tuple[Hashable, Coordinate | None]] = {}
+        cells: dict[str, tuple[Hashable, Coordinate | None]] = {}
         rotated = []
         for coordinate in array.interpretation.coordinates:
             source = coordinate.source
             if source.dims == (coordinate.name,) and coordinate.name in array.dims:
-                found.setdefault(coordinate.name, (self._identity_of(coordinate), coordinate))
+                cells.setdefault(coordinate.name, (self._identity_of(coordinate), coordinate))
             elif isinstance(source, Computed) and isinstance(source.function, RotatedCentres):
                 rotated.append(coordinate)
         for dim in rotated[0].source.dims if rotated else ():
-            found.setdefault(dim, (tuple(map(self._identity_of, rotated)), None))
-        return {dim: cells for dim, cells in found.items() if not self.names.is_variable(dim)}
+            cells.setdefault(dim, (tuple(map(self._identity_of, rotated)), None))
+        return {dim: pair for dim, pair in cells.items() if not self.names.is_variable(dim)}
 
     def _can_be_index(self, coordinate: Coordinate) -> bool:
         """Return whether a coordinate can be a dimension coordinate: 1-D, with the name of its dimension, not too long."""
@@ -714,10 +711,10 @@ class GroupPlanner(UnfinishedPlan):
 def _without_grids_of_subsets(
     reading: GroupReading, factory: VariableFactory
 ) -> Iterator[ArrayReading]:
-    """Yield the arrays of a group; coordinates whose sizes no data array has lose their computed coordinates.
+    """Yield the arrays of a group, without the computed coordinates of coordinates whose sizes no data array has.
 
-    A coordinate from another group may have been attached, subset, and written to this group. What it still
-    declares of its grid is about the whole array: the subset would get the coordinates of the first cells.
+    A coordinate from a different group may have been attached, subset and written to this group. Its attributes still
+    describe the grid of the whole array, and would give the subset the coordinates of the first cells.
     """
     named = set(names_in(factory.attributes(reading.node), "coordinates"))
     for array in reading.arrays:
@@ -731,13 +728,15 @@ def _without_grids_of_subsets(
     for array in reading.arrays:
         interpretation = array.interpretation
         kept = tuple(
-            each for each in interpretation.coordinates if not isinstance(each.source, Computed)
+            coordinate
+            for coordinate in interpretation.coordinates
+            if not isinstance(coordinate.source, Computed)
         )
         is_of_data = not data or sizes.issuperset(array.sizes.items())
         if is_of_data or len(kept) == len(interpretation.coordinates):
             yield array
             continue
-        # A choice that was made for the grid has no effect: opening does not report it.
+        # A choice made for the grid has no effect, so opening does not report it.
         findings = tuple(
             replace(finding, topic=None) if finding.topic is Topic.CHOICE else finding
             for finding in interpretation.findings
@@ -750,10 +749,10 @@ def _without_grids_of_subsets(
 
 
 def _is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
-    """Return whether times with an attribute ``axis``, or None, lie along a temporal axis."""
+    """Return whether times lie along a temporal axis. `axis` is their attribute ``axis``, or None."""
     return axis == "T" or (axis is None and dims in ((), (name,)))
 
 
 def _renamings(names: Mapping[str, str]) -> str:
-    """Return old and new names as they are reported: ``'x' -> 'x_a', 'y' -> 'y_a'``."""
+    """Return old and new names for a message: ``'x' -> 'x_a', 'y' -> 'y_a'``."""
     return ", ".join(f"{old!r} -> {new!r}" for old, new in names.items())

@@ -41,7 +41,7 @@ OF_VALUES = (
     "opened with undecoded times: ",
     ": opened without '",
     "cannot be read",
-    " is something else here or cannot be a name",
+    " is already used or not valid in this group",
     " in a DataTree",
 )
 

@@ -184,7 +184,7 @@ CS: dict[str, tuple[Nodes, str]] = {
         along("h", of({"explicit": [850]}), levels=Array([1, 2, 3], ("h",))),
         """h_1 () 850
         levels (h) @ h_1
-        ! Name: /data: its coordinate 'h' is called 'h_1', because 'h' is something else here or cannot be a name""",
+        ! Name: /data: its coordinate 'h' is named 'h_1', because the name 'h' is already used or not valid in this group""",
     ),
     "the greatest integer": (
         along("x", of({"regular": [MOST - 1, 1]})),
@@ -200,7 +200,7 @@ CS: dict[str, tuple[Nodes, str]] = {
         """x (x) 0 1 | bounds=x_bounds
         x_bounds (x bounds_x_bounds) [[0 1] [1 2]]
         more (bounds)
-        ! Dimension: /data: the dimension of its boundaries 'x_bounds' has the name of a dimension of data here, and was renamed 'bounds' -> 'bounds_x_bounds'""",
+        ! Dimension: /data: the dimension of its boundaries 'x_bounds' has the name of a dimension of data; renamed 'bounds' -> 'bounds_x_bounds'""",
     ),
     "boundaries beside others of the group that no data have": (
         along(

@@ -127,7 +127,7 @@ REFERENCES = {
         s_x (x) 7 8 | bounds=edges
         x (x) 1 2
         v (x) @ s_x x | ancillary_variables=s_x
-        ! Name: /a/g/v: its coordinate 'x' is called 's_x', because 'x' is something else here or cannot be a name
+        ! Name: /a/g/v: its coordinate 'x' is named 's_x', because the name 'x' is already used or not valid in this group
         """,
     ),
 }  # fmt: skip
@@ -231,7 +231,7 @@ DIMENSIONS = {
         """
         t (t) 5 7 | _nczarr_array={"dimension_references": ["/a/t"]}
         t_w (t_w) 6 8 | _nczarr_array={"dimension_references": ["/t"]}
-        ! Dimension: /a/g/w: other arrays of the group have other coordinate values along its dimensions; renamed 't' -> 't_w'
+        ! Dimension: /a/g/w: other arrays of the group have different coordinate values along its dimensions; renamed 't' -> 't_w'
         """,
     ),
     "if that says which, none above": ({"a/t": T, "a/g/v": nczarr(field("t"), "/a/g/t")}, ""),

@@ -145,7 +145,7 @@ def test_a_group_is_a_catalogue_for_its_arrays(root: dict[str, Any]) -> None:
         a (y x) @ lon x y
         b (y_b) @ y_b
         c (other)
-        ! Dimension: /b: other arrays of the group have other coordinate values along its dimensions; renamed 'y' -> 'y_b'
+        ! Dimension: /b: other arrays of the group have different coordinate values along its dimensions; renamed 'y' -> 'y_b'
     """
     check(nodes, expected)
 

@@ -143,7 +143,7 @@ GROUPS: dict[str, tuple[Nodes, str]] = {
     "an array of the group is the coordinate of its name": (located("/c/lon", "/c/lon", c_lon=ELSEWHERE, g_lon=HERE), "lon (y x) [[1.0 1.0 1.0] [1.0 1.0 1.0]] | standard_name=longitude"),
     "what declares a convention is data": (located("/c/lon", "/c/lon", c_lon=ELSEWHERE, g_lon=DATA), """
         c_lon (y x) [[0.0 0.0 0.0] [0.0 0.0 0.0]] | standard_name=longitude
-        ! Name: /g/a: its coordinate 'lon' is called 'c_lon', because 'lon' is something else here or cannot be a name
+        ! Name: /g/a: its coordinate 'lon' is named 'c_lon', because the name 'lon' is already used or not valid in this group
         ! Resolution: /g/lon was opened without the coordinates of its dimensions: /g/lon#/attributes/cs: is declared, but missing
         """),
     "up is for vertical axes": (system(coordinates=[SETS], abbreviation="X", direction="up"), "x (x) 0 1 2 | axis=X"),

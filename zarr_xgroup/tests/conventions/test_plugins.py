@@ -287,14 +287,14 @@ GIVEN: dict[str, tuple[dict[str, Any], str]] = {
         x_1 (x) 7 8 9 | mine=1
         x_b (x_b) 7 8 9 | mine=1
         y (y) 5 6
-        ! Dimension: /b: other arrays of the group have other coordinate values along its dimensions; renamed 'x' -> 'x_b'
-        ! Name: /a: its coordinate 'x' is called 'x_1', because 'x' is something else here or cannot be a name
+        ! Dimension: /b: other arrays of the group have different coordinate values along its dimensions; renamed 'x' -> 'x_b'
+        ! Name: /a: its coordinate 'x' is named 'x_1', because the name 'x' is already used or not valid in this group
         """),
     "a length that is not the dimension's": (along_x("q", (7, 8, 9, 10)), """
         q (x_q) 7 8 9 10 | mine=1
         x (x) 1 3 5
         y (y) 5 6
-        ! Dimension: /a: dimensions of its coordinate 'q' have another size here, and were renamed 'x' -> 'x_q'
+        ! Dimension: /a: dimensions of its coordinate 'q' have a different size in this group; renamed 'x' -> 'x_q'
         """),
     "a principal convention after a built-in one": (along_x("q", tier="principal"), """
         q (x) 7 8 9 | mine=1

@@ -122,8 +122,8 @@ UNREAD = "was not read, because its chunks are too large to be read for one valu
 
 def lazy(length: int, called: str = "axes_x", name: str = "x") -> str:
     return (
-        f"! Name: /v: its coordinate {name!r} of length {length} is called {called!r} and has no "
-        "index, because the open would have to read too much for one"
+        f"! Name: /v: its coordinate {name!r} of length {length} is named {called!r} and has no "
+        "index, because it is too long to be read on opening"
     )
 
 

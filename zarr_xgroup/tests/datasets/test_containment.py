@@ -177,7 +177,7 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         spatial_ref_bounds (spatial_ref bounds_spatial_ref_bounds) [[-0.5 0.5] [0.5 1.5] [1.5 2.5]]
         v (bounds) @ EPSG_4326 bounds | grid_mapping=EPSG_4326
         w (spatial_ref) @ EPSG_4326 spatial_ref | grid_mapping=EPSG_4326
-        ! Dimension: /w: dimensions of its coordinate 'spatial_ref_bounds' have another size here, and were renamed 'bounds' -> 'bounds_spatial_ref_bounds'
+        ! Dimension: /w: dimensions of its coordinate 'spatial_ref_bounds' have a different size in this group; renamed 'bounds' -> 'bounds_spatial_ref_bounds'
         """,
     ),
     "coordinates along the name of the grid mapping, along a scalar, and along one dimension twice": (
@@ -193,7 +193,7 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         c (x c_dim_1) [[0.0 0.0 0.0] [0.0 0.0 0.0]]
         s () @ EPSG_4326
         w (x) @ EPSG_4326 | a={"node": "g/a"} b={"node": "g/b"} c={"node": "g/c"} grid_mapping=EPSG_4326
-        ! Dimension: /w: dimensions of its coordinate 'b' have another size here, and were renamed 's' -> 's_b'
+        ! Dimension: /w: dimensions of its coordinate 'b' have a different size in this group; renamed 's' -> 's_b'
         """,
     ),
 }  # fmt: skip
