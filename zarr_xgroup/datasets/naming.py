@@ -298,7 +298,7 @@ class GroupPlanner(UnfinishedPlan):
             if coordinate.crs is not None:
                 self.in_other_crs.setdefault(variable.name, (coordinate.crs, referrer))
         if role == "bounds":
-            variable.lie_along(coordinate.source)
+            variable.transpose_like(coordinate.source)
 
         # 3. Add its attributes and the arrays that they name. Links of the group's own arrays are attached with these.
         attributes = self._settled_attributes(coordinate, variable, referrer, role)

@@ -1,7 +1,4 @@
-"""The plan of a group's Dataset, made from readings before any variable is made.
-
-Pure. `naming` makes plans; nobody changes them afterwards.
-"""
+"""The plan of a group's Dataset. `naming` makes it from a reading, before any variable is made; it is not modified later."""
 
 from __future__ import annotations
 
@@ -26,25 +23,25 @@ class PlannedVariable(msgspec.Struct, eq=False):
 
     name: str
     source: Source
-    #: Its dimensions, which may have other names than those of the source.
+    #: Its dimensions, whose names may differ from those of the source.
     dims: tuple[str, ...]
     #: The attributes of the array, or of a plug-in's variable.
     own_attributes: Mapping[str, Any]
-    #: Of a coordinate: equal in two groups whose variables have the same values and decoding; else None.
+    #: For a coordinate: equal in two groups if the variables have the same values and decoding. Otherwise None.
     identity: Hashable | None = None
     #: Whether it is an array of the group.
     is_own: bool = False
-    #: Whether it is to be a coordinate; xarray makes some variables coordinates itself.
+    #: Whether it has to be a coordinate. xarray makes some variables coordinates itself.
     is_coordinate: bool = False
-    #: Whether it gives the horizontal positions of cells along several dimensions, by a convention.
+    #: Whether it contains horizontal positions of cells along several dimensions, by a convention.
     places_cells: bool = False
-    #: Attributes added to its own, where these have none of the name.
+    #: Attributes added to its own, which do not have these names.
     attributes: dict[str, Any] = {}
-    #: Own attributes with other values: names in place of paths, and units of time completed with an epoch.
+    #: Own attributes with new values: names in place of paths, and units of time completed with an epoch.
     rewritten: dict[str, str] = {}
-    #: The coordinates that ``coordinates`` of its encoding will name.
+    #: The coordinates to name in ``coordinates`` of its encoding.
     coordinates: tuple[str, ...] = ()
-    #: The array of the group that referred to it first, "" if it is an array of the group.
+    #: The first array of the group that refers to it, "" if it is an array of the group itself.
     referrer: str = ""
     #: The arrays of the group that have it as a coordinate.
     users: list[str] = []
@@ -52,14 +49,14 @@ class PlannedVariable(msgspec.Struct, eq=False):
     overruled: dict[Hashable, tuple[Source, str]] = {}
     #: Units and calendar of the times that it bounds, if the user dropped these times.
     dropped_times: Mapping[str, Any] = {}
-    #: Whether xarray decodes it as times: by its units, or by those of the times that it bounds.
+    #: Whether xarray decodes it as times, by its units or those of the times that it bounds.
     is_time: bool = False
     #: Whether these are bounds of times whose units are not stored in the group.
     bounds_declared_times: bool = False
 
     @property
     def stored(self) -> Node | None:
-        """The array that it is read from, None if it is computed, given by a handler, or written out."""
+        """The array that it is read from, None if it is computed, literal, or made by a handler."""
         return self.source.node if isinstance(self.source, Stored) else None
 
     @property
@@ -67,7 +64,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
         """Whether its dimensions are in the reverse order of those of its array."""
         return isinstance(self.source, Stored) and self.source.transposed
 
-    def lie_along(self, bounds: Source) -> None:
+    def transpose_like(self, bounds: Source) -> None:
         """Transpose the group's own array if declared bounds have its dimensions in the reverse order."""
         if not (self.is_own and isinstance(self.source, Stored)) or self.source.transposed:
             return
@@ -76,7 +73,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
             self.source, self.dims = replace(self.source, transposed=True), self.dims[::-1]
 
     def get(self, key: str) -> Any:
-        """Return the value of an attribute that the variable will have, None without one."""
+        """Return the value of an attribute that the variable will have, None if it will not have it."""
         if key in self.rewritten:
             return self.rewritten[key]
         own = self.own_attributes
@@ -88,14 +85,14 @@ class PlannedVariable(msgspec.Struct, eq=False):
 
     @property
     def horizontal_axis(self) -> str | None:
-        """The axis, X or Y, that the attributes of a coordinate give; None if they give neither."""
+        """The horizontal axis of a coordinate by its attributes: X, Y or None."""
         keys = ("axis", "standard_name", "units")
         return axis_by_attributes({key: self.get(key) for key in keys})
 
     def add(self, attributes: Mapping[str, Any]) -> None:
-        """Add attributes that the variable does not have yet; of several values of an attribute the first is used.
+        """Add attributes that the variable does not have yet.
 
-        Units with an epoch replace the variable's own unit of time without one.
+        Units with an epoch replace the variable's own unit of time without an epoch.
         """
         for key, value in attributes.items():
             if key not in self.own_attributes:
@@ -109,7 +106,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
 
     @property
     def declared_decoding(self) -> dict[str, Any]:
-        """The attributes that decide how xarray decodes it and that are not its own, sorted by name."""
+        """The added attributes that affect how xarray decodes it, sorted by name."""
         declared = {**self.attributes, **self.rewritten}
         return {key: declared[key] for key in sorted(DECODED_BY & declared.keys())}
 
@@ -139,7 +136,7 @@ class UnfinishedPlan:
     names: UsedNames
     #: The names of the group's own arrays that stay data even if other arrays refer to them.
     data: frozenset[str]
-    #: The coordinates whose CRS is not that of the grid, by name: the CRS, and the array that declares it.
+    #: The coordinates whose CRS differs from that of the grid, by name: the CRS, and the array that declares it.
     in_other_crs: dict[str, tuple[Crs, Node]]
     #: The findings about the group so far.
     findings: list[Finding]
@@ -157,7 +154,7 @@ class UsedNames:
             self.add(array.node.name, array.sizes)
 
     def add(self, name: str, sizes: Mapping[str, int]) -> None:
-        """Take the name of a variable and the names of its dimensions."""
+        """Add the name of a variable and the names of its dimensions."""
         self._is_scalar[name] = not sizes
         self._sizes.update(sizes)
 
@@ -180,7 +177,7 @@ class UsedNames:
 
     def is_free(self, name: str) -> bool:
         """Return whether a new dimension coordinate can have this name."""
-        # A DataTree accepts no name with a slash, and no name of a child.
+        # A DataTree does not accept a name with a slash, or the name of a child.
         return "/" not in name and name not in self._is_scalar and name not in self._groups
 
     def is_free_for_others(self, name: str) -> bool:
@@ -188,7 +185,7 @@ class UsedNames:
         return self.is_free(name) and name not in self._sizes
 
     def new_dimension(self, wanted: str, size: int) -> str:
-        """Take a free name for a dimension, and return it."""
+        """Reserve and return a free name for a dimension."""
 
         def can_be(name: str) -> bool:
             return self.can_be_dimension(name, size) and name not in self._is_scalar
@@ -198,10 +195,10 @@ class UsedNames:
         return name
 
     def first_free(self, wanted: str, group: str, can_be: Callable[[str], bool]) -> str:
-        """Return the first free one of the wanted name, that name after the group's path, and that with a number.
+        """Return the first free name: the wanted one, with the prefix of a group's path, or also with a number.
 
-        `group` is the path of the group that the variable comes from, "" for none; `can_be` tells whether a name
-        is free. Numbers go on from the last one: to begin anew for each of many variables of one name would take quadratic time.
+        `group` is the path of the group that the variable comes from, or "". `can_be` returns whether a name is free.
+        Numbers continue from the last one, because restarting for each of many equal names would take quadratic time.
         """
         if can_be(wanted):
             return wanted

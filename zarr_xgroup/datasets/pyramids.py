@@ -1,8 +1,7 @@
-"""Pyramids: the levels at which a group holds the same image, and which one a resolution means.
+"""Pyramids: groups that hold an image at several levels, and the level for a requested resolution.
 
-Levels are what the layout of `multiscales` names, or the child groups of a group with a tile matrix set.
-
-Pure: the size of cells follows from the interpretations of arrays, never from values.
+Levels are named in a `multiscales` layout, or are the child groups of a group with a tile matrix set. Cell sizes follow
+from the interpretations of arrays; no values are read.
 """
 
 from __future__ import annotations
@@ -33,42 +32,42 @@ from zarr_xgroup.options import Pair, is_size
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed
 
-#: The relative difference up to which two sizes of cells are taken for the same.
+#: The relative difference up to which two cell sizes are treated as equal.
 _ROUNDING = 1e-6
 
-#: The factor between a resolution and the chosen level's cells from which the user may have meant another unit:
-#: degrees for metres differ by about 100 000.
-_OTHER_UNIT = 10_000
+#: If the resolution and the cells of the chosen level differ by this factor, the user may have meant a different unit:
+#: degrees and metres differ by a factor of about 100 000.
+_UNIT_FACTOR = 10_000
 
 
 @dataclass(frozen=True)
 class Level:
-    """One resolution of a pyramid: that of its finest array."""
+    """A level of a pyramid. Its resolution is that of its finest array."""
 
-    #: The group or array that it is.
+    #: The group or array of the level.
     node: Node
     #: The group to open.
     group: Node
-    #: The arrays of that group which belong to it.
+    #: The arrays of that group that belong to the level.
     arrays: frozenset[str] = frozenset()
-    #: Rows and columns of the finest array, or its number of cells, and those of a chunk; () without one.
+    #: Rows and columns of the finest array, or its number of cells, and the same for a chunk; () without arrays.
     shape: tuple[int, ...] = ()
     chunk: tuple[int, ...] = ()
-    #: The size of the cells along Y and X, None if metadata do not define it, and its unit, "" if not known.
+    #: The cell size along Y and X, None if metadata do not define it, and its unit, "" if not known.
     resolution: Pair | None = None
     unit: str = ""
-    #: The convention that would define the resolution if it were assumed, "" if none.
+    #: The convention that would define the resolution if it were assumed, or "".
     assumable: str = ""
-    #: The dimensions of the finest array along Y and X, () without one; then all those of it and of the others.
+    #: The dimensions of the finest array along Y and X, () without arrays; then the different `dims` of all arrays.
     dims: tuple[()] | tuple[str, str] = ()
     orders: tuple[tuple[str, ...], ...] = ()
-    #: The level of cells in a discrete global grid system, and how long these are as a part of those of level 0.
+    #: The refinement level in a discrete global grid system, and the length of cells relative to level 0.
     refinement: int | None = None
     relative: float | None = None
 
     @property
     def coarseness(self) -> tuple[float, int]:
-        """A key to sort levels by, finest first: the area of a cell, infinite if not known; then the refinement."""
+        """A sort key, finest first: the area of a cell, infinite if not known, then the refinement."""
         area = math.inf if self.resolution is None else math.prod(self.resolution)
         return area, -(self.refinement or 0)
 
@@ -78,13 +77,13 @@ class Pyramid:
     """The levels of a group."""
 
     group: Node
-    #: The finest first; those whose cells are of no known size last.
+    #: Finest first, levels of unknown cell size last.
     levels: tuple[Level, ...]
-    #: The groups and arrays that the layout names and that are not there.
+    #: The groups and arrays in the layout that do not exist.
     missing: tuple[Node, ...] = ()
 
     def factor(self, level: Level) -> Pair | None:
-        """Return how many times as long cells are as cells of the finest level, along Y and X; None if not known."""
+        """Return the length of cells relative to those of the finest level, along Y and X; None if not known."""
         own, finest = level.resolution, self.levels[0].resolution
         if own is not None and finest is not None:
             return own[0] / finest[0], own[1] / finest[1]
@@ -92,15 +91,15 @@ class Pyramid:
         return None if length is None or least is None else (length / least, length / least)
 
     def choice(self, resolution: Pair) -> tuple[Level, list[Node], list[Finding]]:
-        """Return the coarsest level that is at least as fine as a resolution, else the finest.
+        """Return the coarsest level that is at least as fine as a resolution, or the finest one if there is none.
 
         Also return the groups and arrays of the other levels, and findings about the choice. Raises XGroupGroupError if
-        the sizes of cells, or their unit, are not known.
+        cell sizes, or their unit, are not known.
         """
         known = [(level, level.resolution) for level in self.levels if level.resolution]
         units = {level.unit for level, _size in known}
         if len(units) != 1 or "" in units:
-            message = _("Group {group}: {reason}; open one of {levels} by group=")
+            message = _("Group {group}: {reason}; open one of {levels} with group=")
             levels, reason = listed([str(level.node) for level in self.levels]), self._why_unknown()
             raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
         most_y, most_x = (length * (1 + _ROUNDING) for length in resolution)
@@ -117,49 +116,49 @@ class Pyramid:
         return chosen, others, [report(Topic.CHOICE, self.group, text) for text in remarks]
 
     def _why_unknown(self) -> str:
-        """Return why the sizes of cells cannot be compared with a resolution."""
+        """Return why cell sizes cannot be compared with a resolution."""
         units = sorted({level.unit for level in self.levels if level.resolution})
         assumable = sorted({level.assumable for level in self.levels} - {""})
         if not units and assumable:
             text = _(
-                "metadata do not say the size of the cells of its levels, unless "
+                "metadata do not define the cell sizes of its levels, except with "
                 "assume_conventions={names!r}"
             )
             return text.format(names=", ".join(assumable))
         if not units:
-            return _("metadata do not say the size of the cells of its levels")
+            return _("metadata do not define the cell sizes of its levels")
         if "" not in units:
-            text = _("the sizes of the cells of its levels are in several units, {units}")
+            text = _("the cell sizes of its levels have different units: {units}")
             return text.format(units=", ".join(units))
-        return _("the unit of the size of cells is not known: its levels have no usable CRS")
+        return _("the unit of its cell sizes is not known, because its levels have no usable CRS")
 
     def _remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
-        """Yield warnings about the level chosen for a resolution: levels left out, or perhaps another unit."""
+        """Yield warnings about the level chosen for a resolution: levels left out, or possibly a wrong unit."""
         known = {"level": chosen.node, "unit": chosen.unit}
         if unknown := [str(level.node) for level in self.levels if level.resolution is None]:
             yield _(
-                "metadata do not say the size of the cells of {levels}: {level} was chosen of the rest"
+                "metadata do not define the cell size of {levels}; {level} was chosen from the other levels"
             ).format(**known, levels=listed(unknown))
         if self.missing:
             yield _(
-                "its layout names {levels}, which are not there: {level} was chosen of the rest"
+                "levels of its layout do not exist ({levels}); {level} was chosen from the others"
             ).format(**known, levels=listed([str(node) for node in self.missing]))
         own = chosen.resolution or resolution
-        ratios = [asked / size for asked, size in zip(resolution, own, strict=True)]
-        if not all(1 / _OTHER_UNIT < ratio < _OTHER_UNIT for ratio in ratios):
-            asked, size = (
+        ratios = [length / size for length, size in zip(resolution, own, strict=True)]
+        if not all(1 / _UNIT_FACTOR < ratio < _UNIT_FACTOR for ratio in ratios):
+            requested, size = (
                 " x ".join(f"{length:g}" for length in pair) for pair in (resolution, own)
             )
             yield _(
-                "resolution is in the unit of the CRS, {unit}, and was {asked}: cells of {level} are of {own}"
-            ).format(**known, asked=asked, own=size)
+                "resolution {requested} is in the unit of the CRS, {unit}; the cells of {level} have size {size}"
+            ).format(**known, requested=requested, size=size)
 
 
-# Where levels are.
+# Find and measure levels.
 
 
 def layout_at(group: Node, tree: Tree, assumed: Collection[str] = ()) -> Layout | None:
-    """Return the layout that a group has, None without one that can be used.
+    """Return the layout of a group, None if it has no usable layout.
 
     If the draft of GeoZarr is assumed, the child groups are the layout of a group with a tile matrix set.
     """
@@ -169,14 +168,14 @@ def layout_at(group: Node, tree: Tree, assumed: Collection[str] = ()) -> Layout 
         return None
     if isinstance(written, Mapping) and TILES in written:
         names = tree.groups(group) if not {GEOZARR, AUTO}.isdisjoint(assumed) else []
-        found: Any = Layout(keys=(), layout=tuple(Item(keys=(), asset=name) for name in names))
+        layout: Any = Layout(keys=(), layout=tuple(Item(keys=(), asset=name) for name in names))
     else:
-        found, _wrong = ATTRIBUTE.read(Fragment(group, ("attributes", ATTRIBUTE.key), written))
-    return found if isinstance(found, Layout) and found.items else None
+        layout, _wrong = ATTRIBUTE.read(Fragment(group, ("attributes", ATTRIBUTE.key), written))
+    return layout if isinstance(layout, Layout) and layout.items else None
 
 
 def group_of_level(node: Node, tree: Tree) -> Node | None:
-    """Return the group of a level: the node if it is a group, or the group of an array; None if it is not there."""
+    """Return the group of a level: the node if it is a group, or the group of an array; None if it does not exist."""
     document = tree.document(node)
     if document is None:
         return None
@@ -195,7 +194,7 @@ def pyramid_of(
         node = group.child(asset)
         reading = readings.get(group_of_level(node, tree) or node)
         if reading is not None:
-            # A level that is a group has the group's arrays, without arrays that are levels themselves.
+            # If the level is a group, its arrays are those of the group, except arrays that are levels themselves.
             arrays = [
                 array
                 for array in reading.arrays
@@ -205,13 +204,13 @@ def pyramid_of(
             levels[asset] = _level_of_arrays(Level(node, reading.node), arrays)
     if not levels:
         return None
-    found = sorted(_with_derived_sizes(group, layout, levels), key=lambda level: level.coarseness)
+    ordered = sorted(_with_derived_sizes(group, layout, levels), key=lambda level: level.coarseness)
     missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
-    return Pyramid(group, tuple(found), missing)
+    return Pyramid(group, tuple(ordered), missing)
 
 
 def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading]) -> Level:
-    """Return a level with the grid, or the cells, of the finest of its arrays."""
+    """Return a level with the grid or cells of its finest array."""
     grids = [
         grid
         for array in arrays
@@ -227,7 +226,7 @@ def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading]) -> Level:
 
 
 def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
-    """Return the level with the refinement of an array's cells of a discrete global grid system, None without these."""
+    """Return the level with the refinement of an array in a discrete global grid system, None if it is in none."""
     for cells in array.interpretation.coordinates:
         name, refinement = map(cells.attributes.get, ("grid_name", "level"))
         if name is None or refinement is None:
@@ -274,10 +273,10 @@ def _level_of_grid(level: Level, array: ArrayReading) -> Level | None:
 
 
 def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | None, str]:
-    """Return an array's dimensions along Y and X, and the size of its cells and its unit, as its coordinates have them.
+    """Return an array's dimensions along Y and X, its cell size and the unit of that, by its coordinates.
 
-    The dimensions are the last two if no coordinates are along Y and X. The size is the step of coordinates that are
-    computed from a transform, None without these: values are not read.
+    The dimensions are the last two if no coordinates lie along Y and X. The size is the step of coordinates computed from
+    a transform, or None, because values are not read.
     """
     rotated, along = {}, {}
     for coordinate in array.interpretation.coordinates:
@@ -290,7 +289,7 @@ def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | N
             unit = str(coordinate.attributes.get("units", ""))
             along[axis_by_attributes(coordinate.attributes)] = source.dims[0], step, unit
     if "xc" in rotated and "yc" in rotated:
-        # The edge from one row to the next has a part along X and one along Y, as that from one column to the next.
+        # The edges of a cell, from row to row and from column to column, have components along X and Y.
         (dims, x), (_dims, y) = rotated["xc"], rotated["yc"]
         size = math.hypot(x.row, y.row), math.hypot(x.column, y.column)
         return (dims[0], dims[-1]), size, ""
@@ -303,35 +302,34 @@ def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | N
 
 
 def _with_derived_sizes(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list[Level]:
-    """Return levels, their cell sizes completed by the scales that derive them from other levels.
+    """Return levels with missing cell sizes computed from the scales that derive them from other levels.
 
-    In topological order from levels of known size. A level that does not exist may be between two that exist: it
-    takes the axes of any level.
+    They are computed in topological order. A missing level between two existing ones has the axes of any existing level.
     """
     any_grid = next((level for level in levels.values() if level.dims), Level(group, group))
-    found = {**dict.fromkeys(layout.items, Level(group, group)), **levels}
+    measured = {**dict.fromkeys(layout.items, Level(group, group)), **levels}
     derived = defaultdict(list)
     for asset, item in layout.items.items():
-        if found[asset].resolution is None and item.wrong_with("derived_from") is None:
+        if measured[asset].resolution is None and item.wrong_with("derived_from") is None:
             source = layout.source_of(item, group) if item.is_derived else layout.base
             derived[source].append(asset)
-    sources = [asset for asset, level in found.items() if level.resolution]
+    sources = [asset for asset, level in measured.items() if level.resolution]
     for source in sources:  # grows by each level whose size becomes known
         for asset in derived.pop(source, ()):
-            level, relation = found[asset], layout.items[asset].transform
+            level, relation = measured[asset], layout.items[asset].transform
             axes = level if level.dims else any_grid
-            size = relation and _derived_size(group, relation, axes, level, found[source])
+            size = relation and _derived_size(group, relation, axes, level, measured[source])
             if size:
-                found[asset] = replace(level, resolution=size, unit=found[source].unit)
+                measured[asset] = replace(level, resolution=size, unit=measured[source].unit)
                 sources.append(asset)
-    # A level without a grid has no size itself.
-    return [found[asset] if level.dims else level for asset, level in levels.items()]
+    # A level without a grid has no cell size.
+    return [measured[asset] if level.dims else level for asset, level in levels.items()]
 
 
 def _derived_size(
     group: Node, relation: Relation, axes: Level, level: Level, source: Level
 ) -> Pair | None:
-    """Return the size of the cells of a level by its scale from a source of known size; None if that cannot be used."""
+    """Return the cell size of a level by its scale from a source of known size, None if that cannot be used."""
     if relation.scale is None or not axes.dims or source.resolution is None:
         return None
     sizes, whole = (grid.shape if grid.dims else () for grid in (level, source))
@@ -345,11 +343,11 @@ def _derived_size(
 def pyramid_at(
     group: Node, layout: Layout | None, tree: Tree, readings: Mapping[Node, GroupReading]
 ) -> Pyramid:
-    """Return the pyramid of a group by its layout and the readings of its levels; raise XGroupGroupError if it is not one."""
-    found = None if layout is None else pyramid_of(group, layout, tree, readings)
-    if found is None:
+    """Return the pyramid of a group by its layout and the readings of its levels, or raise XGroupGroupError."""
+    pyramid = None if layout is None else pyramid_of(group, layout, tree, readings)
+    if pyramid is None:
         raise no_pyramid(group, layout, tree)
-    return found
+    return pyramid
 
 
 def choices_in_tree(
@@ -361,8 +359,8 @@ def choices_in_tree(
 ) -> tuple[list[Node], list[Finding]]:
     """Choose one level of each layout in a tree; return the groups and arrays of the other levels, and findings.
 
-    All levels of a layout are kept if none can be chosen; a finding reports why. Raises XGroupGroupError if no level of
-    any layout can be chosen.
+    If no level of a layout can be chosen, all are kept, and a finding gives the reason. Raises XGroupGroupError if no
+    level of any layout can be chosen.
     """
     known = {reading.node: reading for reading in readings}
     others: list[Node] = []
@@ -386,24 +384,24 @@ def choices_in_tree(
 
 
 def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupError:
-    """Return the error of a group that is no pyramid, which lists pyramids near it, or its groups."""
+    """Return the error for a group that is not a pyramid. It lists pyramids near the group, or its groups."""
     if layout is not None:
-        message = _("Group {group}: none of the levels that its layout names is there: {levels}")
+        message = _("Group {group}: none of the levels in its layout exists: {levels}")
         levels = listed([str(group.child(asset)) for asset in layout.items])
         return XGroupGroupError(message.format(group=group, levels=levels))
     children = list(map(group.child, tree.groups(group)))
     pyramids = [node for node in (*group.ancestors(), *children) if layout_at(node, tree)]
     if pyramids:
-        message = _("Group {group} is no pyramid, but near ones are: {groups}; open one of these")
+        message = _("Group {group} is not a pyramid; open one of the pyramids near it: {groups}")
     elif children:
         message = _(
-            "Group {group} is no pyramid: it has no layout of multiscales. It has the groups "
-            "{groups}; open what you need by group="
+            "Group {group} is not a pyramid, because it has no multiscales layout; open one of "
+            "its groups with group=: {groups}"
         )
     else:
         message = _(
-            "Group {group} is not a pyramid: it has neither a layout of multiscales nor child "
-            "groups. Open it without resolution"
+            "Group {group} is not a pyramid, because it has no multiscales layout and no child "
+            "groups; open it without resolution"
         )
     groups = listed([str(node) for node in pyramids or children])
     return XGroupGroupError(message.format(group=group, groups=groups))

@@ -407,15 +407,15 @@ def test_what_is_no_resolution(resolution: Any) -> None:
 TOLD: Mapping[str, tuple[Group, float, int, str]] = {
     "levels that are not there": (
         Group({name: THREE[name] for name in "02"}, declared(*ITEMS, **UTM)), 20, 8,
-        "/: its layout names /1, which are not there: /0 was chosen of the rest",
+        "/: levels of its layout do not exist (/1); /0 was chosen from the others",
     ),
     "levels whose cells are of no known size": (
         of_three(ITEMS[0], level("1", **cells(20)), level("2")), 1000, 4,
-        "/: metadata do not say the size of the cells of /2: /1 was chosen of the rest",
+        "/: metadata do not define the cell size of /2; /1 was chosen from the other levels",
     ),
     "degrees for metres": (
         PYRAMID, 0.0005, 8,
-        "/: resolution is in the unit of the CRS, m, and was 0.0005 x 0.0005: cells of /0 are of 10 x 10",
+        "/: resolution 0.0005 x 0.0005 is in the unit of the CRS, m; the cells of /0 have size 10 x 10",
     ),
 }
 # fmt: on
@@ -431,26 +431,26 @@ def test_doubts_about_the_choice_are_told(
     assert dataset.sizes["y"] == size
 
 
-NONE = "is no pyramid: it has no layout of multiscales. It has the groups"
+NONE = "is not a pyramid, because it has no multiscales layout; open one of its groups with group=:"
 # fmt: off
 #: A store, the group that is opened, and why no level of it can be chosen.
 REFUSED: Mapping[str, tuple[Group, str, str]] = {
     "no size is known": (
         of_three(level("0"), level("1")), "/",
-        "/: metadata do not say the size of the cells of its levels; open one of /0, /1 by group=",
+        "/: metadata do not define the cell sizes of its levels; open one of /0, /1 with group=",
     ),
     "the unit is not known": (
         of_three(*ITEMS, **{"proj:code": None, **BOX}), "/",
-        "the size of cells is not known: its levels have no usable CRS; open one of /0, /1, /2",
+        "its cell sizes is not known, because its levels have no usable CRS; open one of /0, /1, /2",
     ),
     "a transform of STAC is not assumed": (
         Group({"0": Group({"v": field(8, 12, **stac(8, 12))})}, declared(level("0"), **UTM)), "/",
-        "the size of the cells of its levels, unless assume_conventions='proj'; open one of /0",
+        "the cell sizes of its levels, except with assume_conventions='proj'; open one of /0",
     ),
-    "a pyramid is below": (Group({"images": PYRAMID}), "/", "/ is no pyramid, but near ones are: /images; open one of these"),
-    "a pyramid is above": (Group({"images": PYRAMID}), "images/1", "/images/1 is no pyramid, but near ones are: /images; open"),
-    "neither a layout nor child groups": (Group({"a": field(2, 2)}), "/", "/ is not a pyramid: it has neither a layout of multiscales nor child groups"),
-    "no layout": (Group({"a": Group(THREE)}), "a", f"/a {NONE} /a/0, /a/1, /a/2; open"),
+    "a pyramid is below": (Group({"images": PYRAMID}), "/", "/ is not a pyramid; open one of the pyramids near it: /images"),
+    "a pyramid is above": (Group({"images": PYRAMID}), "images/1", "/images/1 is not a pyramid; open one of the pyramids near it: /images"),
+    "neither a layout nor child groups": (Group({"a": field(2, 2)}), "/", "/ is not a pyramid, because it has no multiscales layout and no child groups"),
+    "no layout": (Group({"a": Group(THREE)}), "a", f"/a {NONE} /a/0, /a/1, /a/2"),
 }
 # fmt: on
 
@@ -474,7 +474,7 @@ def test_a_tree_keeps_one_level_of_each_layout() -> None:
         **{f"/unknown/{name}": ["v"] for name in "012"},
     }
     assert [*groups["/b"].data_vars] == ["half"]
-    assert "/unknown: Group /unknown: metadata do not say the size" in str(told[0])
+    assert "/unknown: Group /unknown: metadata do not define the cell sizes" in str(told[0])
 
 
 # fmt: off
