@@ -1,4 +1,4 @@
-"""Times of a tree: arrays that only references from different groups declare to be times."""
+"""Times of a tree: arrays that are times because arrays in different groups declare it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from zarr_xgroup.metadata.nodes import Node
 
 
 def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
-    """Return the readings of a tree's groups with `times` set: the arrays that are times by references alone.
+    """Return the readings of a tree's groups, with `times` set for arrays that are times only by references.
 
-    An array without units, or whose own units are a unit of time without an epoch, is a time if all arrays that refer
-    to it, at least one of them in a different group, declare the same units of time and calendar for it. It is then
-    decoded in its own group, too.
+    An array without units, or with a unit of time without an epoch, is a time if all arrays that refer to it, at least
+    one of them in a different group, declare the same units of time and calendar for it. It is then decoded in its own
+    group, too.
     """
-    # For each array: the attributes of times that each referring array declares for it.
+    # The attributes of times that each referring array declares for an array.
     declared: dict[Node, dict[Node, list[Mapping[str, Any]]]] = defaultdict(dict)
     for referrer in (array for reading in readings for array in reading.arrays):
         for node, attributes in referrer.referred_arrays():
@@ -29,20 +29,20 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
             if isinstance(units, str) and "since" in units and not why_not_times(attributes):
                 times.append(attributes)
 
-    found = []
+    result = []
     for reading in readings:
         times_by_name = {
-            it.node.name: _agreed_times(it, declared[it.node]) for it in reading.arrays
+            array.node.name: _agreed_times(array, declared[array.node]) for array in reading.arrays
         }
         times_by_name = {name: times for name, times in times_by_name.items() if times}
-        found.append(replace(reading, times=times_by_name) if times_by_name else reading)
-    return found
+        result.append(replace(reading, times=times_by_name) if times_by_name else reading)
+    return result
 
 
 def _agreed_times(
     array: ArrayReading, declared: Mapping[Node, Sequence[Mapping[str, Any]]]
 ) -> dict[str, Any]:
-    """Return the attributes of times that all arrays which refer to an array declare for it; {} if it is not a time.
+    """Return the attributes of times that all referring arrays declare for an array, {} if it is not a time.
 
     `declared` are the attributes of times that each referring array declares.
     """

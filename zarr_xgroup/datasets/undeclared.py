@@ -1,4 +1,4 @@
-"""Data arrays without a principal convention: which, what is missing for them, and the option that would help."""
+"""Data arrays without a principal convention: the missing coordinates or CRS, and the option that would help."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import printable
 
-#: How many characters the warning may have, and how many of the arrays it names.
+#: The greatest length of the warning, and of its list of arrays.
 _LONGEST, _NAMED_EXAMPLES = 400, 3
 
 
 @dataclass(frozen=True)
 class Undeclared:
-    """A data array that no principal convention applies to, and that has no coordinates along a dimension, or no CRS."""
+    """A data array without a principal convention, and without coordinates along a dimension or a CRS."""
 
     node: Node
     ndim: int
@@ -40,27 +40,27 @@ class Undeclared:
     bare: tuple[str, ...]
     #: Why a declaration of the array or of its group is ignored, "" if there is no declaration.
     why: str = ""
-    #: The conventions whose marks the array has: assumed, they would give the coordinates or the CRS.
+    #: The conventions that would give the coordinates or the CRS if they were assumed, by the array's marks.
     assumable: tuple[str, ...] = ()
-    #: The principal convention that its group declares, though it does not apply to the array.
+    #: The principal convention of its group, which does not apply to the array.
     principal: Handler | None = None
 
 
 def undeclared_data_arrays(
     plans: Collection[GroupPlan], interpreter: Interpreter, *, is_tree: bool = False
 ) -> Iterator[Undeclared]:
-    """Yield the data arrays that no principal convention applies to, and that have no coordinates or no CRS.
+    """Yield the data arrays without a principal convention, and without coordinates or a CRS.
 
     Left out are arrays
 
-    - that another array, or the group's ``coordinates``, refers to;
+    - that a different array, or the group's ``coordinates``, refers to;
     - that are coordinates of their group's Dataset;
-    - along just one dimension of an array that is opened without something: they may be its coordinate;
-    - of a group that declares a principal convention, unless they are grids and one of their last two
-      dimensions has no coordinate;
-    - of other groups, if their dimensions have coordinates and no convention's marks show that it would help.
+    - along only one dimension of an incomplete array, because they may be its coordinate;
+    - of a group that declares a principal convention, unless they are grids and one of their last two dimensions has no
+      coordinate;
+    - of other groups, if their dimensions have coordinates and no marks of a convention show that it would help.
 
-    `is_tree` is whether groups inherit the coordinates of their parents, which are first in `plans`.
+    With `is_tree`, groups inherit the coordinates of their parents, which are first in `plans`.
     """
     if all(array.has_principal for plan in plans for array in plan.reading.arrays):
         return
@@ -72,7 +72,7 @@ def undeclared_data_arrays(
         parents = [known[node] for node in plan.node.ancestors() if node in known]
         bare_dims = without_coordinate(plan, tree, parents)
         arrays = plan.reading.arrays
-        siblings = {it.node.name: dict(zip(it.dims, it.shape, strict=True)) for it in arrays}
+        siblings = {array.node.name: array.sizes for array in arrays}
         shared: dict[Hashable, Undeclared | None] = {}
         for array in _data_without_principal(plan, referred):
             node, ndim, bare = array.node, len(array.dims), bare_dims.get(array.node, ())
@@ -96,7 +96,7 @@ def _undeclared(
     siblings: Mapping[str, Mapping[str, int]],
     interpreter: Interpreter,
 ) -> Undeclared | None:
-    """Return an array without a principal convention, None if its dimensions have coordinates and no option would help."""
+    """Return an array without a principal convention, None if it has all coordinates and no option would help."""
     node, attributes = array.node, array.document.attributes
     mappings = {*mappings_in(attributes), SPATIAL_REF}
     has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
@@ -104,16 +104,16 @@ def _undeclared(
     marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
     assumable = tuple(
         name
-        for name, found in marks.items()
+        for name, mark in marks.items()
         if name not in interpreter.assumed
-        if not set(bare).isdisjoint(found.dims) or (found.has_crs and not has_crs)
+        if not set(bare).isdisjoint(mark.dims) or (mark.has_crs and not has_crs)
     )
     if not (bare or assumable):
         return None
     declaring = {node: attributes, node.group: _attributes(node.group, interpreter.tree)}
     reasons = {place: why_not_declared(written) for place, written in declaring.items()}
     failures = (finding.text for finding in view.findings if finding.cost)
-    why = chain((f"{place}: {it}" for place, it in reasons.items() if it), failures)
+    why = chain((f"{place}: {reason}" for place, reason in reasons.items() if reason), failures)
     return Undeclared(node, len(array.dims), bare, next(why, ""), assumable)
 
 
@@ -129,13 +129,17 @@ def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
 
 
 def _data_without_principal(plan: GroupPlan, referred: Collection[Node]) -> list[ArrayReading]:
-    """Return the arrays of a group that no principal convention applies to, and that seem not to be coordinates."""
-    coordinates = {it.stored for it in plan.variables if _is_coordinate(it)}
-    arrays = [it for it in plan.reading.arrays if it.node not in coordinates]
-    # The part of an incomplete array that is missing may be a coordinate along one of its dimensions.
+    """Return the arrays of a group without a principal convention that are probably not coordinates."""
+    coordinates = {variable.stored for variable in plan.variables if _is_coordinate(variable)}
+    arrays = [array for array in plan.reading.arrays if array.node not in coordinates]
+    # The missing part of an incomplete array may be a coordinate along one of its dimensions.
     problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
     incomplete = {path for finding in problems for path in finding.arrays}
-    affected = [it for it in plan.reading.arrays if it.has_principal and str(it.node) in incomplete]
+    affected = [
+        array
+        for array in plan.reading.arrays
+        if array.has_principal and str(array.node) in incomplete
+    ]
     left_out = {(dim,) for array in affected for dim in array.dims}
     return [
         array
@@ -149,8 +153,8 @@ def without_coordinate(
 ) -> dict[Node | None, tuple[str, ...]]:
     """Return the dimensions without a coordinate of each array of a group, by the array's node.
 
-    A dimension has a coordinate if a coordinate, or an array that ``coordinates`` or ``bounds`` name, lies along it,
-    or if a parent has an index of its name and the dimension with the same size.
+    A dimension has a coordinate if a coordinate, or an array named in ``coordinates`` or ``bounds``, lies along it, or
+    if a parent has an index with its name and size.
     """
     named: set[Node] = set()
     of_arrays = [array.document.attributes for array in plan.reading.arrays]
@@ -166,7 +170,9 @@ def without_coordinate(
     sizes = _sizes(plan)
     for parent in parents if {*sizes} - along else ():
         theirs = _sizes(parent)
-        indexes = {it.name for it in parent.variables if it.dims == (it.name,)}
+        indexes = {
+            variable.name for variable in parent.variables if variable.dims == (variable.name,)
+        }
         along |= {dim for dim in indexes & sizes.keys() if theirs.get(dim) == sizes[dim]}
     return {
         variable.stored: tuple(dim for dim in variable.dims if dim not in along)
@@ -176,7 +182,7 @@ def without_coordinate(
 
 
 def _arrays_named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
-    """Yield the arrays that names and paths in CF attributes of a group, or of an array in it, refer to."""
+    """Yield the arrays that names and paths in CF attributes of a group, or of one of its arrays, refer to."""
     for _key, name in names_by_key(attributes):
         for path in candidate_paths(name, group.path):
             document = tree.known(node := Node(group.store, path))
@@ -194,7 +200,7 @@ def _attributes(node: Node, tree: Tree) -> Mapping[str, Any]:
 def _sizes(plan: GroupPlan) -> dict[str, int]:
     """Return the sizes of the dimensions of a group's arrays, by name in the Dataset."""
     arrays = plan.reading.arrays
-    return {dim: n for array in arrays for dim, n in zip(array.dims, array.shape, strict=True)}
+    return {dim: size for array in arrays for dim, size in array.sizes.items()}
 
 
 def _is_coordinate(variable: PlannedVariable) -> bool:
@@ -208,8 +214,8 @@ def _is_coordinate(variable: PlannedVariable) -> bool:
 def undeclared_findings(found: Iterable[Undeclared]) -> Iterator[Finding]:
     """Yield a finding for each grid that its group's convention does not apply to, and one about all other arrays.
 
-    The latter begins with what its reader can do, and names as many of the arrays as fit into its text; first those
-    that the option `assume_conventions` would help.
+    The latter begins with advice, and names as many arrays as fit into its text, first those that the option
+    `assume_conventions` would help.
     """
     others = []
     for array in found:
@@ -241,7 +247,7 @@ def undeclared_findings(found: Iterable[Undeclared]) -> Iterator[Finding]:
 
 
 def _advice(arrays: Sequence[Undeclared]) -> str:
-    """Return what the user can do; the arrays that an option would help are the first ones."""
+    """Return advice for the user. The first arrays are those that an option would help."""
     helped = sum(bool(array.assumable) for array in arrays)
     if not helped:
         return _("Select by position (isel), or assign coordinates")
@@ -258,7 +264,7 @@ def _advice(arrays: Sequence[Undeclared]) -> str:
 
 
 def forgotten_declarations(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
-    """Yield mistakes of grids without coordinates whose group, or other arrays of it, declare a principal convention."""
+    """Yield findings about grids without coordinates if their group or its other arrays declare a principal convention."""
     for group, arrays in groupby(found, lambda array: array.node.group):
         documents = tree.arrays(group).values()
         is_declared = any(declared_principal(document.attributes) for document in documents)
@@ -266,8 +272,8 @@ def forgotten_declarations(found: Iterable[Undeclared], tree: Tree) -> Iterator[
             if array.principal is not None:
                 yield _not_applying(array, array.principal)
             elif is_declared and array.bare and array.ndim > 1:
-                text = "declares no principal convention, as others of the group do: no coordinates"
-                remedy = 'write "zarr_conventions", and what it declares, as the others have it'
+                text = "declares no principal convention, but other arrays of the group do"
+                remedy = 'write "zarr_conventions" and the attributes that it declares, as the other arrays do'
                 yield report(Topic.NO_PRINCIPAL, array.node, text, remedy)
 
 
@@ -275,9 +281,10 @@ def _not_applying(array: Undeclared, principal: Handler) -> Finding:
     """Return the finding about a grid that the convention declared by its group does not apply to."""
     try:
         with containing():
-            lack = principal.why_not()
+            reason = principal.why_not()
     except XGroupError as error:
-        lack = failure_message(principal, error.__cause__ or error)
-    message = _("its group declares {name!r}, but {lack}: it has no coordinates along {dims}")
-    text = message.format(name=principal.name, lack=lack, dims=", ".join(map(repr, array.bare)))
+        reason = failure_message(principal, error.__cause__ or error)
+    message = _("its group declares {name!r}, but {reason}: it has no coordinates along {dims}")
+    dims = ", ".join(map(repr, array.bare))
+    text = message.format(name=principal.name, reason=reason, dims=dims)
     return report(Topic.CHOICE, array.node, text)

@@ -453,7 +453,7 @@ CASES: list[BrokenRule] = [
     case("open/metadata", {"/grid/band#/data_type": "quaternion"}, "as zarr writes it", at="/grid/band#"),
     case("open/metadata", {"/grid/band#/codecs": [{"name": "lost_codec", "configuration": {}}]},
          "codecs that zarr has itself" if Version("3.1") <= ZARR else "", at="/grid/band#"),  # else zarr names no codec
-    case("open/principal-convention", {"/model/pr": sized("row column", 5, 6)}, "as the others have it", at="/model/pr#"),
+    case("open/principal-convention", {"/model/pr": sized("row column", 5, 6)}, "as the other arrays do", at="/model/pr#"),
 ]  # fmt: skip
 
 #: The page that scripts/make_rules_page.py writes; "" if installed without it.
