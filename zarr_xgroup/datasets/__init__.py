@@ -1,1 +1,1 @@
-"""What is known and interpreted becomes plans, variables, Datasets and a tree."""
+"""From documents to a tree: interpret groups, plan and build their Datasets, and align these."""

@@ -369,7 +369,7 @@ UNUSABLE: dict[str, tuple[Any, str]] = {
     **{f"the text {it!r}": (it, "/bad/{key} is not valid JSON: ") for it in (b"", b"\xff\xfe{}", b'{"a": 1}}')},
     **{f"the value {it!r}": (lambda _, it=it: it, "'{key}' must be a JSON object, got " + type(it).__name__) for it in VALUES},
     "another format": (update(zarr_format=7), "'zarr_format' must be "),
-    "chunks without length": (lambda it: {**it, **({"chunks": [0]} if "chunks" in it else {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0]}}})}, "its chunks [0] have no length"),
+    "chunks without length": (lambda it: {**it, **({"chunks": [0]} if "chunks" in it else {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [0]}}})}, "its chunks [0] have length 0"),
 }  # fmt: skip
 
 

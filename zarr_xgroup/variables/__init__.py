@@ -1,1 +1,1 @@
-"""What variables are read from, and the lazy variables made of that."""
+"""The sources of variables, and the lazy variables made from them."""

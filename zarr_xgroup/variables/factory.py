@@ -1,4 +1,4 @@
-"""Lazy variables, made from sources."""
+"""Make lazy variables from sources."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_boun
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 from zarr_xgroup.variables.stored import Template, open_array, template_of
 
-#: How many values are read at most for one index, or for the first or the last value: 128 MiB of most numbers.
+#: The greatest number of values read for one index, or for the first or the last value: 128 MiB of 8-byte numbers.
 MOST_VALUES = 2**24
-#: The same for the group's own times, which any engine reads: no compressor of Zarr makes longer chunks.
+#: The same for the group's own times, which any engine reads. No compressor of Zarr makes larger chunks.
 MOST_OWN_VALUES = 2**28
 
 ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 
 
 class VariableFactory:
-    """Makes variables of sources, lazy and undecoded, and zarr objects of nodes.
+    """Makes lazy, undecoded variables from sources, and zarr objects from nodes.
 
-    None of the variables share anything mutable. `fill_value_masks` is whether the fill value of an array's storage
-    means missing data; by default it does in v2.
+    The variables share nothing mutable. With `fill_value_masks`, the fill value of an array's storage means missing data;
+    by default it does so only in v2.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class VariableFactory:
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
         """Return the template of an array, with names for its dimensions.
 
-        Raises XGroupMetadataError if there is no such array, or zarr or xarray cannot use its document.
+        Raises XGroupMetadataError if the array does not exist, or zarr or xarray cannot use its document.
         """
         place = node.store, node.path, dims
         if place in self._by_place:
             return self._by_place[place]
-        # Arrays with equal metadata share one, in any group.
+        # Arrays with equal metadata share a template, in any group.
         document = self._document(node)
         attributes = document.attributes
         key = document.text_without_attributes(), dims, tuple(attributes), attributes.text(FILL)
@@ -71,11 +71,11 @@ class VariableFactory:
                 self._templates[key] = template_of(document, dims, self._fill_value_masks)
             except XGroupMetadataError as error:
                 self._templates[key] = error
-        found = self._templates[key]
-        if isinstance(found, XGroupMetadataError):
-            raise found
-        self._by_place[place] = found
-        return found
+        template = self._templates[key]
+        if isinstance(template, XGroupMetadataError):
+            raise template
+        self._by_place[place] = template
+        return template
 
     def _document(self, node: Node) -> Document:
         document = self._tree.known(node)
@@ -89,9 +89,9 @@ class VariableFactory:
         return JsonObject({}) if document is None else document.attributes
 
     def zarr_objects(self, node: Node) -> ZarrObjects:
-        """Return the root, the group and the array of a node as zarr's, reading nothing.
+        """Return the zarr objects of the root, the group and the array of a node. Nothing is read.
 
-        Raises XGroupMetadataError if there is no such array, or zarr cannot use its document.
+        Raises XGroupMetadataError if the array does not exist, or zarr cannot use its document.
         """
         document = self._document(node)
         store = self._zarr_store(node.store)
@@ -124,11 +124,11 @@ class VariableFactory:
         return {dim: sizes[dim] for dim in source.dims}
 
     def is_too_long(self, source: Source) -> bool:
-        """Return whether a source, in whole chunks, has more values than are read for an index.
+        """Return whether a source, in whole chunks, has too many values to be read for an index.
 
-        xarray reads each dimension coordinate as a whole for its index. It reads the group's own arrays with any
-        engine. A coordinate added by references or computations that is longer stays lazy, under a name that is not
-        its dimension's: a few lines of metadata must not fill the memory.
+        xarray reads a whole dimension coordinate for its index. If an attached coordinate is too long, it stays lazy,
+        under a different name than its dimension, so that a few lines of metadata cannot fill the memory. The group's
+        own arrays are read with any engine.
         """
         if isinstance(source, Computed):
             return prod(source.shape) > MOST_VALUES
@@ -147,7 +147,7 @@ class VariableFactory:
     def decoded_dtype(self, source: Stored | Literal) -> np.dtype[Any]:
         """Return the type of a coordinate's values when it is decoded, or raise XGroupMetadataError."""
         variable = self.variable(source)
-        # Of one value: xarray decodes lazily, and raises errors only when values are read.
+        # Decode one value: xarray decodes lazily, and raises errors only when values are read.
         one = xr.Variable((), np.zeros((), variable.dtype), variable.attrs, variable.encoding)
         with containing():
             dtype: np.dtype[Any] = _decoded(source, one).values.dtype
@@ -172,7 +172,7 @@ class VariableFactory:
             array = ComputedArray(function, source.shape, np.dtype(source.dtype))
             variable = lazy_variable(array, source.along)
             if source.chunks:
-                # dask divides it like the data: the whole coordinate may not fit into memory.
+                # dask chunks it like the data, because the whole coordinate may not fit into memory.
                 variable.encoding["preferred_chunks"] = dict(source.chunks)
             return variable[0] if source.first else variable
         if isinstance(source, Literal):
@@ -182,21 +182,21 @@ class VariableFactory:
                 values = _decoded(source.values, self.variable(source.values))
             bounds = offset_bounds(values, source.below, source.above)
             return lazy_variable(bounds, source.dims)
-        # A third party's variable shares nothing but lazy data; there may be arrays among its attributes.
-        given: xr.Variable = source.variable
-        own = given.copy(deep=isinstance(given._data, np.ndarray))
-        own.attrs, own.encoding = deepcopy(dict(given.attrs)), dict(given.encoding)
-        return own
+        # The copy of a third party's variable shares only lazy data. Attributes may contain arrays.
+        original: xr.Variable = source.variable
+        copied = original.copy(deep=isinstance(original._data, np.ndarray))
+        copied.attrs, copied.encoding = deepcopy(dict(original.attrs)), dict(original.encoding)
+        return copied
 
 
 def chunk_size(variable: xr.Variable | Template) -> int:
-    """Return the number of values in the longest chunk of a variable, by its encoding."""
+    """Return the number of values in the largest chunk of a variable, by its encoding."""
     chunks: Collection[int | Collection[int]] = variable.encoding.get("chunks") or variable.shape
     return prod(length if isinstance(length, int) else max(length, default=0) for length in chunks)
 
 
 def _decoded(source: Stored | Literal, variable: xr.Variable) -> xr.Variable:
-    """Return a variable decoded, under the name of its array, which xarray's warnings about attributes show."""
+    """Return a decoded variable. xarray's warnings about attributes show the name of its array."""
     if isinstance(source, Stored) and not source.decoded:
         return variable
     name = source.node.name if isinstance(source, Stored) else "coordinate"

@@ -20,19 +20,19 @@ FILL = "_FillValue"
 
 
 def unusable_fill_value(array: Node, written: str) -> Finding:
-    """Return the finding of a ``_FillValue`` that is not a valid value of the array's type."""
-    message = _("is {written}, which is no value of the array's type; nothing is masked by it")
+    """Return the finding about a ``_FillValue`` that is not a valid value of the array's type."""
+    message = _("is {written}, not a valid value of the array's type; no data are masked")
     text = message.format(written=written)
-    remedy = _("write a value of the array's type, or leave {key} out").format(key=FILL)
+    remedy = _("write a value of the array's type, or remove {key}").format(key=FILL)
     place = Fragment(array, ("attributes", FILL), None)
     return report(OF_ITS_TYPE, place, text, remedy, topic=Topic.METADATA)
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:
-    """Return whether a ``_FillValue`` that xarray can decode is a value of an array's type.
+    """Return whether a ``_FillValue`` that xarray can decode is a valid value of an array's type.
 
-    xarray truncates numbers that an integer cannot hold: -9.5 becomes -9, and -9 is masked. `either_sign` is whether
-    integers may be meant with or without sign (the attribute ``_Unsigned``).
+    xarray truncates numbers that an integer type cannot hold: it would mask -9 instead of -9.5. With `either_sign`,
+    integers may be signed or unsigned (the attribute ``_Unsigned``).
     """
     if dtype.kind == "b":
         return isinstance(written, int) and written in (0, 1)
@@ -47,10 +47,10 @@ def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -
 
 
 def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the value of an array's type that a ``_FillValue`` in plain JSON means; None if it is not valid.
+    """Return a ``_FillValue`` in plain JSON as a value of an array's type, None if it is not valid.
 
-    The JSON value is a number, a string, a boolean or, for complex types, a pair of numbers. Floats may also be written
-    like fill values in the Zarr v3 core specification: ``"NaN"``, ``"Infinity"``, ``"-Infinity"`` or the bits in
+    The JSON value is a number, a string, a boolean or, for complex types, a pair of numbers. Floats may also have the
+    form of fill values in the Zarr v3 core specification: ``"NaN"``, ``"Infinity"``, ``"-Infinity"`` or the bits in
     hexadecimal (``"0x7fc00000"``).
     """
     with suppress(XGroupMetadataError), containing():
@@ -76,5 +76,5 @@ def _plain_float(written: Any, dtype: np.dtype[Any]) -> float:
             raise ValueError(written)
     elif isinstance(written, bool) or not isinstance(written, int | float):
         raise TypeError(written)
-    # The nearest value that the array can hold: its writer stored this value for missing data.
+    # Round to the array's type, as the stored values are.
     return float(dtype.type(written))

@@ -1,6 +1,6 @@
-"""Functions of positions, by which coordinates and cell boundaries are computed.
+"""Functions of positions that compute coordinates and cell boundaries.
 
-Frozen and picklable: equal functions compute the same values.
+They are frozen and picklable. Equal functions compute the same values.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from zarr_xgroup.i18n import _
 #: The finest level of HEALPix whose ids fit into 64 bits.
 FINEST = 29
 
-#: For how many positions at once values between points are computed.
+#: The number of positions for which values between points are computed at once.
 _CELLS = 2**16
 
 
 @dataclass(frozen=True)
 class Regular:
-    """Values at equal distances: ``first + step * (i + offset)``, not accumulated.
+    """Regularly spaced values: ``first + step * (i + offset)``, not accumulated.
 
     Attributes
     ----------
     first, step : int or float
         Integers give exact integers.
     offset : float
-        The position of the value in its cell, if the values follow from the transform of a grid: 0.5 for pixel,
-        0 for node registration.
+        The position of the value in its cell if a grid's transform defines the values: 0.5 for pixel registration, 0 for
+        node registration.
     """
 
     first: float
@@ -44,7 +44,7 @@ class Regular:
 
 @dataclass(frozen=True)
 class RegularBounds:
-    """Cell boundaries at fixed distances from the regular values they belong to.
+    """Cell boundaries at fixed distances from regular values.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class RegularBounds:
 
 @dataclass(frozen=True)
 class Months:
-    """Days from a date to that day of other months, at equal distances of months.
+    """The number of days from a date to the same day of later months, at equal distances of months.
 
-    If a month does not have the day, its last day is used.
+    If a month does not have that day, its last day is used.
     """
 
     #: The date, in ISO 8601.
@@ -89,10 +89,10 @@ class Months:
 
 @dataclass(frozen=True)
 class UnpackedCells:
-    """The ids of nested cells of a level of HEALPix, computed from packed cells.
+    """The ids of nested HEALPix cells of one level, computed from packed cells.
 
-    Packed cells are pairs of the first id of the finest level and the id behind the last one, or cells of any level in
-    the scheme ``zuniq``: a bit behind the id, and two zeros for each finer level.
+    Packed cells are ranges of ids of the finest level (the first id, and the id after the last one), or cells of any
+    level in the scheme ``zuniq``: the id, a bit of 1, and two bits of 0 for each finer level.
     """
 
     #: The number of cells.
@@ -102,15 +102,15 @@ class UnpackedCells:
 
     def __call__(self, packed: Any, position: Any) -> Any:
         """Return the ids at positions, given a lazy array of packed cells."""
-        found = np.asarray(packed.values)
-        if found.ndim == 1:
-            bit = found & -found
-            found = np.stack([(found - bit) >> 1, (found + bit) >> 1], axis=1)
-        pairs = found >> 2 * (FINEST - self.level)
+        ids = np.asarray(packed.values)
+        if ids.ndim == 1:
+            bit = ids & -ids
+            ids = np.stack([(ids - bit) >> 1, (ids + bit) >> 1], axis=1)
+        pairs = ids >> 2 * (FINEST - self.level)
         starts = pairs[:, 0]
         after = np.cumsum(pairs[:, 1] - starts)
         if np.any(pairs[:, 1] < starts) or (int(after[-1]) if after.size else 0) != self.size:
-            message = _("the packed cells are not the {size} that the dimension needs")
+            message = _("the packed cells do not unpack to {size} cells, the size of the dimension")
             raise ValueError(message.format(size=self.size))
         index = np.searchsorted(after, position, side="right")
         before = np.concatenate([[0], after[:-1]]).astype(pairs.dtype)
@@ -119,12 +119,12 @@ class UnpackedCells:
 
 @dataclass(frozen=True)
 class RotatedCentres:
-    """One coordinate of the centres of cells of a rotated grid: ``column * (j + offset) + row * (i + offset) + origin``."""
+    """One coordinate of cell centres in a rotated grid: ``column * (j + offset) + row * (i + offset) + origin``."""
 
     column: float
     row: float
     origin: float
-    #: 0.5 for pixel, 0 for node registration.
+    #: 0.5 for pixel registration, 0 for node registration.
     offset: float
 
     def __call__(self, row: Any, column: Any) -> Any:
@@ -134,25 +134,25 @@ class RotatedCentres:
 
 @dataclass(frozen=True)
 class BetweenGridPoints:
-    """Values between the points of a grid, linear along rows and columns; NaN beyond them."""
+    """Values interpolated linearly between the points of a grid, along rows and columns; NaN outside the grid."""
 
-    #: Values that differ by it are the same: 360 for longitudes, which are interpolated the short way and kept in the
-    #: range of the points' longitudes.
+    #: Values that differ by the period are equal. It is 360 for longitudes, which are interpolated along the shorter way
+    #: and kept in the range of the points' longitudes.
     period: float | None
 
     def __call__(self, rows: Any, columns: Any, values: Any, row: Any, column: Any) -> Any:
-        """Return the values at positions, given lazy arrays of rows, columns and values of points.
+        """Return the values at positions, given lazy arrays of the rows, columns and values of points.
 
-        All three are lists, or the values are a grid of rows by columns.
+        All three arrays are 1-D, with one item for each point, or the values are a grid of rows by columns.
         """
-        known, rows, columns = (np.asarray(given.values) for given in (values, rows, columns))
+        known, rows, columns = (np.asarray(array.values) for array in (values, rows, columns))
         if known.ndim > 1:
             rows, columns = np.repeat(rows, columns.size), np.tile(columns, rows.size)
         along = np.unique(rows), np.unique(columns)
         order = np.lexsort((columns, rows))
         grid = [positions.ravel() for positions in np.meshgrid(*along, indexing="ij")]
         if not np.array_equal([rows[order], columns[order]], grid):
-            raise ValueError(_("the points that are known are no grid of rows and columns"))
+            raise ValueError(_("the known points do not form a grid of rows and columns"))
         known = known.ravel()[order].reshape(along[0].size, along[1].size).astype("float64")
         parts = np.nditer(  # intermediate results take many times as much memory as the values
             [row, column, None],
@@ -163,12 +163,12 @@ class BetweenGridPoints:
             buffersize=_CELLS,
         )
         with parts:
-            for *positions, found in parts:
-                found[...] = self._between(known, along, positions)
+            for *positions, result in parts:
+                result[...] = self._between(known, along, positions)
             return parts.operands[2]
 
     def _between(self, known: Any, along: tuple[Any, Any], positions: list[Any]) -> Any:
-        """Return the values at rows and columns of the same number."""
+        """Return the values at pairs of rows and columns."""
         ends, shares = [], []
         for points, position in zip(along, positions, strict=True):
             first = np.clip(np.searchsorted(points, position, side="right") - 1, 0, None)
@@ -183,13 +183,13 @@ class BetweenGridPoints:
         for row, column in product((0, 1), repeat=2):
             weight = abs(1 - row - shares[0]) * abs(1 - column - shares[1])
             value = self._near(known[ends[0][row], ends[1][column]], base)
-            # A point with a weight of 0 may be missing.
+            # A point with weight 0 may be missing.
             total = total + np.where(weight == 0, 0, value * weight)
         half = (self.period or 0) / 2
         return self._near(total, half if np.any(known > half) else 0)
 
     def _near(self, values: Any, other: Any) -> Any:
-        """Return values that are as near to others as the period allows."""
+        """Return values shifted by whole periods so that they are as near to others as possible."""
         if self.period is None:
             return values
         return values - self.period * np.round((values - other) / self.period)

@@ -1,4 +1,4 @@
-"""Lazy arrays that are not simply read from a store: computed, or fetched in advance."""
+"""Lazy arrays that are computed, or partly fetched in advance."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from zarr_xgroup.i18n import _
 
 
 class LazyArray(BackendArray):
-    """A lazy array that reads along each axis separately; xarray expresses all other keys by such keys.
+    """A lazy array that is indexed along each axis separately. xarray converts all other keys to such keys.
 
-    Its function, which must be picklable, gets an integer, a slice or an array of positions for each axis, and returns
-    the values there.
+    Its function gets an integer, a slice or an array of positions for each axis, and returns the values there. It must be
+    picklable.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class LazyArray(BackendArray):
         self.dtype = dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key of any of xarray's kinds."""
+        """Return the values at any kind of xarray's keys."""
         return indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.OUTER, self.function
         )
@@ -41,9 +41,9 @@ class LazyArray(BackendArray):
 
 
 def fetched(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> LazyArray:
-    """Return values that were fetched, and are shared, as a lazy array: reading copies them.
+    """Return fetched values as a lazy array. Reading copies them, because they are shared.
 
-    `dtype` is that of the array they are from, with its metadata.
+    `dtype` is that of their array, including its metadata.
     """
     return LazyArray(partial(_copied, values), values.shape, dtype)
 
@@ -53,7 +53,7 @@ def _copied(values: np.ndarray[Any, Any], key: tuple[Any, ...]) -> Any:
 
 
 def ends_fetched(variable: xr.Variable, first: Any, last: Any) -> LazyArray:
-    """Return a lazy variable as a lazy array whose first and last values were fetched."""
+    """Return a lazy variable as a lazy array with fetched first and last values."""
     ends = {(0,) * variable.ndim: first, tuple(size - 1 for size in variable.shape): last}
     return LazyArray(partial(_read_unless_known, variable, ends), variable.shape, variable.dtype)
 
@@ -61,7 +61,7 @@ def ends_fetched(variable: xr.Variable, first: Any, last: Any) -> LazyArray:
 def _read_unless_known(
     variable: xr.Variable, known: Mapping[tuple[Any, ...], Any], key: tuple[Any, ...]
 ) -> Any:
-    """Return the values at a key; a single element whose value is known by its position is not read again."""
+    """Return the values at a key. A single element whose value is known is not read again."""
     if not any(isinstance(part, np.ndarray) for part in key):
         read = [range(size)[part] for part, size in zip(key, variable.shape, strict=True)]
         element = (part[0] if isinstance(part, range) and len(part) == 1 else part for part in read)
@@ -72,15 +72,15 @@ def _read_unless_known(
 
 
 class ComputedArray(LazyArray):
-    """A lazy array of computed values: reading some values computes only these.
+    """A lazy array that computes only the values that are read.
 
-    Its function gets an integer array of positions for each axis, all broadcastable against one another.
+    Its function gets integer arrays of positions, one for each axis, that broadcast against each other.
     """
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key of any of xarray's kinds.
+        """Return the values at any kind of xarray's keys.
 
-        Arrays select pointwise (together, their axes first in the result) or each along its own axis of the result.
+        Arrays in a key select pointwise (their joint axes are first in the result), or each along its own axis.
         """
         is_pointwise = isinstance(key, indexing.VectorizedIndexer)
         # The positions along each axis, and whether they select pointwise.
@@ -96,14 +96,14 @@ class ComputedArray(LazyArray):
             positions = np.where(positions < 0, positions + size, positions)
             selected.append((positions, is_pointwise))
         points = np.broadcast_shapes(*(np.shape(part) for part, joint in selected if joint))
-        alone = np.ix_(*(part for part, joint in selected if np.ndim(part) and not joint))
-        shape = points + tuple(map(np.size, alone))
+        separate = np.ix_(*(part for part, joint in selected if np.ndim(part) and not joint))
+        shape = points + tuple(map(np.size, separate))
         if 0 in shape:
             return np.empty(shape, self.dtype)
-        others, mesh = iter(alone), []
+        others, mesh = iter(separate), []
         for part, joint in selected:
             if joint:
-                mesh.append(np.broadcast_to(part, points).reshape(points + (1,) * len(alone)))
+                mesh.append(np.broadcast_to(part, points).reshape(points + (1,) * len(separate)))
             else:
                 mesh.append(next(others) if np.ndim(part) else part)
         values = np.asarray(self.function(*mesh)).astype(self.dtype, copy=False)
@@ -113,8 +113,7 @@ class ComputedArray(LazyArray):
 def offset_bounds(values: xr.Variable, below: float, above: float) -> ComputedArray:
     """Return lazy cell boundaries of a lazy coordinate: its values plus two offsets.
 
-    The coordinate is decoded (an offset is in its unit, not in that of packed data) and 1-D, or 0-D for
-    boundaries of shape (2,).
+    The coordinate must be decoded, because offsets are in its unit, and 1-D, or 0-D for boundaries of shape (2,).
     """
     offsets = np.array([below, above])
     dtype = np.result_type(values.dtype, offsets.dtype)
@@ -123,13 +122,13 @@ def offset_bounds(values: xr.Variable, below: float, above: float) -> ComputedAr
 
 
 def _bounds_of(values: xr.Variable, offsets: np.ndarray[Any, Any], *positions: Any) -> Any:
-    """Return the boundaries at positions along the axis of a coordinate, each of whose values is read once."""
+    """Return the boundaries at positions along the axis of a coordinate. Each value is read once."""
     *along, side = positions
     if along:
-        wanted, places = np.unique(along[0], return_inverse=True)
-        is_gapless = wanted.size and wanted[-1] - wanted[0] + 1 == wanted.size
-        part = values[slice(wanted[0], wanted[-1] + 1) if is_gapless else wanted]
-        read = np.asarray(part.values)[places.reshape(np.shape(along[0]))]
+        unique, inverse = np.unique(along[0], return_inverse=True)
+        is_gapless = unique.size and unique[-1] - unique[0] + 1 == unique.size
+        part = values[slice(unique[0], unique[-1] + 1) if is_gapless else unique]
+        read = np.asarray(part.values)[inverse.reshape(np.shape(along[0]))]
     else:
         read = np.asarray(values.values)
     read, offset = read.astype(offsets.dtype, copy=False), offsets[side]

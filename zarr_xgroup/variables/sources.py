@@ -1,8 +1,8 @@
-"""The sources of coordinates: what their values are read or computed from. A source is a coordinate's identity.
+"""The sources of coordinates: the arrays, functions or literals of their values. A source identifies a coordinate.
 
-Coordinates with unequal sources never are one variable. Coordinates with equal sources are one variable if their attributes
-do not differ in how the values are decoded. Sources are made from metadata alone: they know neither zarr nor xarray, and hold
-no data that could be read.
+Coordinates with unequal sources are never one variable. Coordinates with equal sources are one variable if their values are
+also decoded in the same way. Sources are made only from metadata. They do not depend on zarr or xarray, and hold no data of
+a store.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from zarr_xgroup.metadata.nodes import Node
 
 @dataclass(frozen=True)
 class Stored:
-    """An array of a store, as it lies along dimensions.
+    """An array of a store, with names for its dimensions.
 
     Attributes
     ----------
     node : Node
         The array.
     along : tuple of str
-        A name for each of its axes, in the order in which it is stored.
+        A name for each of its axes, in stored order.
     first : bool
-        Whether only the first element along the first axis is meant.
+        Whether only the first element along the first axis is used.
     transposed : bool
-        Whether its axes are meant in reverse order.
+        Whether its axes are reversed.
     decoded : bool
-        Whether its values are decoded before other values are computed from them. Positions and ids are used as stored:
-        none of them is missing, though many stores have the fill value 0.
+        Whether its values are decoded before other values are computed from them. Positions and ids are used as stored,
+        because many stores have the fill value 0 although none of them is missing.
     """
 
     node: Node
@@ -55,7 +55,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Computed:
-    """Values that are computed from numbers, or from few values of arrays: a function of positions.
+    """Values computed by a function of positions, from numbers or from few values of arrays.
 
     Attributes
     ----------
@@ -64,16 +64,16 @@ class Computed:
     shape : tuple of int
         The lengths of the axes along which it is computed.
     dtype : str
-        The type of the values, as `numpy.dtype` spells it.
+        The name of the values' type, as in `numpy.dtype`.
     along : tuple of str
         A name for each axis.
     first : bool
-        Whether only the first element along the first axis is meant.
+        Whether only the first element along the first axis is used.
     chunks : tuple of tuple
-        Name and length of the chunks in which dask should compute it, by dimension. They are not part of its identity:
-        arrays with different chunks have the same coordinates.
+        Name and chunk length of each dimension, for dask. They are not part of the identity, because arrays with different
+        chunks have the same coordinates.
     arrays : tuple of Stored
-        The arrays whose values the function needs: it gets these, lazy and decoded, before positions.
+        Arrays that are passed to the function, lazy and decoded, before the positions.
     """
 
     function: Any
@@ -92,7 +92,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Literal:
-    """Values that are written in the metadata.
+    """Values in the metadata.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Literal:
     _key: Hashable = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Compute once the key by which the values are compared."""
+        """Compute the key that is compared instead of the values."""
         values = self.values
         content = repr(values.tolist()) if values.dtype.hasobject else values.tobytes()
         object.__setattr__(self, "_key", (values.shape, values.dtype.str, content))
@@ -115,7 +115,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Offset:
-    """Cell boundaries of a coordinate that has to be read: its values plus two offsets."""
+    """Cell boundaries of a stored or literal coordinate: its values plus two offsets."""
 
     values: Stored | Literal
     #: Offsets added to each value, in the unit of the decoded coordinate.
@@ -132,7 +132,7 @@ class Offset:
 
 @dataclass(frozen=True)
 class HandlerVariable:
-    """A variable that a third party's handler returned."""
+    """A variable returned by the handler of a third party."""
 
     #: An `xarray.Variable`, which must not be modified.
     variable: Any = field(compare=False)
@@ -149,7 +149,7 @@ Source: TypeAlias = Stored | Computed | Literal | Offset | HandlerVariable
 
 
 def renamed(source: Source, names: Mapping[str, str]) -> Source:
-    """Return a source with its dimensions renamed: `names` has new names by the old ones."""
+    """Return a source with its dimensions renamed: `names` maps old names to new ones."""
     if isinstance(source, Offset):
         values: Any = renamed(source.values, names)
         return replace(source, values=values)

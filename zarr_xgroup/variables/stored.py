@@ -1,7 +1,7 @@
-"""Zarr arrays as lazy xarray variables, by xarray's own ZarrStore code.
+"""Zarr arrays as lazy xarray variables, made with xarray's own ZarrStore code.
 
-The parts that arrays with equal metadata share are made once, from the document; a zarr array does not exist before
-something is read. A variable holds the store and the metadata of one array, nothing else of the store.
+Arrays with equal metadata share a template, which is made from the document. The zarr array is made when values are
+read. A variable holds the store and the metadata of one array, and nothing else of the store.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from zarr_xgroup.metadata.documents import Document, copy_of
 from zarr_xgroup.variables.fillvalues import FILL, can_hold, plain_fill_value
 from zarr_xgroup.variables.lazy import LazyArray
 
-#: Where templates are opened: nothing is read of them.
+#: The place at which templates are opened, from which nothing is read.
 _NOWHERE = StorePath(MemoryStore(), "template")
 
 
 class StoredArray(BackendArray):
-    """A lazy array of a store: the zarr array is made when something is read."""
+    """A lazy array of a store. The zarr array is made when values are read."""
 
     def __init__(self, store: Store, path: str, template: Template) -> None:
         self.store = store
@@ -46,7 +46,7 @@ class StoredArray(BackendArray):
 
     @cached_property
     def wrapper(self) -> ZarrArrayWrapper:
-        """The array as xarray reads it."""
+        """The array as opened by xarray."""
         array = array_of_metadata(self.template.metadata, StorePath(self.store, self.path))
         return ZarrArrayWrapper(array)  # type: ignore[no-untyped-call]
 
@@ -55,7 +55,7 @@ class StoredArray(BackendArray):
         return self.wrapper.get_array()  # type: ignore[no-untyped-call]
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
-        """Return the values at a key of any of xarray's kinds."""
+        """Return the values at any kind of xarray's keys."""
         return self.wrapper[key]
 
     async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
@@ -63,7 +63,7 @@ class StoredArray(BackendArray):
         return await self.wrapper.async_getitem(key)  # type: ignore[no-untyped-call]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what the array is made of, not the array."""
+        """Pickle the arguments, not the zarr array."""
         return StoredArray, (self.store, self.path, self.template)
 
 
@@ -81,16 +81,15 @@ def _transposed(array: StoredArray, key: tuple[Any, ...]) -> Any:
 class Template:
     """The parts that variables of arrays with equal metadata share."""
 
-    #: Zarr's, with the names of attributes but not their values.
+    #: The metadata object of zarr, with the names of attributes but not their values.
     metadata: Any
     dims: tuple[str, ...]
     #: The type of undecoded values in xarray.
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    #: The names of the attributes that are shown, with the value of the one that differs from the document
-    #: (the fill value).
+    #: The names of the attributes that are shown. Only the value of the fill value is used.
     attributes: Mapping[str, Any]
-    #: As with engine zarr.
+    #: The encoding, as with engine zarr.
     encoding: Mapping[str, Any]
     #: The attribute ``_FillValue`` if it is not a valid value of the array's type.
     fill_value: str | None = None
@@ -98,9 +97,9 @@ class Template:
     def variable(
         self, store: Store, path: str, document: Document, *, transposed: bool = False
     ) -> xr.Variable:
-        """Return an array as a variable, lazy and undecoded, that shares nothing mutable.
+        """Return an array as a lazy, undecoded variable that shares nothing mutable.
 
-        Its axes are reversed if `transposed` is true.
+        With `transposed`, its axes are reversed.
         """
         written = copy_of(document.attributes)
         attributes = {
@@ -125,29 +124,29 @@ class Template:
 
 
 def with_dimensions(document: Mapping[str, Any], dims: Sequence[str]) -> dict[str, Any]:
-    """Return an array's document with these dimension names, where its format keeps them."""
+    """Return an array's document with dimension names, in the form of its Zarr format."""
     if document["zarr_format"] == 3:
         return {**document, "dimension_names": list(dims)}
     return {**document, "attributes": {**document["attributes"], DIMENSION_KEY: list(dims)}}
 
 
 def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]:
-    """Return the zarr array that a document describes, or raise XGroupMetadataError; nothing is read."""
+    """Return the zarr array that a document describes, or raise XGroupMetadataError. Nothing is read."""
     chunks, grid = document.get("chunks"), document.get("chunk_grid")
     if isinstance(grid, Mapping) and isinstance(grid.get("configuration"), Mapping):
         chunks = grid["configuration"].get("chunk_shape")
     chunks = chunks if isinstance(chunks, list) else []
     if any(chunk == 0 < size for chunk, size in zip(chunks, document["shape"], strict=False)):
-        # Some versions of zarr take it, and divide by it on reading.
-        raise XGroupMetadataError(_("its chunks {chunks} have no length").format(chunks=chunks))
+        # Some versions of zarr accept it, and divide by 0 when values are read.
+        raise XGroupMetadataError(_("its chunks {chunks} have length 0").format(chunks=chunks))
     with containing():
         return zarr.Array.from_dict(place, dict(document))
 
 
 def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
-    """Return the members of an array's document in the form in which zarr writes them, without attributes.
+    """Return the members of an array's document, except attributes, in the form that zarr writes.
 
-    Defaults are filled in and numbers have the array's type. Raises XGroupMetadataError if zarr cannot use it.
+    Defaults are filled in, and numbers have the array's type. Raises XGroupMetadataError if zarr cannot use the document.
     """
     with containing():
         plain = {**document, "attributes": {}}
@@ -167,7 +166,7 @@ def template_of(
         names[FILL] = document.attributes[FILL]
     plain = {**document, "attributes": names}
     array = open_array(_NOWHERE, with_dimensions(plain, dims))
-    if fill_value_masks is None:  # as engine zarr decides it
+    if fill_value_masks is None:  # the default of engine zarr
         fill_value_masks = array.metadata.zarr_format == 2
     with containing():
         variable, fill_value = _variable_of(array, masks=fill_value_masks)
@@ -183,9 +182,10 @@ def template_of(
 
 
 def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, str | None]:
-    """Return an array as engine zarr does, also if its ``_FillValue`` is not in xarray's encoding.
+    """Return an array as engine zarr does, even if its ``_FillValue`` is not in xarray's encoding.
 
-    That attribute is used unless the storage's own fill value `masks`. If it is not a valid value, its text is returned.
+    With `masks`, the storage's own fill value is used instead of that attribute. If the attribute is not a valid value,
+    its text is returned, too.
     """
     attributes = dict(array.metadata.attributes)
     if masks or FILL not in attributes:
@@ -215,14 +215,14 @@ def _by_zarr_store(array: zarr.Array[Any], *, masks: bool) -> xr.Variable:
 
 
 class _GroupOfTemplate(zarr.Group):
-    """A group with one array, whatever its name: nothing is listed or read."""
+    """A group with one array, which any name returns. Nothing is listed or read."""
 
     known: zarr.Array[Any]
 
     def members(self, *_arguments: Any, **_options: Any) -> tuple[tuple[str, Any], ...]:
-        """Return the array with its name, for xarray from 2024.11 on."""
+        """Return the array with its name, for xarray 2024.11 and later."""
         return (("template", self.known),)
 
     def __getitem__(self, _name: str) -> zarr.Array[Any]:
-        """Return the array, for earlier versions."""
+        """Return the array, for earlier versions of xarray."""
         return self.known

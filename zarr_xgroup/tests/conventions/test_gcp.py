@@ -223,5 +223,5 @@ def test_which_measurements_are_located(nodes: Any, expected: str) -> None:
 
 def test_points_that_are_no_grid_are_told_when_they_are_read() -> None:
     dataset = located(points(pixel=stored(np.arange(12), "n")))
-    with pytest.raises(ValueError, match="no grid of rows and columns"):
+    with pytest.raises(ValueError, match="not form a grid of rows and columns"):
         dataset["latitude"].load()

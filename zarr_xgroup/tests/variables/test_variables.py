@@ -156,7 +156,7 @@ NO_VALUES: Mapping[str, list[Any]] = {
 def test_what_is_no_value_of_the_type_masks_nothing(dtype: str) -> None:
     values = np.array([1, -9, 44, 0])
     for written in NO_VALUES[dtype]:
-        text = f"is {written!r}, which is no value of the array's type; nothing is masked by it"
+        text = f"is {written!r}, not a valid value of the array's type; no data are masked"
         expected = f"! Metadata: /v#/attributes/_FillValue: {text}"
         dataset = check(filled(values, written, dtype), expected, only="")
         np.testing.assert_array_equal(dataset["v"].values, values.astype(dtype))
@@ -177,7 +177,7 @@ def along_x(**reference: str) -> Array:
     [
         ("c/lon", 5, "/g/v: /c/lon was opened without attributes: 'attributes' "),
         ("g/lon", 5, "/g/lon was opened without attributes: /g/lon#/attributes: 'attributes' "),
-        ("c/lon", {"_FillValue": "none"}, "/c/lon#/attributes/_FillValue: is 'none', which"),
+        ("c/lon", {"_FillValue": "none"}, "/c/lon#/attributes/_FillValue: is 'none', not a valid"),
     ],
     ids=["attributes", "attributes in the group", "fill value"],
 )
