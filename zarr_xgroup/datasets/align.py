@@ -121,7 +121,7 @@ class _Coordinate(NamedTuple):
 
     #: The path of its group.
     group: str
-    index: xr.Index | None
+    xindex: xr.Index | None
     #: Equal for coordinates with the same values, None if not known.
     identity: Hashable
     #: Type, units and calendar. xarray decodes the same array differently in a group in which it is bounds of times.
@@ -227,7 +227,7 @@ class _Group:
             indexes, own = self.dataset.xindexes, self._own.items()
             new_own = ((self._new_dims.get(dim, dim), coordinate) for dim, coordinate in own)
             self._own = {
-                new: coordinate._replace(index=indexes.get(new)) for new, coordinate in new_own
+                new: coordinate._replace(xindex=indexes.get(new)) for new, coordinate in new_own
             }
         if variables:
             names = {name: new for name, new, _reason in variables}
@@ -310,14 +310,14 @@ class _Group:
         size, theirs = self.dataset.sizes[dim], self._above.coordinates.get(name)
         if (other := self._above.sizes.get(name, size)) != size:
             return _("size {size}, {other} in its parents").format(size=size, other=other)
-        if theirs is None or theirs.index is None:
+        if theirs is None or theirs.xindex is None:
             return None
         mine, names = self._own.get(dim), {dim: name}
-        if mine is not None and mine.index is not None:
+        if mine is not None and mine.xindex is not None:
             is_known = mine.identity is not None and mine.decoding == theirs.decoding
             is_same = is_known and mine.identity == theirs.identity
             # Indexes along dimensions of different names are never equal.
-            if not is_same and not mine.index.rename(names, names).equals(theirs.index):
+            if not is_same and not mine.xindex.rename(names, names).equals(theirs.xindex):
                 return _("coordinate values differ from those in {owner}").format(
                     owner=theirs.group
                 )
@@ -340,7 +340,7 @@ class _Group:
     def _is_by_convention(self, theirs: _Coordinate) -> bool:
         """Return whether a coordinate above has an index, and a convention attached it or applies to this group."""
         is_by_convention = theirs.identity is not None or self._description.has_conventions
-        return theirs.index is not None and is_by_convention
+        return theirs.xindex is not None and is_by_convention
 
 
 def _has_coordinate(dataset: xr.Dataset, dimension: str) -> bool:
