@@ -1,12 +1,11 @@
 """Rename dimensions and variables of groups so that their Datasets form one DataTree.
 
 xarray refuses a tree in which a node does not align with its parents (sizes of dimensions, values of indexed
-coordinates), and indexed coordinates are inherited by all nodes below. So the following are renamed in a node, with
-one warning:
+coordinates), and all nodes below inherit indexed coordinates. So these are renamed in a node, with one warning:
 
 1. dimensions that do not align with those of its parents;
-2. dimensions of a grid that would inherit the positions of a different grid: a grid in a different CRS, or 1-D
-   positions although conventions give the node 2-D positions;
+2. dimensions of a grid that would inherit the positions of a grid in a different CRS, or 1-D positions although
+   conventions give the node 2-D positions;
 3. variables that have the name of an inherited index but different dimensions: xarray cannot index such a node.
 
 The last two apply only if a convention attached the inherited coordinate, or applies to the node. The names cannot
@@ -149,8 +148,7 @@ def align_with_parents(
     """Return Datasets that form a DataTree, with dimensions and variables renamed if necessary, and findings.
 
     `datasets` and their `described` coordinates are by absolute path in the tree, parents first; `root` is the path of
-    its root in the store. Coordinates without a common identity are compared only if both have an index, so no values
-    are read.
+    its root in the store. No values are read: only identities and indexes of coordinates are compared.
     """
     aligned: dict[str, xr.Dataset] = {}
     findings: list[Finding] = []
@@ -167,9 +165,8 @@ def align_with_parents(
         aligned[path], levels[path] = group.dataset, group.passed_on()
         hidden[path] = group.hidden()
 
-    # If a node has a different variable with the name of a parent's coordinate, that coordinate loses its index, now
-    # that no comparison needs it. xarray builds the default indexes of a tree itself, but gives such a node the parent's
-    # coordinate if it has an index already.
+    # If a node has a different variable with the name of a parent's coordinate, that coordinate loses its index:
+    # otherwise xarray would give the node the parent's coordinate. No comparison needs the index any longer.
     for path, names_below in hidden.items() if has_index_option() else ():
         while names_below and (path := _parent(path)):
             indexed = [name for name in names_below if name in aligned[path].xindexes]
@@ -274,7 +271,7 @@ class _Group:
                 yield report(Topic.NAME, Place(self._place(self._path)), message)
 
     def hidden(self) -> list[str]:
-        """Return the names of coordinates above that different variables of the group have."""
+        """Return the names that coordinates above share with different variables of the group."""
         variables = self.dataset.variables.keys() - self._own
         return [name for name in self._above.coordinates if name in variables]
 
@@ -294,7 +291,7 @@ class _Group:
         return next((path for path in nearest if path.startswith(begin)), None)
 
     def _place(self, path: str) -> str:
-        """Return the path of a group from the root of the store, given its path from the root of the tree."""
+        """Return the path of a group in the store, given its path in the tree."""
         return f"/{self._root}{path}".rstrip("/") if self._root else path
 
     def _new_name(self, wanted: str, first: str = "") -> str:
@@ -359,7 +356,7 @@ def rename_dimensions(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Datas
 
 
 def _rename_references(dataset: xr.Dataset, names: Mapping[str, str]) -> xr.Dataset:
-    """Replace names in the attributes and encodings of a Dataset and its variables, in place, and return the Dataset."""
+    """Replace names in the attributes and encodings of a Dataset and its variables, in place, and return it."""
     holders: list[Any] = [dataset, *dataset.variables.values()]
     for holder in holders:
         for attributes in (holder.attrs, holder.encoding):

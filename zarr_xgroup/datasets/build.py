@@ -64,7 +64,7 @@ class Builder:
         These are dimension coordinates, for indexes, and the first and the last value of times, from which xarray
         chooses their type. xarray reads them one after the other, and over a network each read is a round trip.
         """
-        planned = [(it, self._part_read(it)) for plan in plans for it in plan.variables]
+        planned = ((var, self._part_read(var)) for plan in plans for var in plan.variables)
         read = [(variable, part) for variable, part in planned if part]
         self._values = _fetched_values(read, self._factory, self._library)
         # With "all", xarray uses more attributes that name variables than `_decoding_keys` considers.
@@ -100,7 +100,7 @@ class Builder:
 
         # 2. Decode them.
         attributes, problems = self._attributes(group)
-        others = {name: it.variable for name, it in shared.items()}
+        others = {name: decoded.variable for name, decoded in shared.items()}
         decoded, faults = self._decoder.decoded(plan, undecoded, others, attributes, unread)
         findings += [*faults.values(), *problems]
         for name in (keys.keys() & decoded.variables.keys()) - faults.keys() - unread.keys():
@@ -225,8 +225,8 @@ def _fetched_values(
 ) -> Mapping[Any, Any]:
     """Return the values that xarray reads on opening, or the error of reading them, by array and part.
 
-    Long chunks are not read for the two ends of times: their value is an error. If the times are the group's own, and
-    the chunks not very long, xarray reads them, as with any engine.
+    Large chunks are not read for the two ends of times, which then have an error as value. But xarray reads those of
+    the group's own times unless they are very large, as with any engine.
     """
     wanted: dict[tuple[Node, Part], Template] = {}
     own_times: set[Node] = set()

@@ -44,7 +44,7 @@ _STEPS: tuple[tuple[_Coder, ...], ...] = (
 #: xarray writes a variable with the name None under this name, and reads it as None again.
 _NAMELESS = "__values__"
 
-#: The kinds of NumPy types that are numbers.
+#: Kinds of numeric NumPy types.
 _NUMBERS = "iufc"
 
 #: The length of a decoding trial along the first dimension.
@@ -53,7 +53,7 @@ _TRIAL_SIZE = 2
 #: Attributes of packed numbers.
 _PACKING = ("scale_factor", "add_offset")
 
-#: Attributes that xarray applies only when values are read. It applies units of time at once.
+#: Attributes that xarray applies only when values are read.
 _APPLIED_LAZILY = DECODED_BY - {"units", "calendar"}
 
 
@@ -128,10 +128,9 @@ class Decoder:
     ) -> tuple[DecodedGroup, dict[str, Finding]]:
         """Return the variables of a group, decoded by xarray in one call; if that raises, each decoded alone.
 
-        `others` are variables of the group that are decoded already; `unread` are the errors of variables whose values
-        cannot be read, so that their times are not decoded. A variable that cannot be decoded alone is decoded with the
-        first remedy that works, or left out if none does; a finding reports it. Attributes of bounds may be changed in
-        place.
+        `others` are variables of the group that are decoded already. `unread` are the errors of variables whose values
+        cannot be read; their times are not decoded. A variable that cannot be decoded alone is decoded with the first
+        remedy that works, or left out, with a finding. Attributes of bounds may be changed in place.
         """
         planned = {variable.name: variable for variable in plan.variables}
         stand_ins = _without_attributes(others)
@@ -232,7 +231,7 @@ def _key(name: str) -> Hashable:
 
 
 def _without_attributes(variables: Mapping[str, xr.Variable]) -> dict[str, xr.Variable]:
-    """Return variables without their attributes. Such stand-ins affect the decoding of others only by their existence."""
+    """Return variables without attributes, as stand-ins that affect the decoding of others only by their existence."""
     return {
         name: xr.Variable(variable.dims, variable._data, fastpath=True)
         for name, variable in variables.items()

@@ -3,12 +3,12 @@
 Equal arrays and groups are interpreted once:
 
 1. Arrays of a group share an answer if their documents are equal except for attributes that only describe an
-   array (`DESCRIBING`; a handler names in `reads` the ones that it reads), unless attributes mention one of them by
-   its name, or a reference points to it.
+   array (`DESCRIBING`; a handler names in `reads` the ones that it reads), unless attributes mention or reference
+   one of them.
 2. Groups share a reading and its plan if all their documents, and those of the groups above, are equal (`Sharing`).
    If an array follows relative references or names in CF attributes, only siblings without child groups share,
    because these refer to the same nodes from each of them. If a layout names groups, no groups share.
-3. Answers and readings with findings are not shared, because a finding is about one array.
+3. Answers and readings with findings are not shared: a finding is about one array.
 """
 
 from __future__ import annotations
@@ -268,8 +268,8 @@ def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
     The keys of the memo do not contain the group, so the memo may return the reading of the first equal group.
     """
     group = _Group(interpreter, node)
-    # Equal for groups with equal documents in them and above them. The key has also the texts of the groups above
-    # alone, because attributes of the group itself have further meanings.
+    # Equal for groups with equal documents in them and above them. The texts of only the groups above are part of the
+    # key, too, because attributes of the group itself have further meanings.
     above = group.above, interpreter.texts_above(node.group) if node.path else None
     documents = tuple((name, document.written()) for name, document in group.documents.items())
     contents = documents, tuple(group.groups), above

@@ -1,8 +1,8 @@
 """Plan the variables of a group: one variable for each source, and one name for each variable.
 
-Pure: a reading becomes a plan. First, a dimension along which arrays declare different coordinate values is split into
-several. Then the coordinates that each array declares are added to the planned variables, in the order of the arrays'
-names; the first declaration of an attribute is used. CRSs come last (`grid_mappings`).
+First, a dimension along which arrays declare different coordinate values is split into several. Then the coordinates
+of each array are added, in the order of the arrays' names; the first declaration of an attribute is used. CRSs come
+last (`grid_mappings`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _plan_like(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
         if variable.is_own and isinstance(variable.source, Stored):
             array = arrays[variable.name]
             source, identity = replace(variable.source, node=array.node), variable.identity
-            if isinstance(identity, tuple):  # the source, then attributes that xarray decodes it by
+            if isinstance(identity, tuple):  # the source, then decoding attributes
                 identity = (source, *identity[1:])
             variable = msgspec.structs.replace(
                 variable, source=source, own_attributes=array.document.attributes, identity=identity
@@ -138,8 +138,8 @@ class GroupPlanner(UnfinishedPlan):
             for coordinate in interpretation.coordinates
             for part in coordinate.parts()
         ]
-        # An array that declares a principal convention itself stays data even if other arrays refer to it. If only its
-        # groups declare the convention, or the user assumes it, referenced coordinates, bounds and terms are not data.
+        # An array that itself declares a principal convention stays data even if other arrays refer to it. If only its
+        # groups or the user declare the convention, referenced coordinates, bounds and terms are not data.
         sources = (part.source for part in self._declared)
         declared = {source.node for source in sources if isinstance(source, Stored)}
         self.data = frozenset(
@@ -328,7 +328,7 @@ class GroupPlanner(UnfinishedPlan):
     def _settled_attributes(
         self, coordinate: Coordinate, variable: PlannedVariable, referrer: Node, role: Role
     ) -> dict[str, Any]:
-        """Return the declared attributes of a coordinate. Units of time complete its own unit, and can be decoded.
+        """Return the declared attributes of a coordinate, with units of time that complete its own unit.
 
         Units that cannot be decoded are left out, because engine zarr could not open a store with them. They are not
         reported for bounds, which have the units of their coordinate.
@@ -416,7 +416,7 @@ class GroupPlanner(UnfinishedPlan):
         own = self._own_array(source.node.name)
         if own is None or own.stored != source.node:
             return ""
-        # 1. If two arrays declare different times for one array of numbers, it becomes two variables.
+        # 1. If two arrays declare different times for the same numbers, these become two variables.
         declared = own.declared_decoding
         if "units" in declared:
             before = self._identity_of(replace(coordinate, attributes=declared))
@@ -429,8 +429,8 @@ class GroupPlanner(UnfinishedPlan):
             is_dimension_coordinate = source.dims == (coordinate.name,)
             if is_dimension_coordinate and own.name != coordinate.name:
                 return ""
-        # 4. The order of its dimensions must be that of the coordinate. For bounds, the dimension of the vertices may
-        #    have any name; it is stored first if the bounds are transposed.
+        # 4. Its dimensions must have the order of the coordinate's. For bounds, the dimension of the vertices may have
+        #    any name; it is stored first if the bounds are transposed.
         own_dims, dims = self._readings[own.name].dims, source.along
         if role == "bounds" and len(own_dims) == len(dims):
             others = slice(1, None) if source.transposed else slice(-1)
@@ -451,7 +451,7 @@ class GroupPlanner(UnfinishedPlan):
             raise XGroupMetadataError(message.format(node=node, reason=error)) from error
         origin = (source.node if isinstance(source, Stored) else referrer).group
         name = self._free_name(wanted, source, origin, referrer)
-        # Data may have the name that the second dimension of computed and literal bounds gets.
+        # Data may have a dimension with the name of the second dimension of computed and literal bounds.
         of_data = frozenset[str]()
         if role == "bounds" and not isinstance(source, Stored):
             of_data = self._data_dims.intersection(source.dims[-1:])
@@ -580,9 +580,8 @@ class GroupPlanner(UnfinishedPlan):
     def _add_standard_name(self, name: str, crs: Crs | None, *, is_own_crs: bool = False) -> None:
         """Add the standard name that follows from the units of a coordinate.
 
-        Axes of a CRS that is not geographic are not longitudes, even if they have units of longitude by mistake, as
-        axes of rotated poles do. The same applies to 2-D coordinates whose CRS differs from that of the grid
-        (`is_own_crs`).
+        Axes of a CRS that is not geographic get none, even if they have units of longitude by mistake, as axes of
+        rotated poles do. The same applies to 2-D coordinates whose CRS differs from that of the grid (`is_own_crs`).
         """
         variable = self.variables[name]
         units, is_axis = str(variable.get("units")), variable.dims in ((), (name,))
@@ -617,8 +616,8 @@ class GroupPlanner(UnfinishedPlan):
     def _with_split_dimensions(self, arrays: Iterable[ArrayReading]) -> list[ArrayReading]:
         """Return the arrays, with dimensions renamed so that each dimension has one coordinate.
 
-        The first array that declares a coordinate of a dimension keeps the dimension's name. Arrays that declare a
-        different coordinate share a new dimension.
+        The first array that declares a coordinate keeps the dimension's name. Arrays that declare the same different
+        coordinate share a new dimension.
         """
         # The identity of the first coordinate of each dimension, None if no array can have that coordinate.
         first: dict[str, Hashable] = {}
@@ -669,7 +668,7 @@ class GroupPlanner(UnfinishedPlan):
             if dim not in first and (coordinate is None or self._can_be_index(coordinate)):
                 length = self._factory.sizes(coordinate.source)[dim] if coordinate else sizes[dim]
                 first[dim] = cells if length == sizes[dim] else None
-            # 2. Arrays that declare the same different coordinate share a new dimension.
+            # 2. If this one differs, the array gets a new dimension.
             if first.get(dim) not in (None, cells):
                 if (dim, cells) not in others:
                     wanted = f"{dim}_{array.node.name}"
@@ -680,9 +679,9 @@ class GroupPlanner(UnfinishedPlan):
     def _cells_along(self, array: ArrayReading) -> dict[str, tuple[Hashable, Coordinate | None]]:
         """Return the dimensions of an array, each with the identity of its coordinate, and the coordinate.
 
-        For both dimensions of a rotated grid, they are the identities of both 2-D coordinates, and None. If an array
-        declares several coordinates of a dimension, the first is returned. Dimensions with the name of an array of the
-        group are left out, because the array is their only coordinate.
+        Both dimensions of a rotated grid have the identities of both 2-D coordinates, and None. If there are several
+        coordinates of a dimension, the first is returned. Dimensions with the name of an array of the group are left
+        out, because the array is their only coordinate.
         """
         cells: dict[str, tuple[Hashable, Coordinate | None]] = {}
         rotated = []
@@ -713,8 +712,8 @@ def _without_grids_of_subsets(
 ) -> Iterator[ArrayReading]:
     """Yield the arrays of a group, without the computed coordinates of coordinates whose sizes no data array has.
 
-    A coordinate from a different group may have been attached, subset and written to this group. Its attributes still
-    describe the grid of the whole array, and would give the subset the coordinates of the first cells.
+    Such a coordinate may have been attached from a different group, subset, and written to this one. Its attributes still
+    describe the whole grid, and would give the subset the coordinates of the first cells.
     """
     named = set(names_in(factory.attributes(reading.node), "coordinates"))
     for array in reading.arrays:

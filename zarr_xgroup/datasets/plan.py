@@ -1,4 +1,4 @@
-"""The plan of a group's Dataset. `naming` makes it from a reading, before any variable is made; it is not modified later."""
+"""The plan of a group's Dataset, made by `naming` before any variable is made, and not modified later."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading]) -> Level:
 
 
 def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
-    """Return the level with the refinement of an array in a discrete global grid system, None if it is in none."""
+    """Return the level with the refinement of an array in a discrete global grid system, None without one."""
     for cells in array.interpretation.coordinates:
         name, refinement = map(cells.attributes.get, ("grid_name", "level"))
         if name is None or refinement is None:

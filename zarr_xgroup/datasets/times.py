@@ -42,10 +42,7 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
 def _agreed_times(
     array: ArrayReading, declared: Mapping[Node, Sequence[Mapping[str, Any]]]
 ) -> dict[str, Any]:
-    """Return the attributes of times that all referring arrays declare for an array, {} if it is not a time.
-
-    `declared` are the attributes of times that each referring array declares.
-    """
+    """Return the attributes of times on which all referring arrays agree, {} if the array is not a time."""
     units = array.document.attributes.get("units")
     is_local = all(referrer.group == array.node.group for referrer in declared)
     if is_local or not all(declared.values()):

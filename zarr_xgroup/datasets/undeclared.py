@@ -96,7 +96,7 @@ def _undeclared(
     siblings: Mapping[str, Mapping[str, int]],
     interpreter: Interpreter,
 ) -> Undeclared | None:
-    """Return an array without a principal convention, None if it has all coordinates and no option would help."""
+    """Return the record of an undeclared array, None if it has all coordinates and no option would help."""
     node, attributes = array.node, array.document.attributes
     mappings = {*mappings_in(attributes), SPATIAL_REF}
     has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
@@ -211,14 +211,13 @@ def _is_coordinate(variable: PlannedVariable) -> bool:
 # Findings about these arrays.
 
 
-def undeclared_findings(found: Iterable[Undeclared]) -> Iterator[Finding]:
+def undeclared_findings(arrays: Iterable[Undeclared]) -> Iterator[Finding]:
     """Yield a finding for each grid that its group's convention does not apply to, and one about all other arrays.
 
-    The latter begins with advice, and names as many arrays as fit into its text, first those that the option
-    `assume_conventions` would help.
+    The latter begins with advice. It names as many arrays as fit, first those that `assume_conventions` would help.
     """
     others = []
-    for array in found:
+    for array in arrays:
         if array.principal is None:
             others.append(array)
         else:
@@ -263,9 +262,9 @@ def _advice(arrays: Sequence[Undeclared]) -> str:
     return message.format(option=option, count=helped)
 
 
-def forgotten_declarations(found: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
+def forgotten_declarations(undeclared: Iterable[Undeclared], tree: Tree) -> Iterator[Finding]:
     """Yield findings about grids without coordinates if their group or its other arrays declare a principal convention."""
-    for group, arrays in groupby(found, lambda array: array.node.group):
+    for group, arrays in groupby(undeclared, lambda array: array.node.group):
         documents = tree.arrays(group).values()
         is_declared = any(declared_principal(document.attributes) for document in documents)
         for array in arrays:
