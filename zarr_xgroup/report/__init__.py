@@ -1,4 +1,4 @@
-"""What a store says, told instead of opened, and the values that it is told in."""
+"""Explanations of stores, checks against conventions, and their output as text and HTML."""
 
 from zarr_xgroup.report.explanation import (
     FoundArray,

@@ -1,10 +1,11 @@
-"""What an open finds in a store, told instead of opened: nothing is built, no chunk is read."""
+"""Explanations of stores, made from plans: no Dataset is built, and no chunk is read."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from math import prod
 from typing import Any, Unpack
 
 from zarr_xgroup.conventions.crs import CRS_ATTRIBUTES, Crs, crs_in
@@ -51,42 +52,41 @@ from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.functions import Regular, RegularBounds, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
 
-#: How many letters are shown of a CRS that is not understood, or of units.
+#: The longest text of a CRS, or of units, that is shown whole, in characters.
 _LONGEST = 80
-#: How many values that are written in metadata are shown, and how many letters of each.
+#: How many values in metadata are shown, and how many characters of each.
 _SHOWN_VALUES, _LONGEST_VALUE = 3, 30
 
-#: Where the values of a source are, if they are not computed.
+#: The kinds of coordinates by the class of their source; all others are computed.
 _KINDS: Mapping[type, Kind] = {Stored: "stored", Literal: "inline", HandlerVariable: "given"}
 
 
 @with_report_options_shown
 def explain(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Explanation:
-    """Return what a store says, and what an open makes of it, without reading a chunk.
+    """Explain the content of a store, and how `xarray.open_datatree` opens it, without reading a chunk.
 
-    It is what `xarray.open_datatree` with ``engine="xgroup"`` finds: the conventions of each
-    array, the references, the coordinates and where these come from, the coordinate reference
-    systems, and what the warnings of an open tell (but for what only values show).
+    An explanation has the conventions of each array, the references, the coordinates and their sources, the
+    coordinate reference systems, and the warnings that opening gives (except those that depend on values).
 
     Parameters
     ----------
     filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
-        The store: whatever an open takes.
+        The store, as for `xarray.open_datatree` with ``engine="xgroup"``.
     **options
-        Those of an open, see `XGroupBackendEntrypoint.open_dataset`, but for those of engine zarr
-        (`mode`, `stacklevel`, ...); what concerns values alone changes nothing. ``group`` is explained with all groups
-        below it; ``group_filter`` chooses groups of the tree.
+        The options of `XGroupBackendEntrypoint.open_dataset`, except those of engine zarr (`mode`, `stacklevel`, ...).
+        Options about values have no effect. ``group`` is explained with all groups below it; ``group_filter``
+        chooses groups of the tree.
 
     Returns
     -------
     Explanation
-        To print it is to read it; `Explanation.to_dict` is JSON.
+        It prints as text; `Explanation.to_dict` returns it as JSON values.
 
     Raises
     ------
     XGroupStoreError, XGroupStoreNotFoundError, XGroupGroupError, XGroupPathError, \
 XGroupMetadataError, ValueError, TypeError
-        As for an open.
+        As for `xarray.open_datatree`.
 
     Examples
     --------
@@ -107,31 +107,31 @@ XGroupMetadataError, ValueError, TypeError
 
 
 def levels(filename_or_obj: Any, group: str | None = None, **options: Any) -> Levels:
-    """Return the levels of a pyramid: what the option ``resolution`` of an open chooses from.
+    """Return the levels of a pyramid, from which the option ``resolution`` chooses.
 
-    Documents alone are read.
+    Only metadata documents are read.
 
     Parameters
     ----------
     filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
-        The store: whatever an open takes.
+        The store, as for `xarray.open_dataset` with ``engine="xgroup"``.
     group : str, optional
         The group with the layout of ``multiscales``. Default: the root.
     **options
-        Those of an open, see `XGroupBackendEntrypoint.open_dataset`.
+        The options of `XGroupBackendEntrypoint.open_dataset`.
 
     Returns
     -------
     Levels
-        A tuple, the finest level first: to print it is to read it.
+        A tuple, the finest level first. It prints as a table.
 
     Raises
     ------
     XGroupGroupError
-        If the group is no pyramid.
+        If the group is not a pyramid.
     XGroupStoreError, XGroupStoreNotFoundError, XGroupPathError, XGroupMetadataError, ValueError, \
 TypeError
-        As for an open.
+        As for `xarray.open_dataset`.
     """
     all_options: Any = {"group": group, **options}
     with opening(filename_or_obj, all_options, ReportOptions) as call:
@@ -141,6 +141,8 @@ TypeError
 
 
 def _levels(pyramid: Pyramid) -> Levels:
+    # Levels without a known size of cells are sorted by the sizes of their arrays.
+    levels = sorted(pyramid.levels, key=lambda level: (level.coarseness, -prod(level.shape)))
     return Levels(
         FoundLevel(
             str(level.node),
@@ -151,12 +153,12 @@ def _levels(pyramid: Pyramid) -> Levels:
             pyramid.factor(level),
             level.refinement,
         )
-        for level in pyramid.levels
+        for level in levels
     )
 
 
 class _Explaining:
-    """Makes an explanation of the plans of one open."""
+    """Makes the explanation of the plans of one open call."""
 
     def __init__(self, call: Opening) -> None:
         self._call, self._tree = call, call.tree
@@ -174,26 +176,33 @@ class _Explaining:
             groups=tuple(map(self._group, self._plans.values())),
             references=tuple(found_references(self._plans.values(), self._tree)),
             problems=tuple(self._problems()),
+            assumed=tuple(sorted(self._call.assumed)),
         )
 
     def _group(self, plan: GroupPlan) -> FoundGroup:
-        """Return a group: its arrays, the coordinates of its Dataset, the levels of its pyramid."""
+        """Return a group with its arrays, the coordinates of its Dataset, and the levels of its pyramid."""
         dropped = self._call.dropped
-        variables = {it.name: it for it in plan.variables if it.name not in dropped}
-        # A variable with the name of a dimension is a coordinate in xarray, however many dimensions it has.
+        variables = {
+            variable.name: variable for variable in plan.variables if variable.name not in dropped
+        }
+        # In xarray, a variable with the name of a dimension is a coordinate, whatever its dimensions.
         names = {*names_in(self._attributes(plan.node), "coordinates")}
         for variable in variables.values():
             names.update(_names(variable, "coordinates"), variable.dims)
-        coordinates = [it for it in variables.values() if it.is_coordinate or it.name in names]
+        coordinates = [
+            variable
+            for variable in variables.values()
+            if variable.is_coordinate or variable.name in names
+        ]
         coordinates.sort(key=lambda coordinate: coordinate.dims != (coordinate.name,))
         arrays = tuple(self._arrays(plan, variables, coordinates))
-        found = tuple(self._coordinates(plan, variables, coordinates, arrays))
+        in_dataset = tuple(self._coordinates(plan, variables, coordinates, arrays))
         layout = layout_at(plan.node, self._tree, self._call.assumed)
         levels: tuple[FoundLevel, ...] = ()
         if layout is not None:
             pyramid = pyramid_of(plan.node, layout, self._tree, self._readings)
             levels = () if pyramid is None else tuple(_levels(pyramid))
-        return FoundGroup(str(plan.node), arrays, found, levels)
+        return FoundGroup(str(plan.node), arrays, in_dataset, levels)
 
     def _coordinates(
         self,
@@ -212,7 +221,7 @@ class _Explaining:
             name, source, dims = coordinate.name, coordinate.source, coordinate.dims
             kind: Kind = "own" if coordinate.is_own else _KINDS.get(type(source), "computed")
             texts, origin = [*roles[name], *replaced[name]], None
-            if dims or not texts or not isinstance(source, Literal):  # else it is a CRS
+            if dims or not texts or not isinstance(source, Literal):  # not a CRS
                 texts.insert(0, _described(source))
             if isinstance(source, Stored):
                 origin = _place(self._tree, source.node)
@@ -237,7 +246,7 @@ class _Explaining:
         coordinates: Sequence[PlannedVariable],
     ) -> Iterator[FoundArray]:
         """Yield the arrays of a group, each with the coordinates that fit its dimensions."""
-        # A coordinate is compared with the arrays that have its first dimension: there may be thousands.
+        # A group may have thousands of coordinates: an array is compared only with those whose first dimension it has.
         by_first: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for number, coordinate in enumerate(coordinates):
             by_first[coordinate.dims[:1]].append(number)
@@ -263,16 +272,18 @@ class _Explaining:
                 missing=() if is_coordinate else missing.get(reading.node, ()),
                 crs=None if is_coordinate else _crs_of(reading, variables),
                 times=_declared_times(variable),
+                units=_units(variable),
             )
 
     def _conventions(self, reading: ArrayReading) -> Iterator[FoundConvention]:
-        """Yield the conventions of an array, then those that it or its group declares and nobody reads."""
+        """Yield the conventions of an array, then the declared ones of the array and its group that are not read."""
         array = reading.node
         for handler in reading.conventions:
             nodes = (array, *array.ancestors())
             declaring = next((node for node in nodes if handler in self._declared_at(node)), None)
             path = None if declaring is None else str(declaring)
-            yield FoundConvention(handler.name, handler.tier, path)
+            is_assumed = path is None and handler.name in reading.assumed
+            yield FoundConvention(handler.name, handler.tier, path, is_assumed)
         for node in (array, array.group):
             for item in declarations(self._attributes(node)):
                 is_nz = matches(Nz, item)
@@ -282,7 +293,7 @@ class _Explaining:
                     yield FoundConvention(name, "recognised" if is_known else "unknown", str(node))
 
     def _declared_at(self, node: Node) -> Declared:
-        """Return the conventions that a node declares; for the root, also those for the whole store."""
+        """Return the conventions that a node declares. The root may also declare conventions for the whole store."""
         if node not in self._declared:
             attributes = self._attributes(node)
             for_store = NOT_DECLARED if node.path else declared_by_root(attributes)
@@ -294,7 +305,7 @@ class _Explaining:
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
-        """Yield the findings that opening warns of."""
+        """Yield the findings of which opening warns."""
         findings = [*self._call.library.findings, *self._call.findings]
         for plan in self._plans.values():
             findings.extend(plan.findings)
@@ -309,12 +320,13 @@ class _Explaining:
         for finding in group_findings(of_opening(findings)):
             kind = "" if finding.topic is None else finding.topic.value
             yield FoundProblem(
-                kind, finding.text, finding.place, finding.arrays, finding.cost, finding.count
+                *(kind, finding.text, finding.place, finding.arrays, finding.cost, finding.count),
+                rule=finding.rule.name,
             )
 
 
 def _crs_of(reading: ArrayReading, variables: Mapping[str, PlannedVariable]) -> FoundCrs | None:
-    """Return the CRS of an array: the declared one, or the one in the grid mapping variable that it names."""
+    """Return the CRS of an array: the declared one, or that of its grid mapping variable."""
     mapping = next(filter(variables.get, _mappings(variables[reading.node.name])), None)
     crs = reading.interpretation.crs
     if crs is None and mapping is not None:
@@ -323,7 +335,7 @@ def _crs_of(reading: ArrayReading, variables: Mapping[str, PlannedVariable]) -> 
 
 
 def _roles(variables: Mapping[str, PlannedVariable]) -> defaultdict[str, list[str]]:
-    """Return in words what variables are to others, by name."""
+    """Return descriptions of the roles that variables have for others, by the variables' names."""
     roles: defaultdict[str, list[str]] = defaultdict(list)
     for name, variable in variables.items():
         for key in BOUNDARIES:
@@ -334,25 +346,25 @@ def _roles(variables: Mapping[str, PlannedVariable]) -> defaultdict[str, list[st
             roles[word].append(f"term {term.rstrip(':')!r} of the formula of {name!r}")
     for name in {name for variable in variables.values() for name in _mappings(variable)}:
         if name in variables and (crs := _written_crs(variables[name])) is not None:
-            roles[name].append(f"stands for the CRS {_shortened(crs.title)}")
+            roles[name].append(f"CRS {_shortened(crs.title)}")
     return roles
 
 
 def _replaced(
     plan: GroupPlan, variables: Mapping[str, PlannedVariable], tree: Tree
 ) -> defaultdict[str, dict[str, None]]:
-    """Return in words the declarations that a group's own variables replace, by name, each text once."""
+    """Return descriptions of the declarations that a group's own variables override, by the variables' names."""
     replaced: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for variable in variables.values():
         for source, array in variable.overruled.values():
             declared = _described(source)
             if isinstance(source, Stored):
                 declared = str(_place(tree, source.node))
-            text = f"stands against what {plan.node.child(array)} declares: {declared}"
+            text = f"overrides the declaration of {array!r}: {declared}"
             replaced[variable.name][text] = None
     for reading in plan.reading.arrays:
         if (overruled := reading.interpretation.overruled_crs) is not None:
-            text = f"stands against the declared CRS {_shortened(overruled.title)}"
+            text = f"overrides the declared CRS {_shortened(overruled.title)}"
             for name in _mappings(variables[reading.node.name]):
                 replaced[name][text] = None
     return replaced
@@ -364,7 +376,7 @@ def _names(variable: PlannedVariable, key: str) -> list[str]:
 
 
 def _mappings(variable: PlannedVariable) -> list[str]:
-    """Return the variables of the CRSs of a variable."""
+    """Return the names of a variable's grid mapping variables."""
     return mappings_in({"grid_mapping": variable.get("grid_mapping")})
 
 
@@ -374,16 +386,22 @@ def _written_crs(mapping: PlannedVariable) -> Crs | None:
 
 
 def _declared_times(variable: PlannedVariable) -> str:
-    """Return in words which times an array of the group is, if others declare it; "" if not."""
+    """Return a description of the times that other arrays declare an array of the group to be, or ""."""
     units, calendar = map(variable.declared_decoding.get, ("units", "calendar"))
     if not (variable.is_own and variable.is_time and units):
         return ""
-    told = [_shortened(str(value)) for value in (units, calendar) if value is not None]
-    return f"times, as the arrays that refer to it declare: {', '.join(told)}"
+    texts = [_shortened(str(value)) for value in (units, calendar) if value is not None]
+    return f"times, declared by the arrays that refer to it: {', '.join(texts)}"
+
+
+def _units(variable: PlannedVariable) -> str:
+    """Return the units of a variable, "" if it has none."""
+    units = variable.get("units")
+    return _shortened(units) if isinstance(units, str) else ""
 
 
 def found_references(plans: Iterable[GroupPlan], tree: Tree) -> Iterator[FoundReference]:
-    """Yield the references that were followed for the arrays of groups, each place once."""
+    """Yield the references that were followed for the arrays of groups, one for each place."""
     users: dict[tuple[Node, Keys, Followed], dict[str, None]] = {}
     for plan in plans:
         for reading in plan.reading.arrays:
@@ -409,13 +427,13 @@ def _place(tree: Tree, node: Node, keys: Keys = ()) -> Place:
 
 
 def _shortened(text: str) -> str:
-    """Return a text of a store, shortened and without what may be secret."""
+    """Return a text of a store, shortened and without possible secrets."""
     text = redact(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _described(source: Source) -> str:
-    """Return in words what a source says besides its place, "" if that is all."""
+    """Return a description of a source, "" if it is a stored array used unchanged."""
 
     def sides(bounds: Offset | RegularBounds) -> str:
         return f"from {bounds.below:+} to {bounds.above:+} of each value"
@@ -443,7 +461,7 @@ def _described(source: Source) -> str:
         case Offset():
             return sides(source)
         case HandlerVariable():
-            return "a variable that the handler of a convention gave"
+            return "a variable of a convention's handler"
         case Computed(function=Regular(offset=None) as line):
             return f"regular: {formula(line.first, (line.step, 'i', 0))}"
         case Computed(function=Regular() as line):

@@ -1,7 +1,7 @@
-"""What was found in a store and what an open makes of it: plain values, made to be shown.
+"""The values of an explanation and of a verdict: plain dataclasses, independent of zarr and xarray.
 
-They know neither zarr nor xarray and hold no reference to the store. Places are texts here:
-absolute paths, JSON pointers (RFC 6901), and for other stores their URI without credentials.
+They hold no reference to the store. Paths are absolute, pointers are JSON pointers (RFC 6901), and URIs of
+other stores have no credentials.
 """
 
 from __future__ import annotations
@@ -19,42 +19,48 @@ from zarr_xgroup.redaction import printable
 
 JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 
-#: Raised when a member of `to_dict` changes its meaning or goes; additions leave it.
+#: Increased when a member of `to_dict` is removed or changes its meaning, not when one is added.
 VERSION = 1
 
-#: The attributes of a finding in the JSON of a verdict; the others only matter when the store is opened.
+#: The attributes of a finding in the JSON of a verdict; the others matter only when the store is opened.
 _FIELDS_IN_JSON = ("rule", "place", "text", "remedy", "severity", "places", "count")
 
-#: How many letters of one name are shown.
+#: The longest name that is shown whole, in characters.
 LONGEST_NAME = 120
 
-#: Where the values of a coordinate are: see `FoundCoordinate`.
+#: Where the values of a coordinate come from: see `FoundCoordinate`.
 Kind: TypeAlias = Literal["own", "stored", "foreign", "computed", "inline", "given"]
 
 
 def parent_of(path: str) -> str:
-    """Return the path of the group that a node is in, "/" for the root itself."""
+    """Return the path of the group that contains a node, "/" for the root itself."""
     return path.rpartition("/")[0] or "/"
+
+
+def path_in(group: str, path: str) -> str:
+    """Return the path of a node relative to a group, unchanged if the group does not contain it or is ""."""
+    inside = path.removeprefix(f"{group.rstrip('/')}/")
+    return inside if group and inside else path
 
 
 @dataclass(frozen=True)
 class FoundReference:
-    """A reference, and where it leads.
+    """A reference and its target.
 
     Attributes
     ----------
     source : Place
-        Where it is written.
+        The place of the reference.
     target : str
-        What is written there: ``uri|node#pointer`` as far as given, or a name or path of CF.
+        The reference as written: ``uri|node#pointer`` with the parts that it has, or a name or path of CF.
     leads_to : Place or None
-        What it leads to, None if nowhere.
+        The referenced node or value, None if the reference cannot be resolved.
     by_fallback : bool
-        Whether it leads there only by another rule than the first (specification, "References").
+        Whether only a later rule resolves it, not the first one (specification, "References").
     text : str
-        Why it leads nowhere, or which choice was made; "" where it leads straight there.
+        Why it cannot be resolved, or which choice was made; "" otherwise.
     arrays : tuple of str
-        The arrays that it is followed for.
+        The arrays that use it.
     """
 
     source: Place
@@ -74,16 +80,18 @@ class FoundConvention:
     name : str
         Its name.
     tier : {"principal", "service", "recognised", "unknown"}
-        Its tier. One that is recognised says nothing about coordinates; nothing is read of either of the
-        last two.
+        Its tier. A recognised convention defines no coordinates. The last two are not read.
     declared_in : str or None
         The path of the node that declares it; None if it is assumed (`assume_conventions`), or if it
         applies without a declaration.
+    is_assumed : bool
+        Whether the option `assume_conventions` applies it to the array.
     """
 
     name: str
     tier: Literal["principal", "service", "recognised", "unknown"]
     declared_in: str | None
+    is_assumed: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,11 +101,11 @@ class FoundCrs:
     Attributes
     ----------
     name : str
-        What pyproj calls it, or the text as written if it is not understood.
+        Its name in pyproj, or the text as written if pyproj does not understand it.
     code : str or None
-        Authority and code, if it has one (``EPSG:32633``).
+        Authority and code (``EPSG:32633``), None if it has no code.
     variable : str or None
-        The variable of the group's Dataset that stands for it.
+        The grid mapping variable in the group's Dataset.
     """
 
     name: str
@@ -107,7 +115,7 @@ class FoundCrs:
 
 @dataclass(frozen=True)
 class FoundCoordinate:
-    """A coordinate that an array, or several of a group, are given.
+    """A coordinate of one or several arrays of a group.
 
     Attributes
     ----------
@@ -116,21 +124,21 @@ class FoundCoordinate:
     dims : tuple of str
         Its dimensions.
     kind : {"own", "stored", "foreign", "computed", "inline", "given"}
-        Where its values are: in an array of the group, in an array of another group, in another
-        store, nowhere (they follow from numbers), in metadata; or a third party's handler gives them.
+        Where its values come from: an array of the group, an array of a different group, a different store,
+        a computation, the metadata, or a third party's handler.
     origin : Place or None
-        The array that they are stored in.
+        The array in which the values are stored.
     text : str
-        In words: what it is read or computed from, what it is to other variables, and what it replaces.
+        A description: the source of the values, the role for other variables, and the overridden declarations.
     is_index : bool
         Whether it is the coordinate of its dimension.
     bounds : str or None
-        The variable of its cell boundaries.
+        The name of the variable with its cell boundaries.
     arrays : tuple of str
         The paths of the arrays that have it.
     replaces : tuple of str
-        In words: the declarations that are not used because the group has this coordinate itself. They are
-        part of the text.
+        Descriptions of the declarations that are ignored because the group has this coordinate itself. `text`
+        contains them.
     """
 
     name: str
@@ -146,22 +154,24 @@ class FoundCoordinate:
 
 @dataclass(frozen=True)
 class FoundProblem:
-    """A finding: what was found, and what was done.
+    """A problem, or a choice that was made.
 
     Attributes
     ----------
     kind : str
-        What it is about: a value of `zarr_xgroup.Topic`.
+        Its topic: a value of `zarr_xgroup.Topic`.
     text : str
-        What was found.
+        What is wrong, and what was done instead.
     place : Place or None
-        Where.
+        The place of the value in question.
     arrays : tuple of str
-        The arrays that it concerns.
+        The affected arrays.
     lost : str
-        What these are opened without, if anything.
+        The part without which these arrays are opened, "" if nothing is missing.
     count : int
-        How many problems it stands for: several where it is the last of many of its kind.
+        The number of problems: above 1 if it is the last one shown of its kind and represents the others.
+    rule : str
+        The name of the rule that is broken.
     """
 
     kind: str
@@ -170,10 +180,11 @@ class FoundProblem:
     arrays: tuple[str, ...] = ()
     lost: str = ""
     count: int = 1
+    rule: str = ""
 
     @property
     def other_arrays(self) -> list[str]:
-        """The arrays that it concerns besides the node of its place."""
+        """The affected arrays, without the node of its place."""
         return [path for path in self.arrays if self.place is None or path != self.place.node]
 
 
@@ -186,15 +197,15 @@ class FoundArray:
     path : str
         Its absolute path.
     dims : tuple of str
-        The names that its dimensions have in the group's Dataset.
+        The names of its dimensions in the group's Dataset.
     shape : tuple of int
         Its shape.
     dtype : str
-        The type of its stored values, as `numpy.dtype` spells it.
+        The type of its stored values, in numpy's spelling.
     is_coordinate : bool
         Whether it is a coordinate of the group's Dataset.
     conventions : tuple of FoundConvention
-        Those that it follows, the principal one first.
+        The conventions that apply to it, the principal one first.
     coordinates : tuple of str
         The names of its coordinates in the group's Dataset.
     missing : tuple of str
@@ -202,7 +213,9 @@ class FoundArray:
     crs : FoundCrs or None
         Its coordinate reference system.
     times : str
-        In words: which times it is because the arrays that refer to it declare them; "" if none.
+        The times that the arrays referring to it declare it to be, "" if it is not times.
+    units : str
+        Its units, "" if it has none.
     """
 
     path: str
@@ -215,6 +228,7 @@ class FoundArray:
     missing: tuple[str, ...] = ()
     crs: FoundCrs | None = None
     times: str = ""
+    units: str = ""
 
     @property
     def name(self) -> str:
@@ -226,6 +240,11 @@ class FoundArray:
         """Its dimensions with their sizes."""
         return list(zip_longest(self.dims, self.shape, fillvalue="?"))
 
+    @property
+    def sizes_as_text(self) -> str:
+        """Its dimensions with their sizes in xarray's form: ``(y: 3, x: 4)``."""
+        return f"({', '.join(f'{dim}: {size}' for dim, size in self.sizes)})"
+
 
 @dataclass(frozen=True)
 class FoundLevel:
@@ -234,17 +253,19 @@ class FoundLevel:
     Attributes
     ----------
     path : str
-        The absolute path of the group or array that it is.
+        The absolute path of its group or array.
     resolution : tuple of float or None
-        The size of its cells along Y and X, None if metadata do not say it.
+        The size of its cells along Y and X, None if metadata do not define it.
     unit : str
-        The unit of that, "" if it is not known.
+        The unit of the resolution, "" if it is not known.
     shape, chunk : tuple of int or None
-        The numbers of rows and of columns: of its finest array, of a chunk of that.
+        The numbers of rows and columns of its finest array, and of a chunk of that array. The number of cells in
+        a discrete global grid system.
     factor : tuple of float or None
-        How many times as long cells are as those of the finest level, along Y and X.
+        The length of its cells along Y and X, as a multiple of those of the finest level. None if metadata do
+        not define it.
     refinement : int or None
-        The level of its cells in a discrete global grid system, whose number is the `shape`.
+        The refinement level of its cells in a discrete global grid system.
     """
 
     path: str
@@ -257,32 +278,47 @@ class FoundLevel:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which has an s unless the number is 1."""
+    """Return a number with its noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def short(text: str, longest: int = LONGEST_NAME) -> str:
-    """Return a text with control characters as escapes, and its middle left out if it is too long."""
+    """Return a text with control characters escaped, without its middle if it is too long."""
     return shortened(printable(text), longest)
 
 
 def level_table(levels: Sequence[FoundLevel]) -> list[list[str]]:
-    """Return levels as a table of texts: the heads of its columns, and a row for each."""
+    """Return levels as a table of texts: the column headings, then a row for each level.
+
+    If metadata define no factors, these are the ratios of the sizes of arrays, with ``~`` unless they are whole
+    numbers.
+    """
 
     def pair(numbers: Sequence[float] | None) -> str:
-        """Return two numbers, or the one that both are if they are lengths; "?" if not known."""
+        """Return two numbers, or one if both are the same length; "?" if they are not known."""
         if not numbers:
             return "?"
         texts = [str(int(number)) if number == int(number) else str(number) for number in numbers]
         is_one = isinstance(numbers[0], float) and len(set(texts)) == 1
         return texts[0] if is_one else " x ".join(texts)
 
-    rows = [["level", "resolution", "rows x columns", "of a chunk", "factor"]]
+    def factor(level: FoundLevel) -> str:
+        """Return how many times as long the cells are as those of the first level."""
+        shapes = (levels[0].shape, level.shape)
+        is_known = any(level.factor for level in levels)
+        if is_known or not all(shape and len(shape) == 2 and all(shape) for shape in shapes):
+            return pair(level.factor)
+        ratios = [finest / own for finest, own in zip(*map(tuple, shapes), strict=True)]  # type: ignore[arg-type]
+        if all(ratio == int(ratio) for ratio in ratios):
+            return pair(ratios)
+        return f"~{' x '.join(dict.fromkeys(f'{ratio:.3g}' for ratio in ratios))}"
+
+    rows = [["level", "resolution", "rows x columns", "chunk", "factor"]]
     for level in levels:
         size = f"{pair(level.resolution)} {level.unit if level.resolution else ''}".strip()
         if level.refinement is not None:
             size = f"refinement level {level.refinement}"
-        rows.append([level.path, size, *map(pair, (level.shape, level.chunk, level.factor))])
+        rows.append([level.path, size, pair(level.shape), pair(level.chunk), factor(level)])
     return rows
 
 
@@ -299,7 +335,7 @@ class FoundGroup:
     coordinates : tuple of FoundCoordinate
         The coordinates of its Dataset.
     levels : tuple of FoundLevel
-        Its levels if it is a pyramid, the finest first.
+        Its levels if it is a pyramid, the finest one first.
     """
 
     path: str
@@ -309,7 +345,7 @@ class FoundGroup:
 
     @property
     def name(self) -> str:
-        """The last segment of its path, "" of the root."""
+        """The last segment of its path, "" for the root."""
         return self.path.rpartition("/")[2]
 
 
@@ -324,6 +360,7 @@ class FoundStore:
     groups: tuple[FoundGroup, ...] = ()
     references: tuple[FoundReference, ...] = ()
     problems: tuple[FoundProblem, ...] = ()
+    assumed: tuple[str, ...] = ()
 
     @property
     def array_count(self) -> int:
@@ -332,11 +369,11 @@ class FoundStore:
 
     @property
     def problem_count(self) -> int:
-        """The number of problems, including those that the last of a kind stands for."""
+        """The number of problems, including those that the last one of a kind represents."""
         return sum(problem.count for problem in self.problems)
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return it as JSON values: each object has the attributes of a class, by their names."""
+        """Return the explanation as JSON values: the members of an object are the attributes of a class."""
         return {"version": VERSION, **as_json(self)}
 
 
@@ -350,7 +387,7 @@ class FoundMistakes:
     is_declared: bool = True
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return it as JSON values: each object has attributes of a class, by their names."""
+        """Return the verdict as JSON values: the members of an object are attributes of a class."""
         mistakes = [
             {name: getattr(mistake, name) for name in _FIELDS_IN_JSON} for mistake in self.mistakes
         ]
@@ -359,5 +396,5 @@ class FoundMistakes:
 
 def as_json(value: Any) -> Any:
     """Return a value made of dataclasses, dicts, tuples and texts as JSON values."""
-    # Not encoded by msgspec: texts may have letters that UTF-8 has not.
+    # Not encoded by msgspec: texts may contain surrogates, which UTF-8 cannot encode.
     return json.loads(json.dumps(msgspec.to_builtins(value)))

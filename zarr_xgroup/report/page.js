@@ -1,13 +1,12 @@
 "use strict";
 
-// What the page has beyond its HTML: links that unfold what they lead to, search, and arrows.
-// Texts stay texts: no markup is made of them.
+// Links that unfold their target, search, and arrows. Texts are never made into markup.
 
 const holder = document.getElementById("rows");
 const rows = [...holder.querySelectorAll(".row")];
-const around = (element) => element.parentElement.closest("details");
+const rowAround = (element) => element.parentElement.closest("details");
 
-// Links. A browser would follow them out of a frame.
+// Links. In a frame, a browser would leave the page.
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a");
@@ -15,7 +14,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   const target = document.getElementById(link.hash.slice(1));
   if (target.closest("[hidden]") !== null) searchFor("");
-  for (let part = target.closest("details"); part !== null; part = around(part)) part.open = true;
+  for (let part = target.closest("details"); part !== null; part = rowAround(part)) part.open = true;
   document.querySelector(".reached")?.classList.remove("reached");
   const reached = target.querySelector("summary") ?? target;
   reached.classList.add("reached");
@@ -23,36 +22,36 @@ document.addEventListener("click", (event) => {
   reached.scrollIntoView({ block: "center" });
 });
 
-// Search: for rows that have all words, in them or in the names of what they are in.
+// Search for rows that have all words in their text or in the names of the rows around them.
 
 const form = document.querySelector("form");
-const [search, found] = [form.querySelector("input"), form.querySelector("output")];
+const [search, status] = [form.querySelector("input"), form.querySelector("output")];
 const texts = new Map();
 let openBefore = new Set();
 
 for (const row of rows) {
-  const told = (parts) => [...parts].map((part) => part.textContent.toLowerCase()).join(" ");
-  const names = told(row.querySelectorAll(":scope > summary > .name, :scope > dl > .like"));
-  const path = `${texts.get(around(row))?.path ?? ""} ${names}`;
-  texts.set(row, { path, text: `${path} ${told(row.querySelectorAll(":scope > :not(.row)"))}` });
+  const textOf = (parts) => [...parts].map((part) => part.textContent.toLowerCase()).join(" ");
+  const names = textOf(row.querySelectorAll(":scope > summary > .name, :scope > dl > .like"));
+  const path = `${texts.get(rowAround(row))?.path ?? ""} ${names}`;
+  texts.set(row, { path, text: `${path} ${textOf(row.querySelectorAll(":scope > :not(.row)"))}` });
 }
 
 function searchFor(text) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const isAsked = words.length > 0;
+  const isSearch = words.length > 0;
   const isHit = (row) => words.every((word) => texts.get(row).text.includes(word));
-  const hits = new Set(isAsked ? rows.filter(isHit) : []);
-  if (found.value === "") openBefore = new Set(rows.filter((row) => row.open));
+  const hits = new Set(isSearch ? rows.filter(isHit) : []);
+  if (status.value === "") openBefore = new Set(rows.filter((row) => row.open));
   const shown = new Set(hits);
-  for (let row of hits) while ((row = around(row)) !== null) shown.add(row);
+  for (let row of hits) while ((row = rowAround(row)) !== null) shown.add(row);
   for (const row of rows) {
-    row.hidden = isAsked && !shown.has(row);
-    const isAround = isAsked && [...row.children].some((part) => shown.has(part));
-    row.open = isAround || openBefore.has(row);
+    row.hidden = isSearch && !shown.has(row);
+    const holdsHit = isSearch && [...row.children].some((part) => shown.has(part));
+    row.open = holdsHit || openBefore.has(row);
     row.classList.toggle("hit", hits.has(row));
   }
   search.value = text;
-  found.value = isAsked ? `${hits.size} of ${rows.length} rows` : "";
+  status.value = isSearch ? `${hits.size} of ${rows.length} rows` : "";
   drawSoon();
 }
 
@@ -69,12 +68,12 @@ for (const button of form.querySelectorAll("button")) {
   });
 }
 
-// Arrows: those to one target share a lane beside the rows.
+// Arrows. Those to the same target share a lane to the right of the rows.
 
-/** How far from one another arrows leave or meet a row. */
+/** The distance between the ends of arrows at a row. */
 const PORT = 13;
 const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-picture.ariaHidden = "true"; // the list of references says the same
+picture.ariaHidden = "true"; // the list of references has the same content
 holder.append(picture);
 let isDrawn = true;
 
@@ -85,12 +84,12 @@ function draw(name, attributes, text = "") {
   picture.append(element);
 }
 
-/** Return the arrows between rows that show, which stand for those folded into them. */
+/** Return the arrows between visible rows. A folded row has the arrows of the rows in it. */
 function shownArrows() {
   const arrows = new Map();
   const showing = (id) => {
     let shown = document.getElementById(id);
-    for (let row = around(shown); row !== null; row = around(row)) if (!row.open) shown = row;
+    for (let row = rowAround(shown); row !== null; row = rowAround(row)) if (!row.open) shown = row;
     return shown;
   };
   for (const { dataset, className } of document.querySelectorAll("#arrows li")) {
@@ -105,7 +104,7 @@ function shownArrows() {
   return [...arrows.values()];
 }
 
-/** Give each target a lane, the shorter the nearer, where no other one lies. */
+/** Give each target a lane that is free between its rows. Short lanes are near the rows. */
 function lanesOf(arrows) {
   const numbers = new Map(rows.map((row, number) => [row, number]));
   const ending = Map.groupBy(arrows.filter(({ end }) => end !== null), ({ end }) => end);
@@ -116,8 +115,8 @@ function lanesOf(arrows) {
   lanes.sort((one, other) => one.bottom - one.top - other.bottom + other.top);
   const taken = [];
   for (const lane of lanes) {
-    const isBeside = ({ top, bottom }) => lane.bottom < top || bottom < lane.top;
-    lane.place = [...taken, []].findIndex((others) => others.every(isBeside));
+    const isFree = ({ top, bottom }) => lane.bottom < top || bottom < lane.top;
+    lane.place = [...taken, []].findIndex((others) => others.every(isFree));
     (taken[lane.place] ??= []).push(lane);
     for (const arrow of lane.all) {
       arrow.lane = lane;
@@ -131,7 +130,7 @@ function drawArrows() {
   isDrawn = true;
   const arrows = shownArrows();
   const lanes = lanesOf(arrows);
-  // Numbers stand before the first lane, and what leads nowhere ends there.
+  // Numbers are before the first lane, where unresolved references end.
   const longest = Math.max(0, ...arrows.map(({ number }) => `${number}`.length));
   const first = 20 + 7 * longest + (arrows.some(({ end }) => end === null) ? 12 : 0);
   const number = Math.max(0, ...lanes.map(({ place }) => place + 1));
@@ -139,7 +138,7 @@ function drawArrows() {
   const width = arrows.length === 0 ? 0 : first + number * between + 4;
   holder.style.setProperty("--gutter", `${width}px`);
 
-  // What leaves or meets a row does it in an order in which lines cross as little as they can.
+  // The order of the ends at a row keeps the number of crossings small.
   const ports = [
     ...arrows.map((arrow) => ({ arrow, lane: arrow.lane, row: arrow.start, isUp: arrow.isUp })),
     ...lanes.map((lane) => ({ lane, row: lane.end, isUp: lane.all.some(({ isUp }) => !isUp) })),
@@ -187,10 +186,10 @@ function drawSoon() {
 holder.addEventListener("toggle", drawSoon, true);
 new ResizeObserver(drawSoon).observe(holder);
 
-// A notebook is told how high the page is.
+// Send the height of the page to the notebook.
 
 if (window.parent !== window) {
-  const tell = () => parent.postMessage({ zarrXgroupHeight: document.body.offsetHeight }, "*");
+  const sendHeight = () => parent.postMessage({ zarrXgroupHeight: document.body.offsetHeight }, "*");
   document.body.className = "framed";
-  new ResizeObserver(tell).observe(document.body);
+  new ResizeObserver(sendHeight).observe(document.body);
 }

@@ -1,7 +1,7 @@
 """The HTML page of an explanation: one file without external resources, or a frame in a notebook.
 
 The content is nested ``<details>`` elements, which browsers fold. ``page.js`` adds arrows, search, and links that
-unfold their target. A Content Security Policy allows nothing but the page's own style and script: it makes no
+unfold their target. A Content Security Policy allows only the page's own style and script, so the page makes no
 request. Names and values from a store are untrusted: `_html` escapes them.
 """
 
@@ -12,6 +12,7 @@ import hashlib
 import html
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from string import Template
 
@@ -21,31 +22,33 @@ from zarr_xgroup.report.explanation import (
     FoundConvention,
     FoundCoordinate,
     FoundGroup,
-    FoundLevel,
     FoundProblem,
     FoundReference,
     FoundStore,
     counted,
     level_table,
     parent_of,
+    path_in,
     short,
 )
 from zarr_xgroup.report.folding import Folding
 
-#: How many letters the frame in a notebook may have: the notebook file is saved with all of them.
+#: The longest frame in a notebook, in characters: the notebook file contains all of it.
 _LONGEST_IN_NOTEBOOK = 300_000
-#: With more arrays and references than this, a page is longer than that in any case: it is not made.
+#: With more arrays and references, a page would be longer than that in any case, so it is not made.
 _MOST_NODES_IN_NOTEBOOK = 50_000
 
-#: How many rows the groups may have together that are unfolded at first, so that a page begins short.
+#: How many rows the groups that are unfolded at first may have together, so that a page begins short.
 _MOST_ROWS_OPEN = 40
-#: From how many rows on the arrays of a group are folded into one, so that the groups below stay in sight.
+#: From this number of rows on, the arrays of a group are folded into one row, so that the groups below stay visible.
 _MANY_ARRAY_ROWS = 6
 #: How many conventions a row shows, how many arrays a problem names, how many referring rows a row lists,
 #: and how many items a section has that is unfolded at first.
 _MOST_CHIPS, _MOST_ARRAYS_NAMED, _MOST_REFERRING, _MOST_ITEMS_OPEN = 4, 5, 20, 20
-#: How many letters are shown of the names of nodes that share a row, and of any other text.
+#: The longest names of nodes that share a row, and any other text, that are shown whole, in characters.
 _LONGEST_NAMES, _LONGEST_TEXT = 60, 1000
+#: The longest units and CRS in a card, in characters.
+_LONGEST_REMARK = 40
 
 #: Where the values of a coordinate come from, by its `kind`.
 _KIND_IN_WORDS = {
@@ -54,10 +57,11 @@ _KIND_IN_WORDS = {
     "foreign": "array of another store",
     "computed": "computed",
     "inline": "in metadata",
-    "given": "given by a plug-in",
+    "given": "from a plug-in",
 }
 
-_BY_FALLBACK = "by another rule than the first"
+_BY_FALLBACK = "resolved by a fallback rule"
+_UNRESOLVED = "unresolved"
 
 #: A sandboxed frame that may only run its script, and the text that shows where frames are not supported.
 #: The page posts its height, and the frame becomes as high, up to a limit.
@@ -76,22 +80,22 @@ if (!window.zarrXgroup) addEventListener("message", window.zarrXgroup = ({ sourc
 
 
 def framed(found: FoundStore, text: str) -> str:
-    """Return the HTML by which a notebook shows an explanation: its page in a frame, with a text as fallback.
+    """Return the HTML of an explanation for a notebook: its page in a frame, with text as the fallback.
 
     Parameters
     ----------
     found : FoundStore
         The explanation.
     text : str
-        The explanation as text, which shows where frames are not supported. If the page is too large for a
-        notebook, only this is returned, with a hint.
+        The explanation as text, for readers that do not support frames. If the page is too large for a notebook, only
+        the text is returned, with a hint.
     """
     if found.array_count + len(found.references) <= _MOST_NODES_IN_NOTEBOOK:
         inside = page(found).replace("&", "&amp;").replace("'", "&#39;")
         whole = Template(_FRAME).substitute(page=inside, text=html.escape(text))
         if len(whole) <= _LONGEST_IN_NOTEBOOK:
             return whole
-    hint = "The page of it is too large for a notebook: xgroup explain --html writes it."
+    hint = "Its page is too large for a notebook: xgroup explain --html writes it to a file."
     return f"<pre>{html.escape(text)}\n\n{html.escape(hint)}</pre>"
 
 
@@ -101,30 +105,30 @@ def page(found: FoundStore) -> str:
     Parameters
     ----------
     found : FoundStore
-        What `explain` returned.
+        The explanation.
 
     Returns
     -------
     str
-        The content of the file, in ASCII letters only: any encoding can write it.
+        The content of the file, in ASCII.
     """
     parts = {
         name: resources.files(__package__).joinpath(f"page.{name}").read_text(encoding="ascii")
         for name in ("html", "css", "js")
     }
-    # By these the Content Security Policy allows the page's own style and script, and no other.
+    # The Content Security Policy allows only the style and the script that have these hashes.
     hashes = {
         f"{name}_hash": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
         for name in ("css", "js")
     }
-    broken = sum(reference.leads_to is None for reference in found.references)
+    unresolved = sum(reference.leads_to is None for reference in found.references)
     facts = [
         f"Zarr v{found.zarr_format}",
         "consolidated" if found.is_consolidated else "not consolidated",
         counted(len(found.groups), "group"),
         counted(found.array_count, "array"),
         counted(len(found.references), "reference"),
-        *([f"{broken:,} lead{'s' if broken == 1 else ''} nowhere"] if broken else []),
+        *([f"{unresolved:,} {_UNRESOLVED}"] if unresolved else []),
         counted(found.problem_count, "problem"),
     ]
     tree = _PageTree(found)
@@ -142,23 +146,23 @@ def page(found: FoundStore) -> str:
 
 
 class _Html(str):
-    """HTML made by this module, which `_html` inserts without escaping it again."""
+    """HTML made by this module, which `_html` does not escape again."""
 
     __slots__ = ()
 
 
 def _html(template: str, *texts: str) -> _Html:
-    """Return an HTML template with texts inserted as by `str.format`, each escaped unless it is `_Html`."""
+    """Return an HTML template formatted with texts, each escaped unless it is `_Html`."""
     return _Html(template.format(*map(_escaped, texts)))
 
 
 def _escaped(text: str) -> str:
-    """Return a text as HTML: printable, shortened and escaped, unless it is `_Html` already."""
+    """Return a text as HTML: printable, shortened and escaped, unless it already is `_Html`."""
     return text if isinstance(text, _Html) else html.escape(short(text, _LONGEST_TEXT))
 
 
 def _join_html(parts: Iterable[str], between: str = "") -> _Html:
-    """Return HTML of several texts in a row, each escaped unless it is `_Html`."""
+    """Return the HTML of several texts, each escaped unless it is `_Html`."""
     return _Html(between.join(map(_escaped, parts)))
 
 
@@ -169,7 +173,7 @@ def _html_list(items: Iterable[str]) -> str:
 
 
 def _html_lines(lines: Iterable[str]) -> _Html:
-    """Return each text that is not empty as a line of its own."""
+    """Return each text that is not empty as a separate line."""
     return _join_html(_html('<div class="line">{}</div>', line) for line in lines if line)
 
 
@@ -180,28 +184,23 @@ def _first_and_more(links: Sequence[_Html], most: int) -> list[str]:
 
 
 def _section(name: str, heading: str, items: Sequence[_Html]) -> str:
-    """Return a list with a heading that folds, "" without items."""
+    """Return a list with a heading, by which it folds, "" without items."""
     is_open = " open" if len(items) <= _MOST_ITEMS_OPEN else ""
     head = _html("<summary><h2>{}</h2> {}</summary>", heading, f"{len(items):,}")
     section = '<details id="{}"{}>{}<ul>{}</ul></details>'
     return _html(section, name, is_open, head, _join_html(items)) if items else ""
 
 
-def _short_names(alike: Sequence[FoundArray] | Sequence[FoundGroup]) -> str:
-    """Return the names of arrays or groups that share a row; only the first and the last if all are too long."""
-    names = ", ".join(one.name for one in alike)
-    if len(alike) == 1 or len(names) <= _LONGEST_NAMES:
+def _short_names(similar: Sequence[FoundArray] | Sequence[FoundGroup]) -> str:
+    """Return the names of arrays or groups that share a row, only the first and the last if they are too long."""
+    names = ", ".join(one.name for one in similar)
+    if len(similar) == 1 or len(names) <= _LONGEST_NAMES:
         return short(names)
-    return f"{short(alike[0].name)} \u2026 {short(alike[-1].name)}"
-
-
-def _dims_with_sizes(array: FoundArray) -> str:
-    """Return the dimensions of an array with their sizes, "scalar" if it has none."""
-    return " \u00d7 ".join(f"{name} {size}" for name, size in array.sizes) or "scalar"
+    return f"{short(similar[0].name)} \u2026 {short(similar[-1].name)}"
 
 
 def _span(kind: str, text: str) -> str:
-    """Return a text in an element of a CSS class, "" without text."""
+    """Return a text in an element of a class, "" without text."""
     return _html('<span class="{}">{}</span>', kind, text) if text else ""
 
 
@@ -210,45 +209,61 @@ def _chip(convention: FoundConvention) -> str:
     return _span(f"chip {convention.tier}", short(convention.name))
 
 
+def _units(array: FoundArray) -> str:
+    """Return the units of an array in brackets, as in xarray's plots, "" if it has none."""
+    return f"[{short(array.units, _LONGEST_REMARK)}]" if array.units else ""
+
+
+def _units_by_name(arrays: Sequence[FoundArray]) -> str:
+    """Return the units of arrays, each with the names of the arrays that have it."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for array in arrays:
+        names[array.units].append(array.name)
+    return _html_list(
+        f"{units or 'no units'}: {', '.join(those)}" for units, those in names.items()
+    )
+
+
 def _loses_data(problem: FoundProblem) -> bool:
-    """Return whether data or attributes are lost when the store is opened; other problems are choices and hints."""
+    """Return whether data or attributes are missing in the opened store because of a problem."""
     return bool(problem.lost) or problem.kind in (Topic.PROBLEM.value, Topic.METADATA.value)
 
 
 def _name_and_other_sizes(group: FoundGroup, other: FoundGroup) -> str:
-    """Return the name of a group, with the sizes of dimensions that differ from those in a similar group."""
+    """Return the name of a group, with the sizes of dimensions that differ in a similar group."""
     known = {pair for array in other.arrays for pair in array.sizes}
     pairs = (pair for array in group.arrays for pair in array.sizes)
-    sizes = dict.fromkeys(f"{dim} {size}" for dim, size in pairs if (dim, size) not in known)
+    sizes = dict.fromkeys(f"{dim}: {size}" for dim, size in pairs if (dim, size) not in known)
     return f"{group.name} ({', '.join(sizes)})" if sizes else group.name
 
 
 class _PageTree:
     """The rows of a page: groups with their arrays and groups, then referenced nodes outside the opened group.
 
-    Similar groups, or arrays, share one row; its place is that of the first of them.
+    Similar groups, or similar arrays, share a row. Its place is that of the first of them.
     """
 
     def __init__(self, found: FoundStore) -> None:
-        self._found, self._folding = found, Folding(found, most_rows=None)
+        self._found = found
+        self._folding = Folding(found, most_rows=None, folds_problems=False)
         self._root = found.groups[0] if found.groups else FoundGroup(found.group)
-        # The HTML id of each row; for each node that shares a row, the path of the row's first node; the
-        # rows in each group by its path; the group's row for each row in it.
+        # The HTML id of each row; the path of the row's first node for each node that shares a row; the rows in
+        # each group by its path; the group's row for each row in it.
         self._row_ids: dict[Place, str] = {}
         self._representative: dict[str, str] = {}
         self._rows_inside: dict[str, tuple[list[list[FoundArray]], list[list[FoundGroup]]]] = {}
         self._group_row_of: dict[Place, Place] = {}
         self._open_groups: set[str] = set()
         self._assign_rows()
-        # Rows of nodes that only references lead to; references by the rows of the groups at both ends;
-        # how often each row is referred to, by the referring row.
+        # Rows of referenced nodes outside the opened group; references by the rows of the groups at both ends;
+        # the number of references to each row, by the referring row.
         self._rows_elsewhere: list[Place] = []
         self._references_between: defaultdict[tuple[Place, Place | None], list[FoundReference]]
         self._references_between = defaultdict(list)
         self._referring_rows: defaultdict[Place, Counter[Place]] = defaultdict(Counter)
         self._relate_rows()
-        # By path or row, of a group with all groups below it: how many arrays, and the numbers of problems.
-        # The root has all problems.
+        # The number of arrays by path, and the numbers of problems by row, for groups including all groups below
+        # them. The root has all problems.
         self._array_counts = Counter({group.path: len(group.arrays) for group in found.groups})
         for group in reversed(found.groups[1:]):
             self._array_counts[parent_of(group.path)] += self._array_counts[group.path]
@@ -261,15 +276,16 @@ class _PageTree:
         self._problem_numbers[Place(self._root.path)].update(range(1, 1 + len(found.problems)))
 
     def _assign_rows(self) -> None:
-        """Give each row an id, breadth first, and unfold groups until they have as many rows as may be open."""
+        """Give each row an id, breadth first, and unfold groups until the largest number of open rows is reached."""
         room = _MOST_ROWS_OPEN
         pending = deque([[self._root]])
         while pending:
-            alike = pending.popleft()
-            path = alike[0].path
-            arrays, groups = self._folding.arrays(alike[0])[0], self._folding.groups(alike[0])[0]
+            similar = pending.popleft()
+            path = similar[0].path
+            arrays = self._folding.arrays(similar[0])[0]
+            groups = self._folding.groups(similar[0])[0]
             self._rows_inside[path] = arrays, groups
-            rows = [[one.path for one in alike], *([one.path for one in row] for row in arrays)]
+            rows = [[one.path for one in similar], *([one.path for one in row] for row in arrays)]
             for first, *others in rows:
                 self._row_ids[Place(first)] = f"n{len(self._row_ids)}"
                 self._group_row_of[Place(first)] = Place(path)
@@ -281,7 +297,7 @@ class _PageTree:
             pending.extend(groups)
 
     def _relate_rows(self) -> None:
-        """Sort references by the rows that they connect, and add a row for each node that is not in the tree."""
+        """Sort references by the rows that they connect, and add a row for each referenced node outside the tree."""
         for reference in self._found.references:
             source, target = self._row_of(reference.source), None
             if reference.leads_to is not None:
@@ -298,8 +314,8 @@ class _PageTree:
     def _row_of(self, place: Place) -> Place:
         """Return the place of the row that shows a place.
 
-        That is the row of its node, or of the nearest group above it; outside of the opened group the node
-        itself, and of another store the store as a whole.
+        It is the row of the node or of the nearest group above it. A node outside the opened group, and a different
+        store as a whole, have their own rows.
         """
         root = self._root.path.rstrip("/")
         if place.store is not None:
@@ -316,18 +332,18 @@ class _PageTree:
         return Place(path)
 
     def rows(self) -> str:
-        """Return the HTML of all rows. A stack in place of recursion: stores may be nested deep."""
+        """Return the HTML of all rows. Recursion could be too deep."""
         parts: list[str] = []
         pending: list[str | list[FoundGroup]] = [[self._root]]
         while pending:
-            alike = pending.pop()
-            if isinstance(alike, str):
-                parts.append(alike)
+            similar = pending.pop()
+            if isinstance(similar, str):
+                parts.append(similar)
                 continue
-            arrays, groups = self._rows_inside[alike[0].path]
-            # A group ends after the rows in it.
-            parts.append(self._group_row(alike).removesuffix("</details>"))
-            rows = _join_html(self._array_row(row, alike[0]) for row in arrays)
+            arrays, groups = self._rows_inside[similar[0].path]
+            # The element of a group ends after the rows in it.
+            parts.append(self._group_row(similar).removesuffix("</details>"))
+            rows = _join_html(self._array_row(row, similar[0]) for row in arrays)
             if groups and len(arrays) >= _MANY_ARRAY_ROWS:
                 label = counted(sum(map(len, arrays)), "array")
                 folded = '<details class="row arrays"><summary>{}</summary>{}</details>'
@@ -335,47 +351,68 @@ class _PageTree:
             parts.append(rows)
             pending += ["</details>", *reversed(groups)]
         for row in self._rows_elsewhere:
-            kind = "elsewhere in this store" if row.store is None else "another store"
+            kind = "elsewhere in this store" if row.store is None else "a different store"
             name = row.store or row.node
             parts.append(self._row(row, "elsewhere", name, [_span("remark", kind)], {}))
         return "".join(parts)
 
-    def _group_row(self, alike: Sequence[FoundGroup]) -> _Html:
+    def _group_row(self, similar: Sequence[FoundGroup]) -> _Html:
         """Return the row of a group, or of similar groups."""
-        group = alike[0]
-        arrays = sum(self._array_counts[one.path] for one in alike)
+        group = similar[0]
+        arrays = sum(self._array_counts[one.path] for one in similar)
         conventions = {one.name: _chip(one) for array in group.arrays for one in array.conventions}
         card = [
-            _span("remark", f"{len(alike):,} groups alike" if len(alike) > 1 else ""),
+            _span("remark", f"{len(similar):,} similar groups" if len(similar) > 1 else ""),
             _span("remark", counted(arrays, "array") if arrays else ""),
             *[*conventions.values()][:_MOST_CHIPS],
         ]
-        # Coordinates of no array here: the others are in the rows of arrays, or are arrays of the group.
+        # Coordinates that are neither in the rows of arrays nor arrays of the group.
         shown = {name for array in group.arrays for name in array.coordinates}
         shown |= {coordinate.bounds for coordinate in group.coordinates if coordinate.bounds}
         others = [one for one in group.coordinates if one.name not in shown and one.kind != "own"]
         facts = {
-            "Shown": group.path if len(alike) > 1 else "",
-            "Like it": _join_html((_name_and_other_sizes(one, group) for one in alike[1:]), ", "),
-            "Levels": self._levels(group.levels),
+            "Open": self._line_to_open(group),
+            "Shown": group.path if len(similar) > 1 else "",
+            "Like it": _join_html((_name_and_other_sizes(one, group) for one in similar[1:]), ", "),
+            "Levels": self._levels(group),
             "Coordinates": _html_list(map(self._coordinate, others)),
         }
-        name = group.path if group is self._root else _short_names(alike)
-        kind = "group alike" if len(alike) > 1 else "group"
+        name = group.path if group is self._root else _short_names(similar)
+        kind = "group alike" if len(similar) > 1 else "group"
         return self._row(Place(group.path), kind, name, card, facts)
 
-    def _array_row(self, alike: Sequence[FoundArray], group: FoundGroup) -> _Html:
+    def _line_to_open(self, group: FoundGroup) -> str:
+        """Return a line of Python that opens a group: as a Dataset if it has arrays, otherwise as a tree."""
+        store = self._found.store
+        # The name of a store object is not an address.
+        arguments = ["store" if store.startswith(("memory://", "<")) else repr(store)]
+        arguments.append("engine='xgroup'")
+        if group.path != "/":
+            arguments.append(f"group={group.path!r}")
+        if self._found.assumed:
+            arguments.append(f"assume_conventions={list(self._found.assumed)}")
+        function = "open_dataset" if group.arrays else "open_datatree"
+        return _html(
+            '<code class="copy" title="A click selects the line">{}</code>',
+            f"xr.{function}({', '.join(arguments)})",
+        )
+
+    def _array_row(self, similar: Sequence[FoundArray], group: FoundGroup) -> _Html:
         """Return the row of an array, or of similar arrays, of a group."""
-        array, crs, missing = alike[0], alike[0].crs, ", ".join(alike[0].missing)
-        sizes = {one.path: f"{_dims_with_sizes(one)} {one.dtype}" for one in alike}
-        is_one_size = len({*sizes.values()}) == 1
+        array, crs, missing = similar[0], similar[0].crs, ", ".join(similar[0].missing)
+        sizes = {one.path: f"{one.sizes_as_text} {one.dtype}" for one in similar}
+        is_one_size, units = len({*sizes.values()}) == 1, {one.units for one in similar}
         card = [
-            _span("remark", f"{len(alike):,} arrays alike" if len(alike) > _MOST_CHIPS else ""),
-            _span("remark", _dims_with_sizes(array) if is_one_size else ""),
+            _span(
+                "remark", f"{len(similar):,} similar arrays" if len(similar) > _MOST_CHIPS else ""
+            ),
+            _span("remark", array.sizes_as_text if is_one_size else ""),
             _span("remark", array.dtype if is_one_size else ""),
+            _span("remark", _units(array) if len(units) == 1 else ""),
             _span("remark", "coordinate" if array.is_coordinate else ""),
+            _span("remark", short(crs.code or crs.name, _LONGEST_REMARK) if crs else ""),
             *map(_chip, array.conventions[:_MOST_CHIPS]),
-            _span("badge lacking", f"no coordinate {missing}") if missing else "",
+            _span("badge missing", f"no coordinate {missing}") if missing else "",
         ]
         paths = sizes if is_one_size else [f"{path} {size}" for path, size in sizes.items()]
         coordinates = [one for one in group.coordinates if one.name in array.coordinates]
@@ -386,17 +423,18 @@ class _PageTree:
         facts = {
             "Path": _join_html(paths, ", "),
             "No coordinate along": missing,
+            "Units": "" if len(units) == 1 else _units_by_name(similar),
             "Times": array.times,
             "CRS": " \u00b7 ".join(filter(None, (crs.name, crs.code, crs.variable))) if crs else "",
             "Conventions": _html_list(map(self._convention, array.conventions)),
             "Coordinates": _html_list(map(self._coordinate, coordinates)),
         }
-        return self._row(Place(array.path), "array", _short_names(alike), card, facts)
+        return self._row(Place(array.path), "array", _short_names(similar), card, facts)
 
     def _row(
         self, row: Place, kind: str, name: str, card: Sequence[str], facts: Mapping[str, str]
     ) -> _Html:
-        """Return a row: a card, which is always visible, and facts by their names, which unfold."""
+        """Return a row: a card, which is always visible, and facts with their names, which unfold."""
         problems = self._found.problems
         badge = ""
         if wrong := [problems[number - 1] for number in self._problem_numbers.get(row, ())]:
@@ -432,9 +470,9 @@ class _PageTree:
             _html("<dl>{}</dl>", _join_html(terms)) if terms else "",
         )
 
-    def _link(self, place: Place) -> _Html:
-        """Return a place as a link to its row, or as text if it has none, with its JSON pointer."""
-        path = "|".join(filter(None, (place.store, place.node)))
+    def _link(self, place: Place, name: str = "") -> _Html:
+        """Return a place as a link to its row, or as text without a row, with its JSON pointer."""
+        path = name or "|".join(filter(None, (place.store, place.node)))
         row = self._row_ids.get(self._row_of(place))
         link = _html("{}" if row is None else '<a href="#{1}">{0}</a>', path, row or "")
         return _html("{}<wbr><code>#{}</code>", link, place.pointer) if place.pointer else link
@@ -442,7 +480,8 @@ class _PageTree:
     def _convention(self, convention: FoundConvention) -> _Html:
         """Return a convention with the node in which it is declared."""
         where = convention.declared_in
-        declared = _html("declared in {}", self._link(Place(where))) if where else "not declared"
+        not_declared = "assumed" if convention.is_assumed else "not declared"
+        declared = _html("declared in {}", self._link(Place(where))) if where else not_declared
         return _html("{} {}", _chip(convention), declared)
 
     def _coordinate(self, coordinate: FoundCoordinate) -> _Html:
@@ -463,41 +502,48 @@ class _PageTree:
         )
 
     def _reference(self, reference: FoundReference, path: str) -> _Html:
-        """Return a reference, for the row of a path, with its target and the place where it is written."""
+        """Return a reference, for the row of a path, with its target and its place. An equal target is shown once."""
         source, target = reference.source, reference.leads_to
+        written, link = _html("<code>{}</code> ", reference.target), _html("")
+        if target is None:
+            link = _span("badge loss", _UNRESOLVED)
+        elif reference.target == str(target):
+            written, link = _html(""), self._link(target)
+        else:
+            is_repeated = target.pointer and reference.target.endswith(f"#{target.pointer}")
+            link = self._link(replace(target, pointer="") if is_repeated else target)
+            link = _html("\u2192 {}", link)
         where = source.pointer if source.node == path else self._link(source)
         return _html(
-            "<code>{}</code> {}{}{}",
-            reference.target,
-            _html("\u2192 {}", self._link(target))
-            if target
-            else _span("badge loss", "leads nowhere"),
+            "{}{}{}{}",
+            written,
+            link,
             _html(" {}", _span("badge", _BY_FALLBACK)) if reference.by_fallback else "",
             _html_lines([reference.text, _html("at {}", where)]),
         )
 
-    def _levels(self, levels: Sequence[FoundLevel]) -> str:
-        """Return the levels of a pyramid as a table, "" if there are none."""
-        heads, *rows = level_table(levels)
+    def _levels(self, group: FoundGroup) -> str:
+        """Return the levels of a pyramid as a table, with paths relative to its group, "" without levels."""
+        heads, *rows = level_table(group.levels)
         lines = [_join_html(_html('<th scope="col">{}</th>', head) for head in heads)]
         for path, *cells in rows:
-            shown = (self._link(Place(path)), *cells)
+            shown = (self._link(Place(path), path_in(group.path, path)), *cells)
             lines.append(_join_html(_html("<td>{}</td>", cell) for cell in shown))
         table = _join_html(_html("<tr>{}</tr>", line) for line in lines)
         return _html("<table>{}</table>", table) if rows else ""
 
     def problems(self) -> str:
-        """Return the section of problems, "" if there are none."""
+        """Return the section of problems, "" without problems."""
         items = []
         for number, problem in enumerate(self._found.problems, 1):
             place = problem.place if place_before(problem.place, problem.arrays) else None
             paths = problem.arrays if place is None else problem.other_arrays
             named = [self._link(Place(path)) for path in paths]
-            links = _join_html(_first_and_more(named, _MOST_ARRAYS_NAMED), " ")
+            links = _join_html(_first_and_more(named, _MOST_ARRAYS_NAMED), ", ")
             lines = [
                 f"opened without {problem.lost}" if problem.lost else "",
                 _html("at {}", self._link(place)) if place else "",
-                _html("concerns {}", links) if links else "",
+                _html("affects {}", links) if links else "",
             ]
             kind = _span("badge loss" if _loses_data(problem) else "badge", problem.kind)
             item = '<li id="p{}">{} {}{}</li>'
@@ -505,7 +551,7 @@ class _PageTree:
         return _section("problems", "Problems", items)
 
     def arrows(self) -> str:
-        """Return the section of references between groups, with the row ids by which the script draws arrows."""
+        """Return the section of references between groups, with the row ids from which the script draws arrows."""
         others = Counter(self._representative.values())
 
         def named(row: Place) -> str:
@@ -520,14 +566,14 @@ class _PageTree:
             items.append(
                 _html(
                     '<li class="{}" data-from="{}" data-to="{}" data-number="{}">'
-                    "{} from {} to {}{}</li>",
-                    "fallback" if fallbacks else "nowhere" if end is None else "",
+                    "{} from {}{}{}</li>",
+                    "fallback" if fallbacks else _UNRESOLVED if end is None else "",
                     self._row_ids[start],
                     self._row_ids[end] if end else "",
                     f"{len(references)}",
                     counted(len(references), "reference"),
                     named(start),
-                    named(end) if end else "nowhere",
+                    _html(" to {}", named(end)) if end else f", {_UNRESOLVED}",
                     f", {fallbacks:,} {_BY_FALLBACK}" if fallbacks else "",
                 )
             )

@@ -1,6 +1,6 @@
-"""What `explain`, `levels` and `check` return: data that print themselves.
+"""The results of `explain`, `levels` and `check`, which print as text.
 
-The modules that draw them, and rich with them, are imported when something is drawn.
+The modules that draw them, and rich, are imported only when a result is drawn.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from zarr_xgroup.report.explanation import FoundLevel, FoundMistakes, FoundStore
 
 
 class Levels(tuple[FoundLevel, ...]):
-    """The levels of a pyramid, the finest first: it prints as a table."""
+    """The levels of a pyramid, the finest first. It prints as a table."""
 
     __slots__ = ()
 
@@ -25,28 +25,30 @@ class Levels(tuple[FoundLevel, ...]):
 
 @dataclass(frozen=True, repr=False)
 class Explanation(FoundStore):
-    """What was found in a store, and what an open makes of it: it prints as text.
+    """The content of a store, and how it is opened. It prints as text.
 
     Attributes
     ----------
     store : str
         The store, without credentials.
     group : str
-        The group that was explained, with all groups below it: "/" for the whole store.
+        The explained group, "/" for the whole store.
     zarr_format : {2, 3}
-        The format.
+        The Zarr format.
     is_consolidated : bool
-        Whether it was read from consolidated metadata.
+        Whether consolidated metadata were read.
     groups : tuple of FoundGroup
         The groups, parents before children.
     references : tuple of FoundReference
-        The references, each once for each thing that it leads to.
+        The references, one for each place and target.
     problems : tuple of FoundProblem
-        What the warnings of an open tell, as far as it shows without reading chunks.
+        The warnings that opening gives, except those that depend on values.
+    assumed : tuple of str
+        The conventions of the option `assume_conventions`.
     """
 
     def __repr__(self) -> str:
-        """Return it as text, in which similar groups and arrays are folded."""
+        """Return the explanation as text, with similar groups, arrays and problems folded."""
         try:
             from zarr_xgroup.report.terminal import as_text, explanation_parts
         except ImportError as error:
@@ -54,7 +56,7 @@ class Explanation(FoundStore):
         return as_text(explanation_parts(self))
 
     def _repr_html_(self) -> str:
-        """Return it as notebooks show it: its page, in a frame."""
+        """Return the HTML page in a frame, for notebooks."""
         from zarr_xgroup.report.page import framed
 
         return framed(self, repr(self))
@@ -62,19 +64,19 @@ class Explanation(FoundStore):
 
 @dataclass(frozen=True, repr=False)
 class Verdict(FoundMistakes):
-    """What `check` found in a store.
+    """The problems that `check` found in a store. It prints as text.
 
     Attributes
     ----------
     store : str
         The store, without credentials.
     group : str
-        The group that was checked, with all groups below it.
+        The checked group, "/" for the whole store.
     mistakes : tuple of Finding
         The problems to fix, errors first.
     is_declared : bool
-        Whether any node that was checked, or a group above, has ``zarr_conventions``, the root names
-        NZ-1.0, or a convention is assumed: most rules are about what is declared.
+        Whether a convention is declared: a checked node or a group above has ``zarr_conventions``, the root names
+        NZ-1.0, or a convention is assumed. Most rules apply only to declared conventions.
     """
 
     @property
@@ -83,7 +85,7 @@ class Verdict(FoundMistakes):
         return not self.mistakes
 
     def __repr__(self) -> str:
-        """Return it as text to read: each mistake with its place, what to write, and the rule."""
+        """Return the verdict as text: each problem with its place, remedy and rule."""
         try:
             from zarr_xgroup.report.terminal import as_text, verdict_parts
         except ImportError as error:
@@ -92,7 +94,7 @@ class Verdict(FoundMistakes):
 
 
 def _not_drawn(result: FoundStore | FoundMistakes, error: ImportError) -> str:
-    """Return what a `repr` is if the package that draws it is missing: how to install it."""
+    """Return the `repr` of a result if the package that draws it is missing: how to install it."""
     if (missing := missing_package([error])) is None:
         raise error
     return f"<{type(result).__name__} {result.store}: {missing}>"

@@ -1,7 +1,7 @@
-"""What is drawn in a terminal, or printed where there is none; rich does it.
+"""Explanations and verdicts as text, in a terminal with colours. Uses rich.
 
-What others wrote into a store is never taken for markup or for control sequences: it becomes a
-`rich.text.Text` by way of `literal`, and nothing else becomes one.
+Text from a store is never interpreted as markup or as control sequences: `literal` makes a `rich.text.Text` of it, and
+no text is made in a different way.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import shutil
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -35,21 +36,22 @@ from zarr_xgroup.report.explanation import (
     counted,
     level_table,
     parent_of,
+    path_in,
     short,
 )
-from zarr_xgroup.report.folding import Folding
+from zarr_xgroup.report.folding import Folding, similar_findings
 
-#: How wide lines are at least, and where no terminal asks for them.
+#: The smallest width of lines, and the width of text that is not drawn for a terminal.
 _NARROWEST, _WIDTH_OF_TEXT = 40, 100
-#: How many levels of groups stand in one another: what is deeper begins anew at the left, by its path.
+#: How many levels of groups are indented: deeper groups start again at the left, with their whole path.
 _DEEPEST = 6
 
-#: How many groups and arrays are shown before no further group is opened.
+#: How many rows of groups and arrays are shown before further groups stay closed.
 _MOST_ROWS = 100
-#: How many names of things that are alike are shown.
+#: How many names of similar arrays or groups are shown.
 _MOST_NAMES = 4
-#: How many problems, mistakes, lines below a label, and places of one mistake are shown, and how many
-#: letters of a problem.
+#: How many problems, findings, lines below a label, and places of a finding are shown, and the longest text of a
+#: problem, in characters.
 _MOST_SHOWN, _MOST_PLACES, _LONGEST_PROBLEM = 20, 3, 1000
 
 _KIND_STYLES: Mapping[str, str] = {
@@ -62,15 +64,15 @@ _KIND_STYLES: Mapping[str, str] = {
 
 
 class StreamConsole(Console):
-    """The console of a stream: colours only in a terminal that wants them.
+    """The console of a stream. It has colours only if the stream is a terminal that supports them.
 
     Parameters
     ----------
     stream : TextIO
-        Where to draw. If it is no terminal and ``FORCE_COLOR`` is not set, or ``NO_COLOR`` is
-        (https://force-color.org, https://no-color.org), what is drawn has no escape sequences.
+        The stream. The output has no escape sequences if ``NO_COLOR`` is set, or if the stream is not a terminal and
+        ``FORCE_COLOR`` is not set (https://force-color.org, https://no-color.org).
     width : int, optional
-        How wide lines are at most, of a text without colours. Default: as wide as the terminal.
+        The largest width of lines, for text without colours. Default: the width of the terminal.
     """
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:
@@ -89,30 +91,30 @@ class StreamConsole(Console):
         )
 
     def show(self, parts: Iterable[RenderableType]) -> None:
-        """Draw parts below one another, wrapped only where they are `Wrapped`."""
+        """Draw parts below one another. Only those that are `Wrapped` are wrapped."""
         for part in parts:
             self.print(part, crop=False, no_wrap=True, overflow="ignore")
 
     def on_broken_pipe(self) -> None:
-        """Raise BrokenPipeError; rich would end the process."""
+        """Raise BrokenPipeError; rich would exit."""
         raise BrokenPipeError
 
 
 def as_text(parts: Iterable[RenderableType]) -> str:
-    """Return what is drawn as text: it has no colours, and is as wide wherever it is printed."""
+    """Return what is drawn as text without colours, of the same width everywhere."""
     stream = io.StringIO()
     StreamConsole(stream, _WIDTH_OF_TEXT).show(parts)
     return stream.getvalue().rstrip("\n")
 
 
 def literal(text: str, style: str = "") -> Text:
-    """Return a text, which may come from a store, as a text of rich, without markup and control characters."""
-    # As a span: the style of a whole text would apply to texts that are added to it.
+    """Return a text, which may come from a store, as rich's Text, without markup and control characters."""
+    # A span has the style: the style of the whole Text would apply to texts that are added to it.
     return Text().append(printable(text), style)
 
 
 class Wrapped:
-    """A text, and others indented below it; where one is too long, it goes on further to the right."""
+    """A text with others indented below it. The further lines of a long text have a hanging indent."""
 
     def __init__(self, text: Text, *below: Text, indent: int = 0, hanging: int = 2) -> None:
         self._texts, self._indent, self._hanging = (text, *below), indent, hanging
@@ -137,29 +139,31 @@ class Wrapped:
 def explanation_parts(
     found: FoundStore, *, is_whole: bool = False, hint: str = ""
 ) -> Iterator[RenderableType]:
-    """Yield what is drawn of a store: its tree, what is to know of each array, and the problems.
+    """Yield the parts of an explanation to draw: the tree of groups and arrays, and the problems.
 
     Parameters
     ----------
     found : FoundStore
-        What was found in the store.
+        The explanation.
     is_whole : bool
         Whether nothing is folded.
     hint : str
-        What follows where something is left out: how to see it.
+        How to see what is left out; it follows "... 3 more".
     """
     facts = f"Zarr v{found.zarr_format}, {'' if found.is_consolidated else 'not '}consolidated"
     yield Wrapped(literal(found.store, "bold") + literal(f": {facts}", "dim"))
     yield Text()
+    folding = Folding(found, is_whole=is_whole)
     if found.groups:
-        yield _StoreTree(found, is_whole=is_whole, hint=hint).tree()
+        yield _StoreTree(found, folding, is_whole=is_whole, hint=hint).tree()
         yield Text()
-    problems = found.problems if is_whole else found.problems[:_MOST_SHOWN]
-    for number, problem in enumerate(problems, 1):
-        yield Wrapped(_problem(number, problem, is_whole=is_whole), hanging=4)
-    if more := sum(problem.count for problem in found.problems[len(problems) :]):
+    rows = folding.problems if is_whole else folding.problems[:_MOST_SHOWN]
+    for number, row in enumerate(rows, 1):
+        text = _problem(number, row[0], is_whole=is_whole)
+        yield Wrapped(text + _similar(row[1:], hint), hanging=4)
+    if more := sum(problem.count for row in folding.problems[len(rows) :] for problem in row):
         yield _more(more, "problem", hint)
-    if problems:
+    if rows:
         yield Text()
     counts = {
         "Groups": len(found.groups),
@@ -171,7 +175,7 @@ def explanation_parts(
 
 
 def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
-    """Return what is wrong, where, what was lost by it, and for which other arrays."""
+    """Return a problem: its topic, place and text, what is missing because of it, and the other affected arrays."""
     text = literal(f"[{number}] ", "red") + literal(problem.kind.capitalize(), "bold")
     if problem.text:
         about = after_place(place_before(problem.place, problem.arrays), problem.text)
@@ -179,7 +183,7 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     if problem.lost:
         end = "" if problem.text.endswith("?") else "."
         text += literal(f"{end} Opened without {problem.lost}")
-    # The text of that topic names the arrays.
+    # The text about arrays without a principal convention names them.
     if (others := problem.other_arrays) and (
         problem.kind != Topic.NO_PRINCIPAL.value or not problem.text
     ):
@@ -187,15 +191,27 @@ def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
     return text
 
 
+def _similar(others: Sequence[FoundProblem], hint: str) -> Text:
+    """Return the number of problems that share a row with another one, and their arrays; "" without others."""
+    if not others:
+        return Text()
+    count = sum(problem.count for problem in others)
+    paths = dict.fromkeys(path for problem in others for path in problem.arrays)
+    arrays = literal(" in ", "dim") + _names(list(paths), "dim") if paths else Text()
+    return (
+        literal(f" ... {counted(count, 'similar problem')}", "dim") + arrays + literal(hint, "dim")
+    )
+
+
 class _StoreTree:
     """The tree of a store's groups and arrays."""
 
-    def __init__(self, found: FoundStore, *, is_whole: bool, hint: str) -> None:
+    def __init__(self, found: FoundStore, folding: Folding, *, is_whole: bool, hint: str) -> None:
         self._root, self._is_whole, self._hint = found.groups[0], is_whole, hint
-        self._folding = Folding(found, is_whole=is_whole)
+        self._folding = folding
 
     def tree(self) -> Tree:
-        """Return the tree; groups near the root are shown rather than those far below it."""
+        """Return the tree. Groups near the root take precedence over those far below it."""
         tree = Tree(self._group([self._root], self._root.path), guide_style="dim")
         pending, rows = deque([(self._root, tree, 0)]), 1
         while pending:
@@ -207,7 +223,7 @@ class _StoreTree:
                     branch.add(literal(f"... and more{self._hint}", "dim"))
                 continue
             rows += len(arrays) + len(groups)
-            # A CRS is told of the arrays that have it.
+            # The arrays that have a CRS show it.
             systems = {array.crs.variable for array in group.arrays if array.crs is not None}
             known = {
                 coordinate.name: coordinate
@@ -215,45 +231,54 @@ class _StoreTree:
                 if coordinate.name not in systems or coordinate.replaces
             }
             above: set[str] = set()
-            for alike in arrays:
-                branch.add(self._array(alike, known, above))
-                if not alike[0].is_coordinate:
-                    above.update(alike[0].coordinates)
+            shared = _shared_facts(group)
+            for similar in arrays:
+                branch.add(self._array(similar, known, above, shared))
+                if not similar[0].is_coordinate:
+                    above.update(similar[0].coordinates)
             if more_arrays:
                 branch.add(_more(more_arrays, "array", self._hint))
             for same in groups:
                 if depth < _DEEPEST:
                     below, level = branch.add(self._group(same, same[0].name)), depth + 1
-                else:  # there would be no room for it: it begins anew at the left
+                else:  # there would be no room: it starts again at the left
                     below, level = tree.add(self._group(same, same[0].path)), 1
                 pending.append((same[0], below, level))
             if more_groups:
                 branch.add(_more(more_groups, "group", self._hint))
         return tree
 
-    def _group(self, alike: Sequence[FoundGroup], name: str) -> Wrapped:
-        """Return a group, those that are like it, and the levels of a pyramid."""
-        group, others = alike[0], [group.name for group in alike[1:]]
+    def _group(self, similar: Sequence[FoundGroup], name: str) -> Wrapped:
+        """Return a group, the names of similar ones, the levels of its pyramid, and the facts that its arrays share."""
+        group, others = similar[0], [group.name for group in similar[1:]]
         label = literal(short(name), "bold blue")
         if others:
             text = f" and {counted(len(others), 'group')} like it: "
             label += literal(text, "dim") + _names(others)
         levels = level_lines(group.levels, group.path) if group.levels else ()
-        return self._with_details(label, [*levels, *self._about(group.path, ())])
+        facts = _shared_facts(group)
+        shared = [] if facts is None else _facts(facts, here=group.path)
+        return self._with_details(label, [*levels, *shared, *self._about(group.path, ())])
 
     def _array(
-        self, alike: Sequence[FoundArray], known: Mapping[str, FoundCoordinate], above: set[str]
+        self,
+        similar: Sequence[FoundArray],
+        known: Mapping[str, FoundCoordinate],
+        above: set[str],
+        shared: FoundArray | None,
     ) -> Wrapped:
-        """Return arrays that are alike; of coordinates of arrays above them only the names."""
-        array = alike[0]
-        label = _names([same.name for same in alike], "" if array.is_coordinate else "bold")
-        if len({(same.dims, same.shape, same.dtype) for same in alike}) == 1:
-            sizes = ", ".join(f"{dim}: {size}" for dim, size in array.sizes)
-            label += literal(f" ({sizes}) ") + literal(array.dtype, "dim")
+        """Return similar arrays, without the facts that all arrays of the group share.
+
+        Only the names are shown of coordinates that arrays above them have.
+        """
+        array = similar[0]
+        label = _names([one.name for one in similar], "" if array.is_coordinate else "bold")
+        if len({(one.dims, one.shape, one.dtype) for one in similar}) == 1:
+            label += literal(f" {array.sizes_as_text} ") + literal(array.dtype, "dim")
         coordinates = [known[name] for name in array.coordinates if name in known]
-        details = _facts(array)
+        details = _facts(_without(array, shared), here=array.path)
         if array.is_coordinate:
-            label += literal(": coordinate" if len(alike) == 1 else ": coordinates", "dim")
+            label += literal(": coordinate" if len(similar) == 1 else ": coordinates", "dim")
         else:
             details += self._coordinates(coordinates, above)
         if array.missing:
@@ -265,7 +290,7 @@ class _StoreTree:
     def _coordinates(
         self, coordinates: Sequence[FoundCoordinate], above: set[str]
     ) -> Iterator[Text]:
-        """Yield a line for each coordinate; one line for all of the group, and one for those of arrays above."""
+        """Yield a line for each coordinate, one line for the group's own, and one for those of arrays above."""
         own, again = [], []
         for coordinate in coordinates:
             if coordinate.name in above:
@@ -279,13 +304,13 @@ class _StoreTree:
                 yield literal(f"coordinates {text}: {self._listed(names)}", "dim")
 
     def _listed(self, names: Sequence[str]) -> str:
-        """Return names; of many only the first, unless nothing is folded."""
+        """Return names, only the first of many unless nothing is folded."""
         return ", ".join(names) if self._is_whole else listed(names)
 
     def _with_details(self, label: Text, details: list[Text]) -> Wrapped:
-        """Return a label with details below it; of many, those in the middle are one line that counts them.
+        """Return a label with details below it. A line with their number replaces the middle of many details.
 
-        The last one stays: it names the problems.
+        The last one is kept: it names the problems.
         """
         if (hidden := len(details) - _MOST_SHOWN) > 0 and not self._is_whole:
             hint = _more(hidden, "line", self._hint)
@@ -295,14 +320,14 @@ class _StoreTree:
     def _about(self, path: str, origins: Sequence[object]) -> Iterator[Text]:
         """Yield the references of a node, and the numbers of its problems.
 
-        References that lead straight to the array in which a coordinate is stored are left out.
+        References that the first rule resolves to the array of a coordinate are left out.
         """
         numbers = self._folding.numbers.get(path, ())
         for reference in self._folding.references.get(path, ()):
             end = reference.leads_to
             is_plain = end is not None and end in origins and not reference.by_fallback
             if self._is_whole or not is_plain:
-                # The problems have the text of a reference that has one.
+                # The text of a reference is in the text of its problem, if the node has any.
                 yield _reference(reference, with_text=self._is_whole or not numbers)
         shown = [number for number in numbers if self._is_whole or number <= _MOST_SHOWN]
         if shown:
@@ -312,18 +337,45 @@ class _StoreTree:
 
 
 def _reference(reference: FoundReference, *, with_text: bool) -> Text:
-    """Return a reference with the node that it leads to."""
+    """Return a reference and its target. A JSON pointer that is in both is shown once."""
     end = reference.leads_to
     text = literal("refers to ", "dim") + literal(reference.target, "" if end else "red")
     if end and reference.target != str(end):
         style = "yellow" if reference.by_fallback else "cyan"
-        text += literal(", found at ", "dim") + literal(str(end), style)
+        is_repeated = end.pointer and reference.target.endswith(f"#{end.pointer}")
+        target = str(replace(end, pointer="") if is_repeated else end)
+        text += literal(", found at ", "dim") + literal(target, style)
     return text + literal(f": {reference.text}") if reference.text and with_text else text
 
 
-def _facts(array: FoundArray) -> list[Text]:
-    """Return a line with the conventions, the CRS and the times of an array, if it has any of these."""
-    facts = [_conventions(array)] if array.conventions else []
+def _shared_facts(group: FoundGroup) -> FoundArray | None:
+    """Return an array with the conventions and the CRS that all data of a group share, None if there are none.
+
+    Conventions that an array declares itself are its own.
+    """
+    arrays = [array for array in group.arrays if not array.is_coordinate]
+    conventions = {array.conventions for array in arrays}
+    if len(conventions) != 1 or not arrays[0].conventions:
+        return None
+    if any(one.declared_in == array.path for array in arrays for one in array.conventions):
+        return None
+    shared = arrays[0]
+    is_one_crs = len({array.crs for array in arrays}) == 1
+    return replace(shared, crs=shared.crs if is_one_crs else None, times="")
+
+
+def _without(array: FoundArray, shared: FoundArray | None) -> FoundArray:
+    """Return an array without the conventions and the CRS that all data of its group share."""
+    if shared is None:
+        return array
+    others = () if set(array.conventions) <= set(shared.conventions) else array.conventions
+    return replace(array, conventions=others, crs=None if array.crs == shared.crs else array.crs)
+
+
+def _facts(array: FoundArray, here: str) -> list[Text]:
+    """Return a line with the conventions, the CRS and the times of an array, if it has any, for the row of a node."""
+    group = parent_of(array.path) if here == array.path else ""
+    facts = [_conventions(array.conventions, here, group)] if array.conventions else []
     if array.crs is not None:
         code = "" if array.crs.code is None else f"{array.crs.code} "
         name = literal(short(array.crs.name), "dim" if code else "")
@@ -333,59 +385,60 @@ def _facts(array: FoundArray) -> list[Text]:
     return [literal("; ").join(facts)] if facts else []
 
 
-def _conventions(array: FoundArray) -> Text:
-    """Return the names of conventions, and who declares them if that is not the array."""
-    declared: defaultdict[str | None, list[FoundConvention]] = defaultdict(list)
-    for convention in array.conventions:
-        declared[convention.declared_in].append(convention)
+def _conventions(conventions: Iterable[FoundConvention], here: str, group: str) -> Text:
+    """Return the names of conventions, and which node declares them if it is not the one of the row."""
+    declared: defaultdict[tuple[str | None, bool], list[FoundConvention]] = defaultdict(list)
+    for convention in conventions:
+        declared[convention.declared_in, convention.is_assumed].append(convention)
     texts = []
-    for path, conventions in declared.items():
-        for convention in conventions:
+    for (declaring, is_assumed), in_one_place in declared.items():
+        for convention in in_one_place:
             style = {"principal": "bold", "unknown": "yellow"}.get(convention.tier, "")
             texts.append(literal(convention.name, style))
             if convention.tier in ("recognised", "unknown"):
                 texts[-1] += literal(f" ({convention.tier})", "dim")
-        if path not in (None, array.path):
-            is_near = path == parent_of(array.path)
-            texts[-1] += literal(f" of {'the group' if is_near else path}", "dim")
+        if is_assumed:
+            texts[-1] += literal(" (assumed)", "dim")
+        elif declaring not in (None, here):
+            texts[-1] += literal(f" of {'the group' if declaring == group else declaring}", "dim")
     word = "convention " if len(texts) == 1 else "conventions "
     return literal(word, "dim") + literal(", ").join(texts)
 
 
 def _coordinate(coordinate: FoundCoordinate) -> Text:
-    """Return the name of a coordinate, its dimensions, and where its values come from."""
+    """Return the name of a coordinate, its dimensions, and the source of its values."""
     style = _KIND_STYLES.get(coordinate.kind, "")
     dims = f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " "
     facts = [literal(coordinate.text)] if coordinate.text else []
-    if coordinate.origin is not None:
+    if coordinate.kind == "own":
+        facts.insert(0, literal("of the group", "dim"))
+    elif coordinate.origin is not None:
         facts.insert(0, literal("from ", "dim") + literal(str(coordinate.origin), style))
     if coordinate.bounds is not None:
         facts.append(literal(f"bounds {coordinate.bounds}", "dim"))
     name = literal(short(coordinate.name), style)
-    told = literal(", ", "dim").join(facts) if facts else literal(coordinate.kind)
-    return name + literal(dims, "dim") + told
+    text = literal(", ", "dim").join(facts) if facts else literal(coordinate.kind)
+    return name + literal(dims, "dim") + text
 
 
 def level_lines(levels: Sequence[FoundLevel], group: str = "") -> Iterator[Text]:
-    """Yield the lines of a table of levels, whose paths are shown as they lead from a group."""
-    rows = []
-    for path, *cells in level_table(levels):
-        inside = path.removeprefix(group).lstrip("/") if group and path != group else path
-        rows.append([*map(short, (inside, *cells))])
+    """Yield the lines of a table of levels, with paths relative to a group."""
+    rows = [[*map(short, (path_in(group, path), *cells))] for path, *cells in level_table(levels)]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
-        texts = (it + " " * (width - cell_len(it)) for it, width in zip(row, widths, strict=True))
+        cells = zip(row, widths, strict=True)
+        texts = (text + " " * (width - cell_len(text)) for text, width in cells)
         yield literal("  ".join(texts).rstrip(), "" if number else "dim")
 
 
 def _names(names: Sequence[str], style: str = "") -> Text:
-    """Return the first of several names, and how many more there are."""
+    """Return the first of several names, and the number of the others."""
     most = _MOST_NAMES if len(names) > _MOST_NAMES + 1 else len(names)
     return literal(listed([*map(short, names)], most), style)
 
 
 def _more(count: int, noun: str, hint: str) -> Text:
-    """Return how many more things of a kind there are."""
+    """Return "... 3 more", with a noun and a hint."""
     return literal(f"... {counted(count, f'more {noun}')}{hint}", "dim")
 
 
@@ -395,33 +448,42 @@ def _more(count: int, noun: str, hint: str) -> Text:
 def verdict_parts(
     verdict: FoundMistakes, *, is_whole: bool = False, hint: str = ""
 ) -> Iterator[RenderableType]:
-    """Yield what is drawn of what is to be mended in a store, as `explanation_parts` does."""
-    mistakes = verdict.mistakes if is_whole else verdict.mistakes[:_MOST_SHOWN]
-    for mistake in mistakes:
+    """Yield the parts of a verdict to draw. The parameters are those of `explanation_parts`."""
+    all_rows = similar_findings(
+        verdict.mistakes, is_whole=is_whole, key=lambda mistake: mistake.severity
+    )
+    rows = all_rows if is_whole else all_rows[:_MOST_SHOWN]
+    for mistake, *others in rows:
         style = "bold red" if mistake.severity == "error" else "bold yellow"
         before = literal(f"{mistake.severity}: ", style)
         indent = literal(" " * before.cell_len)
-        places = list(dict.fromkeys((mistake.place, *mistake.places)))
+        similar = (mistake, *others)
+        places = list(dict.fromkeys(place for one in similar for place in (one.place, *one.places)))
         for place in places if is_whole else places[:_MOST_PLACES]:
-            # In one piece, however long: places are there to be copied.
+            # Never wrapped, so that it can be copied.
             yield before + literal(str(place), "cyan")
             before = indent
         if not is_whole and len(places) > _MOST_PLACES:
             yield indent + literal(f"and {len(places) - _MOST_PLACES:,} more", "dim")
         rule = mistake.rule
         yield Wrapped(literal(mistake.text), indent=2)
-        yield Wrapped(literal("Instead: ", "green") + literal(mistake.remedy), indent=2)
+        if mistake.remedy:
+            yield Wrapped(literal("Instead: ", "green") + literal(mistake.remedy), indent=2)
+        if others:
+            count = sum(other.count for other in others)
+            yield Wrapped(_more(count, "problem", f" of this kind{hint}"), indent=2)
         yield Wrapped(literal(f"{rule.name} ({rule.document}, {rule.section})", "dim"), indent=2)
         yield Text()
-    if others := sum(mistake.count for mistake in verdict.mistakes[len(mistakes) :]):
-        yield _more(others, "problem", hint)
+    if more := sum(mistake.count for row in all_rows[len(rows) :] for mistake in row):
+        yield _more(more, "problem", hint)
         yield Text()
-    told = literal("nothing to mend", "green")
-    if mistakes:
-        count = Counter[str]()
+    result = literal("no problems found", "green")
+    if rows:
+        counts = Counter[str]()
         for mistake in verdict.mistakes:
-            count[mistake.severity] += mistake.count
-        told = literal(f"errors: {count['error']}, warnings: {count['warning']}")
+            counts[mistake.severity] += mistake.count
+        result = literal(f"errors: {counts['error']}, warnings: {counts['warning']}")
     elif not verdict.is_declared:
-        told = literal('nothing to mend, but no node has "zarr_conventions": little was checked')
-    yield Wrapped(literal(verdict.store, "bold") + literal(": ") + told)
+        text = 'no problems found, but little was checked: no node has "zarr_conventions"'
+        result = literal(text)
+    yield Wrapped(literal(verdict.store, "bold") + literal(": ") + result)

@@ -80,7 +80,7 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
     "a page that cannot be written": ("explain ocean.zarr --html no/page.html", 3, "",
         "xgroup: no/page.html cannot be written: No such file or directory\n"),
     "what auto assumes": ("explain ocean.zarr --assume auto", 0, "proj:epsg", ""),
-    "nothing to mend": ("check ocean.zarr --group sea", 0, "nothing to mend", ""),
+    "no problems found": ("check ocean.zarr --group sea", 0, "no problems found", ""),
     "something to mend": ("check ocean.zarr", 1, "Instead: ", ""),
     "something to mend as JSON": ("check ocean.zarr --json", 1, '"mistakes": [', ""),
     "no store": ("explain no.zarr", 2, "", "xgroup: "),

@@ -342,10 +342,10 @@ def test_levels_are_a_table() -> None:
     found = zarr_xgroup.levels(store_of(root))
     assert found[0] == type(found[0])("/0", (10.0, 30.0), "m", (8, 12), (4, 5), (1.0, 1.0))
     assert repr(found).splitlines() == [
-        "level  resolution  rows x columns  of a chunk  factor",
-        "/0     10 x 30 m   8 x 12          4 x 5       1",
-        "/1     10 x 60 m   8 x 6           8 x 6       1 x 2",
-        "/2     ?           2 x 2           2 x 2       ?",
+        "level  resolution  rows x columns  chunk  factor",
+        "/0     10 x 30 m   8 x 12          4 x 5  1",
+        "/1     10 x 60 m   8 x 6           8 x 6  1 x 2",
+        "/2     ?           2 x 2           2 x 2  ?",
     ]
 
 

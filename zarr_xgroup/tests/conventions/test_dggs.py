@@ -196,9 +196,9 @@ def test_levels_say_which_cells_they_have() -> None:
     """
     check(nodes, expected, function=xr.open_groups)
     assert str(zarr_xgroup.levels(store_of(nodes))).splitlines() == [
-        "level  resolution          rows x columns  of a chunk  factor",
-        "/2     refinement level 2  4               4           1",
-        "/1     refinement level 1  2               2           2",
+        "level  resolution          rows x columns  chunk  factor",
+        "/2     refinement level 2  4               4      1",
+        "/1     refinement level 1  2               2      2",
     ]
 
 

@@ -363,8 +363,8 @@ def test_an_own_coordinate_is_explained_and_what_it_replaces_is_not_read() -> No
     store = recording_store(build(Group({"g": group, "axes": far_away})))
     (found,) = zarr_xgroup.explain(store, group="g").groups
     assert {it.name: it.text for it in found.coordinates} == {
-        "lat": "stands against what /g/sst declares: regular: 44.5 - 1 * i",
-        "time": "stands against what /g/sst declares: /axes/time",
+        "lat": "overrides the declaration of 'sst': regular: 44.5 - 1 * i",
+        "time": "overrides the declaration of 'sst': /axes/time",
     }
     opened_with_warnings(xr.open_dataset, store, group="g")
     assert set(store.chunk_gets) == {"g/time/c/0", "g/lat/c/0"}

@@ -182,14 +182,14 @@ def test_times_of_another_store_are_none_of_the_tree(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("consolidated", [False, True])
 def test_an_explanation_says_so(consolidated: bool) -> None:
-    said = "times, as the arrays that refer to it declare: " + ", ".join(UNITS.values())
+    said = "times, declared by the arrays that refer to it: " + ", ".join(UNITS.values())
     explanation = explain(store_of(SHARED, consolidated=consolidated))
     times = {it.path: it.times for group in explanation.groups for it in group.arrays}
     assert times == {"/time": said, "/ocean/v": "", "/ice/v": ""}
     assert explanation.problems == ()
     array, below = repr(explanation).splitlines()[3:5]
     assert "── time (time: 3)" in array
-    assert "times, as the arrays that refer to it" in below
+    assert "times, declared by the arrays that refer to it" in below
     differing = explain(store_of(tree_of(field(), field(time=OTHER))))
     assert {it.times for group in differing.groups for it in group.arrays} == {""}
 

@@ -27,6 +27,7 @@ from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
+    Json,
     build,
     declaring,
     memory_store,
@@ -152,7 +153,7 @@ def test_another_store_is_told_by_its_uri(tmp_path: Path) -> None:
     nodes: Any = {"": {}, "a": sized("x", 2, **axes(x=external("/x", uri=uri)))}
     here = write_local(build(nodes), tmp_path / "here.zarr")
     expected = f"""coordinate / x (x) foreign {uri}|/x index @ /a
-        coordinate / spatial_ref () inline stands for the CRS WGS 84 @ /a
+        coordinate / spatial_ref () inline CRS WGS 84 @ /a
         reference /a {uri}|/x = {uri}|/x @ /a"""
     assert_told(here, expected, "coordinate", "reference")
 
@@ -165,13 +166,13 @@ FOUND: dict[str, tuple[Any, str]] = {
          "h/a": sized("x", 2, **UNDECLARED)},
         """array /a (x): by cs principal /a; with x spatial_ref; CRS WGS 84 EPSG:4326 spatial_ref
         coordinate / x (x) computed index regular: 1.0 + 0.5 * i @ /a
-        coordinate / spatial_ref () inline stands for the CRS WGS 84 @ /a
+        coordinate / spatial_ref () inline CRS WGS 84 @ /a
         array /g/a (x): by cs principal /g; with x spatial_ref; CRS WGS 84 EPSG:4326 spatial_ref
         coordinate /g x (x) computed index regular: 1.0 + 0.5 * i @ /g/a
-        coordinate /g spatial_ref () inline stands for the CRS WGS 84 @ /g/a
+        coordinate /g spatial_ref () inline CRS WGS 84 @ /g/a
         array /h/a (x): by cs principal None, radar unknown /h, NZ-1.0 recognised /h; with x spatial_ref; CRS WGS 84 EPSG:4326 spatial_ref
         coordinate /h x (x) computed index regular: 1.0 + 0.5 * i @ /h/a
-        coordinate /h spatial_ref () inline stands for the CRS WGS 84 @ /h/a""",
+        coordinate /h spatial_ref () inline CRS WGS 84 @ /h/a""",
     ),
     "what is called as a dimension is a coordinate": ({"z": sized("t z", 2, 3)}, """array /z (t z): coordinate
         coordinate / z (t z) own /z"""),
@@ -189,7 +190,7 @@ FOUND: dict[str, tuple[Any, str]] = {
         coordinate / x (x) computed index regular: -10.0 + 5.0 * i; bounds x_bounds @ /a
         coordinate / y (y) inline index values 50.0, 51.5, 54.0, ..., 60.0 @ /a
         coordinate / x_bounds (x bounds) computed -10.0 + 5.0 * i; from -0.5 to +0.5 of each value; cell boundaries of 'x'
-        coordinate / spatial_ref () inline stands for the CRS WGS 84 @ /a""",
+        coordinate / spatial_ref () inline CRS WGS 84 @ /a""",
     ),
     "what affine transforms are": (
         {"g": {**declaring("spatial"), "spatial:dimensions": ["y", "x"],
@@ -224,6 +225,44 @@ FOUND: dict[str, tuple[Any, str]] = {
 def test_what_is_told_of_arrays_and_their_coordinates(nodes: Any, expected: str) -> None:
     nodes = {"": {}} | nodes
     assert_told(store_of(nodes), expected, "array", "coordinate", assume_conventions="cs")
+
+
+def test_units_and_assumed_conventions_are_values() -> None:
+    nodes: Any = {"": {}, "a": sized("x", 2, units="K", **UNDECLARED), "b": sized("x", 2, units=7)}
+    explanation = explain(store_of(nodes), assume_conventions="cs")
+    first, second = explanation.groups[0].arrays
+    assert (first.units, second.units) == ("K", "")
+    assert [(one.name, one.is_assumed) for one in first.conventions] == [("cs", True)]
+    assert explanation.assumed == ("cs",)
+    assert "convention cs (assumed)" in repr(explanation)
+
+
+def level(asset: str, size: int, source: str = "") -> Json:
+    """Return an item of a layout whose cells have no known size."""
+    return {
+        "asset": asset,
+        "spatial:shape": [size, size],
+        **({"derived_from": source} if source else {}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factors"), [((4, 12, 6), "3 1 2"), ((5, 12, 6), "~2.4 1 2"), ((1, 2, 2), "2 1 1")]
+)
+def test_sizes_give_the_factors_of_levels(sizes: tuple[int, ...], factors: str) -> None:
+    layout = [level(f"r{n}", size) for n, size in enumerate(sizes)]
+    arrays = {f"r{n}/v": sized("y x", size, size) for n, size in enumerate(sizes)}
+    nodes: Any = {"": declaring("multiscales", multiscales={"layout": layout})}
+    nodes |= {f"r{n}": {} for n in range(len(sizes))} | arrays
+    levels = zarr_xgroup.levels(store_of(nodes))
+    assert [one.factor for one in levels] == [None] * 3
+    table = [line.split() for line in repr(levels).splitlines()[1:]]
+    assert sorted((line[0], line[-1]) for line in table) == [
+        (f"/r{n}", factor) for n, factor in enumerate(factors.split())
+    ]
+    # Groups are shown in the order of their levels.
+    assert [line[0] for line in table] == ["/r1", "/r2", "/r0"]
+    assert "r1 and 2 groups like it: r2, r0" in repr(explain(store_of(nodes)))
 
 
 # It is what an open does.

@@ -75,7 +75,7 @@ FOLDED: dict[str, tuple[Explanation, list[str], list[str]]] = {
         [
             "refers to ../axes/time, found at /axes/time",
             "refers to ../axes/lon: cannot be resolved; tried /axes/lon",
-            "tile3 └── red (y: 20, x: 60)",
+            "tile3 conventions spatial, proj; CRS EPSG:32633 WGS 84 / UTM zone 33N └── red (y: 20, x: 60)",
         ],
     ),
     "groups that are alike, but not one with a problem": (
@@ -113,6 +113,17 @@ FOLDED: dict[str, tuple[Explanation, list[str], list[str]]] = {
             "Groups: 0. Arrays: 0. References: 0. Problems: 129.",
         ],
         ["[31] Choice: choice 28"],
+    ),
+    "problems that break one rule at one pointer": (
+        of_groups(
+            FoundGroup("/", tuple(array(f"/a{n}", n) for n in range(4))),
+            problems=tuple(
+                FoundProblem("choice", f"is {n}", Place(f"/a{n}", "/attributes/n"), (f"/a{n}",), rule="r/n")
+                for n in range(4)
+            ),
+        ),
+        ["[1] Choice: /a0#/attributes/n: is 0 ... 3 similar problems in /a1, /a2, /a3 (--all)", "Problems: 4."],
+        ["[4] Choice: /a3#/attributes/n: is 3"],
     ),
 }  # fmt: skip
 
@@ -262,12 +273,26 @@ def test_a_mistake_says_where_it_is_and_what_to_write_instead(
 
 def test_what_a_verdict_says_of_no_mistakes_and_of_many() -> None:
     clean, undeclared = (Verdict("a.zarr", "/", is_declared=it) for it in (True, False))
-    assert drawn(clean) == "a.zarr: nothing to mend\n"
+    assert drawn(clean) == "a.zarr: no problems found\n"
     assert drawn(undeclared) == (
-        'a.zarr: nothing to mend, but no node has "zarr_conventions": little was checked\n'
+        'a.zarr: no problems found, but little was checked: no node has "zarr_conventions"\n'
     )
-    mistakes = tuple(Finding(RULE, AXIS, f"mistake {n}", "") for n in range(25))
+    mistakes = tuple(Finding(RULE, Place("/a", f"/{n}"), f"mistake {n}", "") for n in range(25))
     many = Verdict("a.zarr", "/", mistakes)
     assert "... 5 more problems (--all)\n" in drawn(many)
     assert "... 5 more problems\n" in repr(many)
     assert "  mistake 24\n" in drawn(many, is_whole=True)
+
+
+def test_a_verdict_shows_findings_of_one_rule_at_one_pointer_once() -> None:
+    places = [Place(f"/a{n}", "/attributes/n") for n in range(5)]
+    mistakes = tuple(Finding(RULE, place, f"is {place.node}", "be n") for place in places)
+    same = Verdict("a.zarr", "/", mistakes)
+    assert drawn(same).splitlines() == [
+        *("error: /a0#/attributes/n", "       /a1#/attributes/n", "       /a2#/attributes/n"),
+        *("       and 2 more", "  is /a0", "  Instead: be n"),
+        "  ... 4 more problems of this kind (--all)",
+        *("  cs/axis-for-every-dimension (cs 0.1, Axes)", "", "a.zarr: errors: 5, warnings: 0"),
+    ]
+    assert "is /a4" in drawn(same, is_whole=True)
+    assert "is /a1" in drawn(replace(same, mistakes=mistakes[:2]))
