@@ -1,15 +1,18 @@
-"""The demonstration: what engine zarr and engine xgroup give of the groups of one small store.
+"""The demonstration: one small store, opened with engine zarr and with engine xgroup.
 
-Run it with ``xgroup demo``. The store is ``demo.zarr`` beside this module, which
-``scripts/make_demo_store.py`` of the repository writes.
+Run it with ``xgroup demo``. The store is ``demo.zarr`` next to this module. ``scripts/make_demo_store.py`` of the
+repository writes it.
 """
 
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyproj
 import xarray as xr
+from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -18,67 +21,91 @@ from zarr_xgroup.report.terminal import StreamConsole, Wrapped, literal
 
 STORE = Path(__file__).with_name("demo.zarr")
 
-#: What conventions declare comes first, then what is unusual; the last two are opened as trees.
+#: Groups with declared conventions first, then unusual ones. The last two are opened as trees.
 GROUPS = ("/ocean", "/scene", "/swath/data", "/buoy", "/satellite", "/radar", "/model", "/")
 TREES = ("/model", "/")
 
-_WIDEST = 120
+_WIDEST = 100
+
+_NEXT = (
+    ("where each coordinate of your store comes from", "xgroup explain STORE"),
+    ("mistakes in its metadata", "xgroup check STORE"),
+    ("a product to open in Python", "zarr_xgroup.tutorial.sample()"),
+)
 
 
 def main() -> int:
-    """Print a table of what both engines give for each group, and what was warned of."""
+    """Print a table of each group as both engines open it, the warnings, and what to try next."""
     console = StreamConsole(sys.stdout)
     console.width = min(console.width, _WIDEST)
-    title = "A small hierarchical Zarr store: variables by group and engine, * coordinates"
+    title = "The groups of one Zarr store, opened with two engines (* has an index)"
     console.print(Wrapped(literal(title, "bold")))
-    table = Table(show_lines=True, expand=True)
-    for heading in ("group", 'engine="zarr"', 'engine="xgroup"'):
-        table.add_column(literal(heading), overflow="fold", ratio=1 + 2 * ("=" in heading))
+    table = Table(box=box.SIMPLE_HEAD, expand=True, leading=1, pad_edge=False)
+    table.add_column(literal("group"), no_wrap=True, overflow="ignore")
+    for engine, ratio in (("zarr", 2), ("xgroup", 3)):
+        table.add_column(literal(f'engine="{engine}"'), overflow="fold", ratio=ratio)
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
         for group in GROUPS:
-            given.clear()  # the whole store comes last: its warnings are about all the others, too
+            given.clear()  # the last group is the whole store: its warnings include those of all groups
             cells = [_cell(opened(group, engine)) for engine in ("zarr", "xgroup")]
-            table.add_row(literal(group), *cells)
+            table.add_row(literal(group, "bold"), *cells)
     console.print(table)
-    for warning in given:
-        if issubclass(warning.category, XGroupWarning):
-            text = literal(f"{warning.category.__name__}: {warning.message}")
-            console.print(Wrapped(text))
+    names = (
+        warning.category.__name__
+        for warning in given
+        if issubclass(warning.category, XGroupWarning)
+    )
+    counts = [f"{name} ({count})" for name, count in Counter(names).items()]
+    if counts:
+        console.print(Wrapped(literal(f"Warnings of engine xgroup: {', '.join(counts)}", "yellow")))
+    console.print(literal("Try next:", "bold"))
+    for purpose, command in _NEXT:
+        console.print(Wrapped(literal(f"{command:29}  ", "cyan") + literal(purpose), indent=2))
     return 0
 
 
 def opened(group: str, engine: str) -> Any:
-    """Return what an engine gives of a group: a Dataset, a tree, or the error that it raises."""
+    """Return a group as an engine opens it, a Dataset or a tree, or the error that the engine raises."""
     try:
         if group in TREES:
             return xr.open_datatree(STORE, engine=engine, group=group)
         return xr.open_dataset(STORE, engine=engine, group=group)
-    except Exception as error:  # noqa: BLE001 - whatever an engine raises is what is shown
+    except Exception as error:  # noqa: BLE001 - any error is a result here
         return error
 
 
-def _cell(given: Any) -> Text:
-    """Return a line for each variable of a Dataset, or for each group of a tree; or an error in red.
+def _cell(result: Any) -> Text:
+    """Return the coordinates, the CRS and the data of a Dataset, the size of a tree, or the name of an error."""
+    if isinstance(result, Exception):
+        kind = type(result.__cause__ or result)  # the cause is more specific
+        module = f"{kind.__module__}." if kind.__name__ == "Error" else ""
+        return literal(f"fails: {module}{kind.__name__}", "red")
+    if isinstance(result, xr.DataTree):
+        nodes = list(result.subtree)
+        with_data = sum(bool(node.data_vars) for node in nodes)
+        return literal("tree:   ", "dim") + f"{len(nodes)} groups, {with_data} with data"
+    # Sorted: engine zarr returns variables in the order in which they are read.
+    names = sorted(map(str, result.coords), key=lambda name: (name not in result.indexes, name))
+    facts = {
+        "coords": [f"*{name}" if name in result.indexes else name for name in names],
+        "CRS": _crs_codes(result),
+        "data": sorted(map(str, result.data_vars)),
+    }
+    lines = [
+        literal(f"{fact + ':':8}", "dim") + literal(", ".join(words), "green")
+        for fact, words in facts.items()
+        if words
+    ]
+    return Text("\n").join(lines)
 
-    Coordinates come first and have a star. Names are sorted, since engine zarr gives variables in the
-    order in which they happened to be read.
-    """
-    if isinstance(given, Exception):
-        # The cause says more; and str(error) of a KeyError is the repr of its message.
-        error = given.__cause__ or given
-        return literal(f"{type(error).__name__}: {(error.args or ('',))[0]}", "red")
-    nodes = {"": given}
-    if isinstance(given, xr.DataTree):
-        nodes = {node.path: node.to_dataset(inherit=False) for node in given.subtree}
-    lines = []
-    for path, dataset in nodes.items():
-        variables = [("*", name) for name in sorted(dataset.coords, key=str)]
-        variables += [("", name) for name in sorted(dataset.data_vars, key=str)]
-        if path:
-            lines.append(f"{path}: {', '.join(f'{star}{name}' for star, name in variables)}")
-            continue
-        for star, name in variables:
-            sizes = ", ".join(f"{dim}: {size}" for dim, size in dataset[name].sizes.items())
-            lines.append(f"{star:1} {name} ({sizes})")
-    return Text("\n").join(literal(line, "green") for line in lines)
+
+def _crs_codes(dataset: xr.Dataset) -> list[str]:
+    """Return the codes of the CRSs in the coordinates of a Dataset, or their names if they have no code."""
+    texts = [
+        variable.attrs["crs_wkt"]
+        for variable in dataset.coords.values()
+        if "crs_wkt" in variable.attrs
+    ]
+    systems = map(pyproj.CRS.from_wkt, texts)
+    return [":".join(crs.to_authority() or (crs.name,)) for crs in systems]

@@ -1,4 +1,4 @@
-"""The demonstration: what it prints of the store of the package."""
+"""The demonstration: the table of both engines, warnings and next steps."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ from zarr_xgroup.tests.tables import check
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, width: int, *, terminal: bool = False) -> str:
-    """Run the command, and return what it prints."""
+    """Run the command, and return its output."""
     monkeypatch.setenv("COLUMNS", str(width))
     stream = Stream(terminal=terminal)
     monkeypatch.setattr(sys, "stdout", stream)
@@ -25,35 +25,41 @@ def printed(monkeypatch: pytest.MonkeyPatch, width: int, *, terminal: bool = Fal
     return stream.text
 
 
-def test_what_both_engines_give_and_warnings_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = printed(monkeypatch, 300)
-    assert max(map(len, shown.splitlines())) == 120
+def test_both_engines_are_shown_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = printed(monkeypatch, 80).splitlines()
+    assert max(map(len, shown)) <= 80
+    assert len(shown) <= 40
+    head = next(line for line in shown if 'engine="zarr"' in line)
+    starts = [head.index(word) for word in ("group", 'engine="zarr"', 'engine="xgroup"')]
     found: dict[str, tuple[str, str]] = {}
     group = ""
-    for line in shown.splitlines():
-        if line.startswith("│ "):
-            name, theirs, ours = (it.strip() for it in line.split("│")[1:4])
-            group = name or group
-            given = found.get(group, ("", ""))
-            found[group] = f"{given[0]} {theirs}".strip(), f"{given[1]} {ours}".strip()
+    for line in shown[shown.index(head) + 2 :]:
+        if line.startswith("Warnings"):
+            break
+        cells = [line[start:end] for start, end in zip(starts, [*starts[1:], 80], strict=True)]
+        name, theirs, ours = (" ".join(cell.split()) for cell in cells)
+        group = name or group
+        before = found.get(group, ("", ""))
+        found[group] = f"{before[0]} {theirs}".strip(), f"{before[1]} {ours}".strip()
     assert tuple(found) == demo.GROUPS
+    assert found["/ocean"][1] == (
+        "coords: *lat, *lon, *time, lat_bounds, lon_bounds data: salinity, temperature"
+    )
     assert found["/scene"] == (
-        "red (y: 3, x: 4)",
-        "* spatial_ref () * x (x: 4) * y (y: 3) red (y: 3, x: 4)",
+        "data: red",
+        "coords: *x, *y, spatial_ref CRS: EPSG:32632 data: red",
     )
     # The error of a _FillValue in plain JSON is the same in all supported versions.
-    assert found["/satellite"][0] == "Error: Incorrect padding"
+    assert found["/satellite"][0] == "fails: binascii.Error"
     assert found["/buoy"][0] == found["/buoy"][1]
-    assert found["/model"][1] == "/: *x, *y, height /coarse: *x_coarse, *y_coarse, height"
-    assert "/radar: echoes /satellite: *x, *y, sst" in found["/"][1]
-    failing = {name for name, (theirs, _ours) in found.items() if "Error: " in theirs}
+    assert found["/model"][1] == "tree: 2 groups, 2 with data"
+    assert found["/"][1] == "tree: 12 groups, 9 with data"
+    failing = {name for name, (theirs, _ours) in found.items() if re.match(r"fails: \S+$", theirs)}
     assert failing == {"/satellite", "/radar", "/model", "/"}
-    assert not any("Error: " in ours for _theirs, ours in found.values())
-    assert re.findall(r"^(\w+Warning):", shown, re.MULTILINE) == [
-        "XGroupDimensionWarning",
-        "XGroupDimensionWarning",
-        "XGroupNoPrincipalWarning",
-    ]
+    assert not any("fails" in ours for _theirs, ours in found.values())
+    text = " ".join(" ".join(shown).split())
+    assert "engine xgroup: XGroupDimensionWarning (2), XGroupNoPrincipalWarning (1)" in text
+    assert "xgroup explain STORE" in text.partition("Try next:")[2]
 
 
 def test_the_script_writes_the_store_of_the_package(tmp_path: Path) -> None:
@@ -86,7 +92,7 @@ def test_lines_are_as_wide_as_the_terminal_and_colours_change_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def opened(_group: str, engine: str) -> Any:
-        # Which trouble engine zarr tells first is now one, now another.
+        # The first error of engine zarr varies.
         return ValueError("an error") if engine == "zarr" else xr.Dataset({"a": 1})
 
     monkeypatch.setattr(demo, "opened", opened)
