@@ -1,7 +1,7 @@
 """The command line: ``xgroup``, or ``python -m zarr_xgroup``.
 
-The exit status is that of `_STATUSES`; 130 after Ctrl-C, and 141 if the output is no longer read. If standard output or
-error is closed from the beginning, nothing is printed there, and the status is the same.
+`_STATUSES` describes the exit status. It is 130 after Ctrl-C, and 141 if the reader of the output is closed. A standard output
+or error that is closed from the beginning does not change the status.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from zarr_xgroup.options import group_filter_of
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.storage.reading import counted
 
-# rich, and what draws with it, is imported when something is drawn.
+# rich, and the modules that use it, are imported only when a result is drawn.
 
-#: How many seconds of reading nothing is shown.
+#: After how many seconds of reading the progress is shown.
 _PATIENCE = 1.0
 
 _CLEAN, _PROBLEMS, _FAILED, _NOT_SHOWN = 0, 1, 2, 3
 _STATUSES = (
-    "Exit status: 0: nothing is wrong. 1: check found something to fix. 2: the store could not be "
-    "opened, or the command line is wrong. 3: the result could not be shown: a package is missing, or a "
+    "Exit status: 0: success. 1: check found problems. 2: the store could not be opened, or the "
+    "command line is wrong. 3: the result could not be shown, because a package is missing or a "
     "file cannot be written."
 )
-#: As of a process that a signal ended: 128 and the number of the signal.
+#: The statuses of processes ended by a signal: 128 plus the number of the signal.
 _INTERRUPTED, _NOT_READ = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that the command line names.
+    """Run a command.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        Default: those of the process.
+        The command and its arguments. Default: those of the process.
 
     Returns
     -------
@@ -57,18 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Else the next file that is opened, one of the store, would be taken for the stream.
+            # Otherwise the next opened file, such as one of the store, would become the stream.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8", closefd=False))
         if isinstance(stream := getattr(sys, name), io.TextIOWrapper):
-            # Not every encoding has every letter of a translation, or of a name.
+            # The encoding may not have all characters of a translation or a name.
             stream.reconfigure(errors="backslashreplace")
-    # What libraries log of an error, tracebacks and all, is told in a sentence.
+    # Libraries log errors with tracebacks; the command prints one sentence instead.
     logging.basicConfig(handlers=[logging.NullHandler()])
     try:
         return _run(arguments)
     finally:
-        # Python would end with another status, and complain, if it could not print what is left.
+        # If the rest of the output cannot be written, Python would print an error and change the status.
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run the command, and return its status; an error is one sentence."""
+    """Run the command, print an error as one sentence, and return the status."""
     parser = _parser()
     try:
         try:
@@ -94,29 +94,29 @@ def _run(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except XGroupError as error:
-        _tell(str(error))
+        _print_error(str(error))
         return _FAILED
     except ImportError as error:
         if (missing := missing_package([error])) is None:
             raise
-        _tell(missing)
+        _print_error(missing)
         return _NOT_SHOWN
     except OSError as error:
-        _tell(f"the output cannot be written: {error.strerror or error}")
+        _print_error(f"the output cannot be written: {error.strerror or error}")
         return _NOT_SHOWN
     return status
 
 
-def _tell(text: str) -> None:
-    with suppress(OSError):  # nobody reads it
+def _print_error(text: str) -> None:
+    with suppress(OSError):  # the stream is closed
         print(f"xgroup: {presentable(text)}", file=sys.stderr)
 
 
-# What can be written.
+# The command line.
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints quote nothing that is secret."""
+    """A parser whose errors contain no secrets."""
 
     def error(self, message: str) -> NoReturn:
         super().error(presentable(message))
@@ -126,8 +126,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="xgroup",
         description=(
-            "See what hierarchical Zarr stores say of their coordinates, and what engine 'xgroup' "
-            "of xarray makes of it."
+            "Explain where the arrays of hierarchical Zarr stores get their coordinates in xarray's "
+            "engine 'xgroup', and check the metadata."
         ),
         epilog=_STATUSES,
     )
@@ -137,27 +137,27 @@ def _parser() -> argparse.ArgumentParser:
         (
             "explain",
             _explain,
-            "Show what is in a store, and where its arrays get their coordinates from.",
+            "Show the content of a store, and the sources of its coordinates.",
         ),
-        ("check", _check, "Check whether a store follows the conventions that it declares."),
-        ("demo", _demo, "Open a small store with engine zarr and with engine xgroup and compare."),
+        ("check", _check, "Check a store against the conventions that it declares."),
+        ("demo", _demo, "Compare engine zarr and engine xgroup on a small store."),
     ):
         command = commands.add_parser(name, help=text, description=text, epilog=_STATUSES)
         command.set_defaults(run=run)
         if run is _demo:
             continue
-        _add_options_of_an_open(command)
+        _add_options_for_opening(command)
         output = command.add_mutually_exclusive_group()
-        output.add_argument("--json", action="store_true", help="print it as JSON")
+        output.add_argument("--json", action="store_true", help="print JSON")
         if run is _explain:
-            text = "write it as an HTML page to a file"
+            text = "write an HTML page to a file"
             output.add_argument("--html", metavar="FILE", type=Path, help=text)
-        output.add_argument("--all", action="store_true", help="show everything, nothing folded")
+        output.add_argument("--all", action="store_true", help="show everything, without folding")
     return parser
 
 
-def _add_options_of_an_open(parser: argparse.ArgumentParser) -> None:
-    """Add the store, and how it is opened and understood."""
+def _add_options_for_opening(parser: argparse.ArgumentParser) -> None:
+    """Add the store and the options for opening it."""
 
     def convention(name: str) -> str:
         try:
@@ -169,31 +169,31 @@ def _add_options_of_an_open(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     repeated: Any = {"action": "append", "default": []}
     add("store", metavar="STORE", help="a path, a URL, or a chain of URLs")
-    add("--group", metavar="PATH", help="only this group, with all groups in it")
+    add("--group", metavar="PATH", help="only this group, with all groups below it")
     text = "only groups that match a pattern ('*/r10m'), and the groups that contain them"
     add("--group-filter", metavar="PATTERN", help=text)
-    text = "an option of the storage, as JSON or as text (-o anon=true); can be repeated"
+    text = "a storage option, as JSON or text (-o anon=true); can be repeated"
     form: Any = {"metavar": "KEY=VALUE", "type": _setting, "dest": "storage_options"}
     add("-o", "--option", help=text, **form, **repeated)
-    text = "use consolidated metadata, or do not; else if there is some"
+    text = "use consolidated metadata or not; default: if the store has them"
     add("--consolidated", action=argparse.BooleanOptionalAction, help=text)
-    add("--zarr-format", type=int, choices=(2, 3), help="where a store has both")
+    add("--zarr-format", type=int, choices=(2, 3), help="for a store with both formats")
     text = (
-        "a convention that all arrays follow without saying so, or auto for those whose marks "
-        "they have; can be repeated"
+        "a convention to treat as declared by all arrays, or auto for the conventions whose "
+        "attributes they have; can be repeated"
     )
     add("--assume", metavar="NAME", type=convention, help=text, **repeated)
-    text = "a storage option of other stores, whose URI begins so; can be repeated"
+    text = "a storage option of other stores whose URI has this prefix; can be repeated"
     add("--cross-store-option", metavar=("PREFIX", "KEY=VALUE"), nargs=2, help=text, **repeated)
-    text = "follow references to stores whose URI begins so wherever that leads"
+    text = "follow references to all stores whose URI has this prefix"
     add("--cross-store", metavar="PREFIX", help=text, **repeated)
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """Return the name and the value of an option: JSON where it is JSON, else text."""
+    """Return the name and the value of an option: a JSON value, or the text if it is not JSON."""
     key, separator, value = text.partition("=")
     if not (key and separator):
-        message = "an option is written KEY=VALUE"
+        message = "an option must have the form KEY=VALUE"
         raise argparse.ArgumentTypeError(message)
     try:
         return key, json.loads(value)
@@ -201,12 +201,12 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _options_of_an_open(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of an open call that the command line gives."""
+def _options_for_opening(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options for opening from the command line."""
     others: dict[str, dict[str, Any]] = {prefix: {} for prefix in options.cross_store}
     for prefix, setting in options.cross_store_option:
         others.setdefault(prefix, {}).update([_setting(setting)])
-    given = {
+    values = {
         "group": options.group,
         "group_filter": options.group_filter,
         "consolidated": options.consolidated,
@@ -219,7 +219,7 @@ def _options_of_an_open(options: argparse.Namespace) -> dict[str, Any]:
         group_filter_of({"group": options.group, "group_filter": options.group_filter})
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    return {name: value for name, value in given.items() if value not in (None, {}, [])}
+    return {name: value for name, value in values.items() if value not in (None, {}, [])}
 
 
 # The commands.
@@ -227,7 +227,7 @@ def _options_of_an_open(options: argparse.Namespace) -> dict[str, Any]:
 
 def _explain(options: argparse.Namespace) -> int:
     with _reading():
-        explanation = zarr_xgroup.explain(options.store, **_options_of_an_open(options))
+        explanation = zarr_xgroup.explain(options.store, **_options_for_opening(options))
     if options.json:
         _print_json(explanation)
     elif options.html is not None:
@@ -237,7 +237,7 @@ def _explain(options: argparse.Namespace) -> int:
         try:
             options.html.write_text(text, encoding="utf-8")
         except OSError as error:
-            _tell(f"{options.html} cannot be written: {error.strerror}")
+            _print_error(f"{options.html} cannot be written: {error.strerror}")
             return _NOT_SHOWN
     else:
         from zarr_xgroup.report.terminal import StreamConsole, explanation_parts
@@ -249,7 +249,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     with _reading():
-        verdict = zarr_xgroup.check(options.store, **_options_of_an_open(options))
+        verdict = zarr_xgroup.check(options.store, **_options_for_opening(options))
     if options.json:
         _print_json(verdict)
     else:
@@ -267,7 +267,7 @@ def _demo(_options: argparse.Namespace) -> int:
 
 
 def _print_json(result: zarr_xgroup.Explanation | zarr_xgroup.Verdict) -> None:
-    """Print a result as JSON in ASCII letters: a terminal cannot take them for control sequences."""
+    """Print a result as JSON in ASCII, which has no control sequences."""
     json.dump(result.to_dict(), sys.stdout, indent=2)
     print()
 
@@ -275,18 +275,18 @@ def _print_json(result: zarr_xgroup.Explanation | zarr_xgroup.Verdict) -> None:
 @contextmanager
 def _reading() -> Iterator[None]:
     """Show a progress bar in a terminal, and print warnings as one sentence each."""
-    with warnings.catch_warnings(record=True) as given:
+    with warnings.catch_warnings(record=True) as recorded:
         try:
             with _progress():
                 yield
         finally:
-            for text in dict.fromkeys(str(warning.message) for warning in given):
-                _tell(text)
+            for text in dict.fromkeys(str(warning.message) for warning in recorded):
+                _print_error(text)
 
 
 @contextmanager
 def _progress() -> Iterator[None]:
-    """Show in a terminal how much of the metadata is read, once that takes longer than a second."""
+    """Show the progress of reading in a terminal, if reading takes longer than a second."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("NO_COLOR"):
         yield
         return
@@ -294,7 +294,7 @@ def _progress() -> Iterator[None]:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
         from zarr_xgroup.report.terminal import StreamConsole
-    except ImportError:  # what is drawn afterwards says so; JSON does without
+    except ImportError:  # drawing the result reports it; JSON does not need rich
         yield
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -304,9 +304,9 @@ def _progress() -> Iterator[None]:
     ) as progress:
         task = progress.add_task("Reading metadata", visible=False)
 
-        def show(read: int, asked: int) -> None:
+        def show(read: int, requested: int) -> None:
             is_late = time.monotonic() > end
-            progress.update(task, completed=read, total=asked, visible=is_late)
+            progress.update(task, completed=read, total=requested, visible=is_late)
 
         with counted(show):
             yield

@@ -1,8 +1,7 @@
 """A synthetic satellite product, to try the package without a download.
 
-The product shows an island and the sea around it: images in three resolutions, sea surface temperatures of a
-swath, and the weather on a grid of latitudes and longitudes. Each is in its own group, described by the conventions
-`spatial`, `multiscales`, `proj` and `cs`.
+The product shows an island: images in three resolutions, sea surface temperatures of a swath, and the weather on a grid of
+latitudes and longitudes. Each is in its own group. The conventions are `spatial`, `multiscales`, `proj` and `cs`.
 """
 
 import atexit
@@ -63,7 +62,7 @@ def sample(path: str | os.PathLike[str] | None = None) -> str:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         path = Path(folder, "product.zarr")
     root = zarr.create_group(os.fspath(path), zarr_format=3, overwrite=True)
-    root.attrs.update({"title": "A made-up product: an island and the sea around it"})
+    root.attrs.update({"title": "A synthetic product: an island and the sea around it"})
     height = _height()
     _write_images(root.create_group("images"), height)
     _write_sea(root.create_group("sea"), height)
@@ -91,7 +90,7 @@ def _height() -> Values:
 
 
 def _noise() -> Values:
-    """Return noise that looks like terrain: waves the higher, the longer they are."""
+    """Return noise that looks like terrain: longer waves are higher."""
     generator = np.random.default_rng(28)
     frequencies = np.hypot(
         np.fft.fftfreq(_ROWS, 1 / _ROWS)[:, None], np.fft.fftfreq(_COLUMNS, 1 / _ROWS)
@@ -104,7 +103,7 @@ def _noise() -> Values:
 
 
 def _write_images(group: zarr.Group, height: Values) -> None:
-    """Write bands in three resolutions: one declaration, on the group, places all of them."""
+    """Write bands in three resolutions, with one declaration on the group for all of them."""
     layout = []
     bands = _reflectances(height)
     for factor in (1, 2, 4):
@@ -153,7 +152,7 @@ def _coarsened(values: Values, factor: int) -> Values:
 
 
 def _write_sea(group: zarr.Group, height: Values) -> None:
-    """Write temperatures along the track of a satellite; where they are is in a group below."""
+    """Write temperatures along the track of a satellite, with their positions in a group below."""
     lines, pixels = np.mgrid[0:70, 0:60]
     along, across = 900.0 * (lines - 34.5), 900.0 * (pixels - 29.5)
     turn = np.radians(14)
@@ -179,7 +178,7 @@ def _write_sea(group: zarr.Group, height: Values) -> None:
 
 
 def _write_weather(group: zarr.Group) -> None:
-    """Write the temperature of the air, on a regular grid, along the time axis of another group."""
+    """Write the air temperature on a regular grid, along the time axis of a different group."""
     times = {
         "time": {"unit": "hours", "epoch": "2026-05-04", "calendar": "standard"},
         "values": {"external": {"node": "../axes/time"}},

@@ -1,4 +1,4 @@
-"""Checking a store against the conventions that it declares."""
+"""Check a store against the conventions that it declares."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 @with_report_options_shown
 def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict:
-    """Check what a store declares against the documents of its conventions.
+    """Check the metadata of a store against the documents of its conventions.
 
-    Reads metadata documents, and no chunk. If the store has consolidated metadata, the nodes' own
-    documents are read as well, to compare the two.
+    Only metadata documents are read. If the store has consolidated metadata, the nodes' own documents are read as well, and
+    compared.
 
     Parameters
     ----------
     filename_or_obj : str, os.PathLike, zarr.abc.store.Store, zarr.Group, ...
         The store, as for `xarray.open_datatree` with ``engine="xgroup"``.
     **options
-        Those of `xarray.open_datatree`: ``group`` (checked with all groups below it), ``group_filter``
-        (chooses groups of the tree), ``consolidated``, ``storage_options``, ...
+        The options of `xarray.open_datatree`: ``group`` (checked with all groups below it), ``group_filter``,
+        ``consolidated``, ``storage_options``, ...
 
     Returns
     -------
@@ -42,7 +42,7 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
     Raises
     ------
     XGroupError
-        As an open raises: if there is no such store or group, or it cannot be read.
+        If the store or group does not exist or cannot be read, as for `xarray.open_datatree`.
 
     Examples
     --------
@@ -57,9 +57,9 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
         if call.group_filter is None:  # all levels of pyramids, whatever `resolution` chooses
             groups = list(tree.subtree(Node(0, call.group)))
         checked = CheckedStore(tree, groups, call.assumed_in(plans))
-        # Without the errors behind them, of which no two are equal: a verdict is a value.
-        found = group_findings(_all_mistakes(call, plans, checked))
-        mistakes = [replace(mistake, error=None) for mistake in found]
+        # Exceptions are never equal; without them, verdicts can be compared.
+        findings = group_findings(_all_mistakes(call, plans, checked))
+        mistakes = [replace(mistake, error=None) for mistake in findings]
         mistakes.sort(key=lambda mistake: (mistake.severity != "error", mistake.place.node))
         name = tree.stores[0].name
         verdict = Verdict(name, f"/{call.group}", tuple(mistakes), checked.declares_something)
@@ -72,21 +72,19 @@ def _all_mistakes(
 ) -> Iterator[Finding]:
     """Yield all mistakes in a store, not grouped.
 
-    The order matters: rules about references, and about what an open finds, leave out what rules about nodes
-    report at the same place.
+    The order matters: rules about references, and the findings of opening, omit places that rules about nodes report.
     """
     library, tree = call.library, call.library.tree
-    found = [mistake for node in checked.nodes() for mistake in mistakes_of(checked, node)]
-    found += list(references.check(found_references(plans, tree), found, checked))
-    yield from found
+    mistakes = [mistake for node in checked.nodes() for mistake in mistakes_of(checked, node)]
+    mistakes += list(references.check(found_references(plans, tree), mistakes, checked))
+    yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
-    # What an open finds and no rule has reported.
-    lacking = undeclared_data_arrays(plans, call.interpreter, is_tree=True)
+    # The findings of opening that no rule has reported.
+    undeclared = undeclared_data_arrays(plans, call.interpreter, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in plans)
-    findings = chain(library.findings, of_plans, forgotten_declarations(lacking, tree))
-    yield from stores.mistakes_found_by_open(findings, found, checked)
+    findings = chain(library.findings, of_plans, forgotten_declarations(undeclared, tree))
+    yield from stores.mistakes_found_by_open(findings, mistakes, checked)
     if tree.stores[0].consolidated_at is not None:
-        # Consolidated metadata against the nodes' own documents.
         is_part = call.group_filter is not None
         own = library.read_own_documents(checked.groups, is_part=is_part)
         others = () if is_part else tree.subtree(Node(own, call.group))

@@ -70,7 +70,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 #: Command lines: the exit status, and what is printed and told, or how that begins.
 COMMANDS: dict[str, tuple[str, int, str, str]] = {
-    "a tree of what there is": ("explain ocean.zarr", 0, "├── sst (x: 2) float64", ""),
+    "a tree of groups and arrays": ("explain ocean.zarr", 0, "├── sst (x: 2) float64", ""),
     "a group as JSON": ("explain ocean.zarr --json --group /sea", 0, '"path": "/sea/sst"', ""),
     "part of the tree as JSON": ("explain ocean.zarr --json --group-filter s?a", 0, '"path": "/sea/sst"', ""),
     "part of the tree": ("check ocean.zarr --group-filter sea", 1, "Instead: ", ""),
@@ -81,15 +81,15 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
         "xgroup: no/page.html cannot be written: No such file or directory\n"),
     "what auto assumes": ("explain ocean.zarr --assume auto", 0, "proj:epsg", ""),
     "no problems found": ("check ocean.zarr --group sea", 0, "no problems found", ""),
-    "something to mend": ("check ocean.zarr", 1, "Instead: ", ""),
-    "something to mend as JSON": ("check ocean.zarr --json", 1, '"mistakes": [', ""),
+    "problems": ("check ocean.zarr", 1, "Instead: ", ""),
+    "problems as JSON": ("check ocean.zarr --json", 1, '"mistakes": [', ""),
     "no store": ("explain no.zarr", 2, "", "xgroup: "),
     "no store to check": ("check no\x1b[31m.zarr", 2, "", "xgroup: "),
     "a URL with secrets": ("check nosuch://me:SECRET@host/a.zarr?sig=SECRET", 2, "", "xgroup: "),
     "an option with a secret": ("explain . -o token=SECRET", 2, "", "xgroup: "),
     "no path of a group": ("check . --group a/../b", 2, "", "xgroup: 'a/../b' is not a valid path of a group"),
     "the version": ("--version", 0, zarr_xgroup.__version__, ""),
-    "help": ("--help", 0, "Exit status: 0: nothing is wrong. 1: check found something to fix.", ""),
+    "help": ("--help", 0, "Exit status: 0: success. 1: check found problems.", ""),
     "help of a command": ("explain --help", 0, "a path, a URL, or a chain of URLs", ""),
     **{it: (it, 2, "", "usage: xgroup") for it in (
         "", "mend a.zarr", "explain", "explain a.zarr -o SECRET", "explain a.zarr -o =SECRET",
