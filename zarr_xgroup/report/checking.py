@@ -83,7 +83,7 @@ def _all_mistakes(
     undeclared = undeclared_data_arrays(plans, call.interpreter, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in plans)
     findings = chain(library.findings, of_plans, forgotten_declarations(undeclared, tree))
-    yield from stores.mistakes_found_by_open(findings, mistakes, checked)
+    yield from stores.mistakes_of_opening(findings, mistakes, checked)
     if tree.stores[0].consolidated_at is not None:
         is_part = call.group_filter is not None
         own = library.read_own_documents(checked.groups, is_part=is_part)

@@ -178,11 +178,11 @@ def test_a_convention_is_known_by_all_of_its_names_in_any_case() -> None:
 
 
 TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: no handler is installed for the declared convention 'tide'", "is a convention that is not known here"),
+    "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: no handler is installed for the declared convention 'tide'", "is an unknown convention"),
     "known to have no coordinates": ({"name": "tessera", "uuid": OTHER_UUID}, "Select by position (isel)", ""),
     "earlier uuid of CF": ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
     "a version": ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),
-    "another member": ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is no member of a declaration"),
+    "another member": ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is not a member of a declaration"),
 }  # fmt: skip
 
 

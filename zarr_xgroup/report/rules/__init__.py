@@ -1,7 +1,7 @@
-"""Rules that `check` applies to a store besides those that its interpretation applies anyhow.
+"""The rules of `check`, in addition to those that opening a store applies.
 
-A rule is a pure function of the metadata of a store. It yields mistakes, each with its place and a remedy. The
-text of a mistake does not name the node: so the same mistake in many nodes is reported once.
+A rule is a pure function of the metadata of a store. It yields mistakes, each with its place and a remedy. The text of a
+mistake does not name the node, so that the same mistake in many nodes is reported once.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
 
 _BUILT_IN: tuple[Handler, ...] = (*BUILT_IN, *WITHOUT_COORDINATES)
 
-#: The functions that check one group or array, in the order of their findings, and whether each is also called
-#: for stores that declare no convention: there, names and attributes may have any meaning.
+#: The functions that check one group or array, in the order of their findings. The second value is whether the function is
+#: also called for stores that declare no convention, in which names and attributes may have any meaning.
 _CHECKS: tuple[tuple[Callable[[CheckedStore, NodeView], Iterable[Finding]], bool], ...] = (
     (conventions.check_declarations, True),
     (conventions.check_undeclared_attributes, True),
@@ -53,7 +53,7 @@ _CHECKS: tuple[tuple[Callable[[CheckedStore, NodeView], Iterable[Finding]], bool
     (arrays.check_sizes, False),
 )
 
-#: All built-in rules, each once.
+#: All built-in rules.
 RULES: tuple[Rule, ...] = tuple(
     dict.fromkeys(
         chain.from_iterable(
@@ -67,16 +67,15 @@ RULES: tuple[Rule, ...] = tuple(
     )
 )
 
-#: Attributes of arrays that rules read, besides those described by conventions, ``zarr_conventions``,
-#: references and lists.
+#: Attributes of arrays that rules read, in addition to ``zarr_conventions``, lists, references, and the attributes that
+#: conventions describe.
 _OTHER_ATTRIBUTES = (*DECODED_BY, DIMENSION_KEY, *NCZARR_KEYS)
 
 
 def mistakes_of(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
-    """Yield the mistakes in one group or array, by built-in rules and by those of plug-ins.
+    """Yield the mistakes in one group or array that break built-in rules or rules of plug-ins.
 
-    Groups often have hundreds of arrays that differ only in attributes which no rule reads. Such arrays of a group
-    share their mistakes.
+    Groups often have hundreds of arrays that differ only in attributes that no rule reads. These share their mistakes.
     """
     by = _read_by_rules(checked, subject) if subject.is_array else subject.node
     first, mistakes = checked.memo(_mistakes_by_rules, checked, subject, by=by)
@@ -87,7 +86,7 @@ def mistakes_of(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
 
 
 def _mistakes_by_rules(checked: CheckedStore, subject: NodeView) -> tuple[Node, list[Finding]]:
-    """Return a group or array, and the mistakes in it by all built-in rules."""
+    """Return a group or array, and its mistakes by all built-in rules."""
     found: list[Finding] = []
     for check, is_for_all in _CHECKS:
         if is_for_all or checked.declares_something:
@@ -99,7 +98,7 @@ def _mistakes_by_rules(checked: CheckedStore, subject: NodeView) -> tuple[Node, 
 
 
 def _read_by_rules(checked: CheckedStore, array: NodeView) -> tuple[object, ...]:
-    """Return all metadata of an array that a rule reads: its group, document, level and some attributes."""
+    """Return the metadata of an array that rules read: its group, document, level and some attributes."""
     prefixes = (*_OTHER_ATTRIBUTES, *checked.memo(_prefixes_of_conventions))
     level, attributes = level_of(array), []
     for key in array.attributes:
@@ -120,9 +119,9 @@ def _prefixes_of_conventions() -> tuple[str, ...]:
 def _mistakes_by_plugin(
     handler: Handler, checked: CheckedStore, subject: NodeView
 ) -> Iterable[Finding]:
-    """Return the mistakes that the handler of a plug-in finds.
+    """Return the mistakes that the rules of a plug-in find.
 
-    If the handler raises anything, return none, warn, and do not call its rules again for this store.
+    If the plug-in raises an error, warn, return no mistakes, and do not call its rules again for this store.
     """
     try:
         with containing():

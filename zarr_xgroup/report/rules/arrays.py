@@ -42,12 +42,12 @@ DEGREES = Rule("arrays/degrees", CF, "4.1 Latitude Coordinate, 4.2 Longitude Coo
 
 RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE, DEGREES)
 
-#: The greatest longitude or latitude that can be meant: producers write longitudes from -180 to 360 degrees.
+#: The largest valid longitude or latitude: producers write longitudes from -180 to 360 degrees.
 _FULL_CIRCLE = 360.0
 
 
 def check_unnamed_dimensions(checked: CheckedStore, array: NodeView) -> Iterator[Finding]:
-    """Yield dimensions without a name that a convention needs, and a v3 array that names them as in Zarr v2."""
+    """Yield dimensions without a name that a convention needs, and v3 arrays that name dimensions as in Zarr v2."""
     if not array.is_array:
         return
     document, names = array.document, array.attribute(DIMENSION_KEY)
@@ -60,13 +60,13 @@ def check_unnamed_dimensions(checked: CheckedStore, array: NodeView) -> Iterator
     is_named = names is not None and names.value == list(array.dims)
     if is_missing and is_named and checked.declares_something:
         place = Fragment(array.node, ("dimension_names",), None)
-        text = f"is missing; {DIMENSION_KEY} names the dimensions of arrays of Zarr v2 only"
-        remedy = f'write as "dimension_names" what {DIMENSION_KEY} has'
+        text = f"is missing; {DIMENSION_KEY} names the dimensions only of Zarr v2 arrays"
+        remedy = f'write the names in {DIMENSION_KEY} as "dimension_names"'
         yield report(NAMES, place, text, remedy, severity="warning")
 
 
 def _needs_dimension_names(array: NodeView) -> bool:
-    """Tell whether an array follows a convention that refers to dimensions by name: `cs`, or `spatial` with a grid."""
+    """Return whether an array follows a convention that refers to dimensions by name: `cs`, or `spatial` with a grid."""
     has_cs = array.attribute(CS.key) is not None and CsHandler in array.declared_around
     has_grid = len(array.dims) > 1 and scopes_of(array).get(DIMENSIONS.key) is not None
     return has_cs or (has_grid and SpatialHandler in array.declared_around)
@@ -75,7 +75,7 @@ def _needs_dimension_names(array: NodeView) -> bool:
 def _likely_names(array: NodeView) -> list[str]:
     """Return the dimension names to suggest for an array.
 
-    They are those of another array of the group with the same shape. Otherwise they are ``dim_0``, ``dim_1``, ..., and
+    An array of the group with the same shape has them. Otherwise they are ``dim_0``, ``dim_1``, ..., and
     ``spatial:dimensions`` names the last ones of a grid.
     """
     group = array.group
@@ -90,12 +90,12 @@ def _likely_names(array: NodeView) -> list[str]:
 
 def _names_by_shape(group: NodeView) -> Mapping[tuple[int, ...], tuple[str | None, ...]]:
     """Return dimension names by shape: those of the first array of a group that names all its dimensions."""
-    # The dict keeps the last array of a shape: reversed, that is the first.
+    # Reversed, because the dict keeps the last array of a shape.
     return {array.shape: array.dims for array in reversed(group.arrays) if None not in array.dims}
 
 
 def check_names_in_attributes(_checked: CheckedStore, array: NodeView) -> Iterator[Finding]:
-    """Yield ``_ARRAY_DIMENSIONS`` and NCZarr's references that are not a list of names, or contradict the array."""
+    """Yield ``_ARRAY_DIMENSIONS`` and references of NCZarr that are not lists of names, or contradict the array."""
     if not array.is_array:
         return
     for given, rule in _names_in_attributes(array):
@@ -108,13 +108,13 @@ def check_names_in_attributes(_checked: CheckedStore, array: NodeView) -> Iterat
         if not (isinstance(values, list) and all(isinstance(name, str) for name in values)):
             yield report(rule, given, must_be("a list of names", values), remedy)
         elif len(values) != len(array.dims):
-            text = f"names {len(values)} dimensions, the array has {len(array.dims)}"
+            text = f"names {len(values)} dimensions, but the array has {len(array.dims)}"
             yield report(rule, given, text, remedy)
         elif any(
             dim is not None and name.rpartition("/")[2] != dim.rpartition("/")[2]
             for name, dim in zip(values, array.dims, strict=True)
         ):
-            text = f"has other names than the array, which count: {shown(list(array.dims))}"
+            text = f"differs from the dimension names of the array, which are used: {shown(list(array.dims))}"
             yield report(rule, given, text, remedy, severity="warning")
 
 
@@ -133,8 +133,8 @@ def _names_in_attributes(array: NodeView) -> Iterator[tuple[Fragment, Rule]]:
 def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
     """Yield arrays of a group in which a dimension has a different size than in an earlier array.
 
-    Dimension coordinates come first: their sizes are correct. A different size is a mistake only if one of the arrays
-    that have it declares a convention or needs dimension names. Otherwise names may just be reused.
+    The size of a dimension coordinate takes precedence. A different size is a mistake only if one of the arrays that
+    have it declares a convention or needs dimension names. Otherwise names may be reused on purpose.
     """
     if group.is_array:
         return
@@ -144,14 +144,16 @@ def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
     others: defaultdict[tuple[str, int], list[NodeView]] = defaultdict(list)
     for array in arrays:
         for name, size in array.sizes.items():
-            # Absolute names are of the whole store.
+            # Absolute names belong to the whole store.
             if first.setdefault(name, array).sizes[name] != size and not name.startswith("/"):
                 others[name, size].append(array)
     # The dimensions of each array that have the wrong size.
     wrong: defaultdict[NodeView, list[str]] = defaultdict(list)
-    for (name, _size), found in others.items():
-        if any(it.attribute(CONVENTIONS_KEY) or _needs_dimension_names(it) for it in found):
-            for array in found:
+    for (name, _size), differing in others.items():
+        if any(
+            array.attribute(CONVENTIONS_KEY) or _needs_dimension_names(array) for array in differing
+        ):
+            for array in differing:
                 wrong[array].append(name)
     for array in filter(wrong.get, arrays):
         names = wrong[array]
@@ -162,18 +164,18 @@ def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
         )
         keys = dimension_keys(array.document)
         renamed = [f"{dim}_{array.sizes[dim]}" if dim in names else dim for dim in array.dims]
-        remedy = (
-            f"{write(keys[-1], renamed)}, or put the arrays of each size into a group of their own"
-        )
+        remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a separate group"
         yield report(SIZES, Fragment(array.node, keys, None), text, remedy, severity="warning")
 
 
 def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
     """Yield arrays whose computed longitudes or latitudes are beyond 360 degrees.
 
-    Left out are grids whose transform is reported as one in the order of GDAL, which explains such coordinates.
+    Grids whose transform is reported to be in the order of GDAL are omitted: that explains the values.
     """
-    explained = {path for it in plan.findings if it.rule is ORDER for path in it.arrays}
+    explained = {
+        path for finding in plan.findings if finding.rule is ORDER for path in finding.arrays
+    }
     beyond: defaultdict[Node, list[str]] = defaultdict(list)
     for variable in plan.variables:
         source = variable.source

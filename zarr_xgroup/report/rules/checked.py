@@ -1,4 +1,4 @@
-"""The store that `check` looks at: its groups and arrays."""
+"""The store that `check` checks, with its groups and arrays."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from zarr_xgroup.metadata.tree import Tree
 
 
 class CheckedStore:
-    """A store that is checked: its groups and arrays.
+    """The groups and arrays of a store that is checked.
 
     Parameters
     ----------
     tree : Tree
-        The metadata documents of the store, which has number 0, and of the stores that it refers to.
+        The metadata documents of the store, with number 0, and of the stores to which it refers.
     groups : sequence of Node
-        The groups that are checked with their arrays, parents first.
+        The groups to check with their arrays, parents first.
     assumed : collection of str
         The names of conventions that the user assumes for all arrays.
 
@@ -30,7 +30,7 @@ class CheckedStore:
     memo : Memo
         A cache for functions that rules call.
     failed : set of handler classes
-        Handlers of plug-ins whose `check` raised an error: they are not asked again.
+        Handlers of plug-ins whose `check` raised an error. It is not called again.
     """
 
     def __init__(self, tree: Tree, groups: Sequence[Node], assumed: Collection[str] = ()) -> None:
@@ -42,7 +42,7 @@ class CheckedStore:
         self._nodes: dict[str, NodeView | None] = {}
 
     def node(self, path: str) -> NodeView | None:
-        """Return the group or array at a path, None if there is none or its document cannot be used."""
+        """Return the group or array at a path, None if it does not exist or its document is unusable."""
         if path not in self._nodes:
             node = Node(0, path)
             document = self.tree.known(node)
@@ -56,7 +56,7 @@ class CheckedStore:
         return self._nodes[path]
 
     def nodes(self) -> Iterator[NodeView]:
-        """Yield the groups and arrays that are checked: parents first, each group before its arrays."""
+        """Yield the groups and arrays to check: parents first, each group before its arrays."""
         for node in self.groups:
             group = self.node(node.path)
             if group is not None:
@@ -66,10 +66,10 @@ class CheckedStore:
     @cached_property
     def by_name(self) -> Mapping[str, list[str]]:
         """The absolute paths of the checked groups and arrays, by name (the last segment of the path)."""
-        found: defaultdict[str, list[str]] = defaultdict(list)
+        paths: defaultdict[str, list[str]] = defaultdict(list)
         for checked in self.nodes():
-            found[checked.node.name].append(str(checked.node))
-        return found
+            paths[checked.node.name].append(str(checked.node))
+        return paths
 
     @cached_property
     def declares_something(self) -> bool:

@@ -43,16 +43,16 @@ from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
 from zarr_xgroup.report.rules.checked import CheckedStore
 
-#: Conventions whose attributes are read even where they are not declared: to leave that out is a warning only.
+#: Conventions whose attributes are read even if they are not declared: a missing declaration is only a warning.
 _READ_WITHOUT_DECLARATION = (ProjHandler, Multiscales)
 
-#: Attributes in which those of conventions without a prefix may be nested.
+#: Attributes that may contain attributes of conventions without a prefix.
 _ATTRIBUTES_THAT_HOLD_OTHERS = (
     *(attribute.key for attribute in CsHandler.described),
     Multiscales.name,
 )
 
-#: The members that a declaration may have; that of CF may have ``version``, too.
+#: The members that a declaration may have. A declaration of CF may also have ``version``.
 _MEMBERS_OF_DECLARATION = frozenset(member.key for _kind, member in fields_of(Declaration).values())
 
 
@@ -63,8 +63,8 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
     """Yield mistakes in the attribute ``zarr_conventions``, and attributes that are probably a misspelling of it."""
     keys = [key for key in subject.attributes if "convention" in key.lower()]
     for key in misspelt(keys, [ATTRIBUTE.key], ROOT_KEYS):
-        text = f"{key!r} means nothing: no convention is declared by it"
-        remedy = f'call the attribute "{ATTRIBUTE.key}"'
+        text = f"{key!r} has no meaning: it declares no convention"
+        remedy = f'rename it to "{ATTRIBUTE.key}"'
         yield report(KEY, subject.all_attributes.place(key), text, remedy)
     written = subject.attribute(ATTRIBUTE.key)
     if written is None:
@@ -73,7 +73,7 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
     items = declaration_items(written)
     values = {item.keys: item.value for item in items}
     for finding in ATTRIBUTE.all_wrong(written):
-        # The item may be a bare name: "cs" in place of {"name": "cs"}.
+        # The item may be a bare name: "cs" instead of {"name": "cs"}.
         meant = _convention_meant_by({"name": values.get(finding.place.keys)})
         remedy = finding.remedy if meant is None else f"write {_declaration_of(meant)}"
         yield replace(finding.at(written.node), remedy=remedy)
@@ -81,50 +81,51 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
     if isinstance(written.value, list):
         for item in objects:
             yield from _mistakes_of_identity(item)
-    found = set()
+    declared = set()
     for item, convention in product(objects, _identifiable_conventions()):
         if matches(convention, item.value):
-            if convention in found:
-                text = f"{convention.name!r} is declared a second time"
-                yield report(ONCE, item, text, "leave this item out", severity="warning")
-            found.add(convention)
+            if convention in declared:
+                text = f"{convention.name!r} is declared twice"
+                yield report(ONCE, item, text, "remove this item", severity="warning")
+            declared.add(convention)
 
 
 def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
     """Yield mistakes in one declaration: unknown members, no identifier, or one that does not fit its name."""
-    meant, given = _convention_meant_by(item.value), Declaration.read(item).identity
+    meant, identity = _convention_meant_by(item.value), Declaration.read(item).identity
     for key in sorted(item.value.keys() - _MEMBERS_OF_DECLARATION):
         if not (key == "version" and meant is CfHandler):
-            text = f"{key!r} is no member of a declaration"
-            yield report(TEXTS, item.place(key), text, "leave it out", severity="warning")
-    # By name the convention is known, but the declaration does not count as one of it.
+            text = f"{key!r} is not a member of a declaration"
+            yield report(TEXTS, item.place(key), text, "remove it", severity="warning")
+    # The convention is known by its name, but the declaration does not identify it.
     is_lost = meant is not None and not matches(meant, item.value)
     if not any(map(item.get, IDENTIFIERS)):
-        text = "has none of 'uuid', 'schema_url', 'spec_url': it is declared by name only"
+        text = (
+            "must have at least one of 'uuid', 'schema_url', 'spec_url': a name alone is not enough"
+        )
         remedy = 'add "uuid"' if meant is None else f"write {_declaration_of(meant)}"
         severity: Severity = "error" if is_lost else "warning"
         yield report(IDENTIFIED, item, text, remedy, severity=severity)
-    elif given is not None and meant is not None and is_lost:
-        key, value = given
-        text = f"{key} {shown(value)} is not that of {meant.name!r}: this does not declare it"
+    elif identity is not None and meant is not None and is_lost:
+        key, value = identity
+        text = (
+            f"{key} {shown(value)} is not that of {meant.name!r}, so {meant.name!r} is not declared"
+        )
         yield report(KNOWN, item.place(key), text, f"write {_declaration_of(meant)}")
     elif meant is None and not is_known_without_coordinates(item.value):
         name = shown(declared_name(item.value))
-        text = f"{name} is a convention that is not known here: nothing is read of it"
-        remedy = "leave it, if it is meant for other readers"
+        text = f"{name} is an unknown convention: its attributes are not read"
+        remedy = "keep it if it is meant for other readers"
         yield report(SOME_OTHER, item, text, remedy, severity="warning")
 
 
 def _identifiable_conventions() -> list[Handler]:
-    """Return the conventions that have a UUID or a repository, by which a declaration can identify them."""
+    """Return the conventions that a declaration can identify by a UUID or a repository."""
     return [cls for cls in declarable() if cls.uuid is not None or cls.repositories]
 
 
 def _convention_meant_by(declaration: Mapping[str, Any]) -> Handler | None:
-    """Return the convention that a declaration means: by its name, else by its identifiers, else by one URL alone.
-
-    None if no known convention fits.
-    """
+    """Return the convention that a declaration means, by its name, its identifiers or one of its URLs, or None."""
     urls = ({key: declaration[key]} for key in IDENTIFIERS[1:] if key in declaration)
     known = _identifiable_conventions()
     for candidate in ({"name": declaration.get("name")}, declaration, *urls):
@@ -152,17 +153,17 @@ def _prefix_of(convention: Handler) -> str:
 def check_undeclared_attributes(_checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
     """Yield attributes of conventions that neither the node nor a group above it declares."""
     elsewhere = "group" if subject.is_array else "array"
-    around = [subject] if subject.group is None else [subject, subject.group]
+    nodes = [subject] if subject.group is None else [subject, subject.group]
     for convention in declarable():
         keys = [
             attribute.key
             for attribute in convention.described
             if attribute.is_unmistakable(subject.attributes) and attribute.on != elsewhere
         ]
-        # A malformed declaration of the convention is reported as such.
+        # A malformed declaration of the convention is reported elsewhere.
         if not keys or convention in map(_convention_meant_by, declarations(subject.attributes)):
             continue
-        is_declared = any(convention in node.declared for node in around)
+        is_declared = any(convention in node.declared for node in nodes)
         if is_declared or (_prefix_of(convention) and convention in subject.declared_around):
             continue
         names = ", ".join(keys)
@@ -174,7 +175,7 @@ def check_undeclared_attributes(_checked: CheckedStore, subject: NodeView) -> It
 
 
 def check_unused_declarations(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
-    """Yield declarations of conventions if no node that they apply to has an attribute of the convention.
+    """Yield declarations of conventions without an attribute of the convention on any node to which they apply.
 
     A declaration on a group applies to all groups and arrays below it. An array that declares `spatial` may have
     the attributes on a group above it.
@@ -195,12 +196,12 @@ def check_unused_declarations(checked: CheckedStore, subject: NodeView) -> Itera
         if not is_used:
             *others, last = needed
             names = f"{', '.join(others)} or {last}" if others else last
-            text = f"{convention.name!r} is declared, but there is no {names}"
-            yield report(USED, item, text, f"add {names}, or leave this item out")
+            text = f"{convention.name!r} is declared, but the attribute {names} is missing"
+            yield report(USED, item, text, f"add {names}, or remove this item")
 
 
 def _groups_that_use(checked: CheckedStore, convention: Handler) -> set[Node]:
-    """Return the groups that have attributes of a convention, themselves or on a node below them."""
+    """Return the groups that have attributes of a convention, or contain a node with such attributes."""
     groups: set[Node] = set()
     for group in reversed(list(checked.tree.subtree(checked.groups[0]))):
         view = checked.node(group.path)
@@ -213,7 +214,7 @@ def _groups_that_use(checked: CheckedStore, convention: Handler) -> set[Node]:
 def _has_attributes_of(subject: NodeView, convention: Handler) -> bool:
     """Return whether a node has attributes of a convention, or attributes that contain them.
 
-    A CRS of `cs` may hold a geolocation and units; any attribute may hold a prefixed key.
+    A CRS of `cs` may contain a geolocation and units; any attribute may contain a key with a prefix.
     """
     attributes, prefix = subject.attributes, _prefix_of(convention)
     if any(attribute.key in attributes for attribute in convention.described):
@@ -232,7 +233,7 @@ def _has_attributes_of(subject: NodeView, convention: Handler) -> bool:
 
 
 def check_attributes(_checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
-    """Yield mistakes in the attributes of the built-in conventions that a node follows, and misspelt names of attributes."""
+    """Yield mistakes in the attributes of built-in conventions, and misspelt names of attributes."""
     plugins = {convention for convention in handlers() if convention not in BUILT_IN}
     for convention in declarable():
         prefix = _prefix_of(convention)
@@ -240,15 +241,15 @@ def check_attributes(_checked: CheckedStore, subject: NodeView) -> Iterator[Find
         known = [attribute.key for attribute in convention.described]
         others = {key for attribute in convention.described for key in attribute.unless}
         for key, meant in misspelt(keys, known, others).items():
-            text = f"{key!r} means nothing in {convention.name!r}"
+            text = f"{key!r} is not an attribute of {convention.name!r}"
             place = subject.all_attributes.place(key)
-            yield report(SPELLING, place, text, f'call the attribute "{meant}"')
+            yield report(SPELLING, place, text, f'rename it to "{meant}"')
         if convention not in plugins:
             yield from mistakes_of_convention(convention, subject)
 
 
 def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[Finding]:
-    """Yield mistakes in the attributes that a convention describes, if a node follows it."""
+    """Yield mistakes in the attributes that a convention describes, if it applies to a node."""
     described = convention.described
     if not (described and _follows(subject, convention)):
         return
@@ -264,16 +265,16 @@ def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[F
         elif attribute.on in (None, "array" if subject.is_array else "group"):
             yield from (finding.at(subject.node) for finding in attribute.all_wrong(written))
         elif attribute.misplaced is not None:
-            text = "is an attribute of a group: the convention is about arrays"
+            text = "is on a group, but the convention defines it for arrays"
             remedy = "write it on each array"
             if subject.is_array:
-                text = "is an attribute of an array: the convention is about groups"
+                text = "is on an array, but the convention defines it for groups"
                 remedy = "write it on the group"
             yield report(attribute.misplaced, written, text, remedy, severity="warning")
 
 
 def _follows(subject: NodeView, convention: Handler) -> bool:
-    """Return whether a convention is declared or assumed for a node, or an attribute can mean nothing else."""
+    """Return whether a convention is declared or assumed for a node, or an attribute can only belong to it."""
     if convention.name in subject.assumed or convention in subject.declared_around:
         return True
     return any(attribute.is_unmistakable(subject.attributes) for attribute in convention.described)

@@ -1,4 +1,4 @@
-"""Rules about references between nodes, and the remedies for those that lead to no array."""
+"""Rules about references between nodes, and remedies for those that cannot be resolved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zarr_xgroup.metadata.references import NODE, POINTER, URI, WRAPPED
 from zarr_xgroup.report.explanation import FoundReference, parent_of
 from zarr_xgroup.report.rules.checked import CheckedStore
 
-#: How many more candidates a remedy names besides the first, so that it stays one line.
+#: How many further candidates a remedy names, so that it stays one line.
 _NAMED = 3
 
 #: An array with one of these attributes can be a grid mapping variable.
@@ -28,14 +28,14 @@ _GRID_MAPPING_ATTRIBUTES = frozenset({"grid_mapping_name", "crs_wkt", "spatial_r
 def check(
     references: Iterable[FoundReference], reported: Collection[Finding], checked: CheckedStore
 ) -> Iterator[Finding]:
-    """Yield references that lead to no node, to the store itself by its URI, or to a node only by a fallback rule.
+    """Yield references that cannot be resolved, that have the URI of the store itself, or that need a fallback rule.
 
     Parameters
     ----------
     references : iterable of FoundReference
         The references that were followed.
     reported : collection of Finding
-        What other rules report: references at the same places, or with malformed members, are left out.
+        The mistakes that other rules report. References at their places, or with malformed members, are omitted.
     checked : CheckedStore
         The store.
     """
@@ -61,7 +61,7 @@ def check(
 
 
 def _places_of(reported: Iterable[Finding]) -> set[Place]:
-    """Return the places of mistakes, and those of references, bare or wrapped, that have a malformed member."""
+    """Return the places of mistakes, and of references that have a malformed member."""
     places = set()
     for mistake in reported:
         for place in (mistake.place, *mistake.places):
@@ -78,10 +78,10 @@ def _better_reference(reference: FoundReference, target: Place) -> Iterator[Find
     uri, bar, _rest = reference.target.rpartition("|")
     if bar:
         text = f"the uri {uri} is that of the store itself"
-        remedy = f'leave "uri" out, and {write(NODE, target.node)}'
+        remedy = f'remove "uri", and {write(NODE, target.node)}'
         yield report(OWN, reference.source, text, remedy, severity="warning")
     elif reference.by_fallback:
-        text = f"{reference.target!r} leads to nothing that fits from the group of the array; {target.node} was taken"
+        text = f"{reference.target!r} does not fit relative to the group of the array; {target.node} was used"
         remedy = write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
             remedy = f"{write(NODE, _path_from_group(reference, target.node))}, or {remedy}"
@@ -89,22 +89,22 @@ def _better_reference(reference: FoundReference, target: Place) -> Iterator[Find
 
 
 def _path_from_group(reference: FoundReference, node: str) -> str:
-    """Return the path of a node relative to the group of the referring array: how the first rule reads paths."""
+    """Return the path of a node relative to the group of the referring array, as the first rule resolves it."""
     array = next(iter(reference.arrays), reference.source.node)
     return relpath(node, parent_of(array))
 
 
 def _remedy_for_lost_reference(reference: FoundReference, checked: CheckedStore) -> str:
-    """Return the remedy for a reference to no node: other nodes with the same last segment, if there are any."""
+    """Return the remedy for an unresolved reference: other nodes with the same last segment, if they exist."""
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
-        return "correct the URI or the path, or make the store readable where it is"
+        return "correct the URI or the path, or make the store readable"
     name = target.partition("#")[0].rstrip("/").rpartition("/")[2]
     tried = {word.rstrip(",;:") for word in reference.text.split()} | {reference.source.node}
     named = checked.by_name.get(name, ()) if name else ()
     found = list(islice((node for node in named if node not in tried), _NAMED + 1))
     if not found:
-        return "refer to a node that is there and fits, or leave the reference out"
+        return "refer to an existing node that fits, or remove the reference"
     remedy = write(NODE, _path_from_group(reference, found[0]))
     return f"{remedy} (or {', '.join(found[1:])})" if found[1:] else remedy
 
@@ -113,7 +113,7 @@ def _remedy_for_lost_reference(reference: FoundReference, checked: CheckedStore)
 
 
 def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[NodeView, str, str] | None:
-    """Return the node, name and text of the CF attribute at a place; None if it is none that names arrays."""
+    """Return the node, name and text of the CF attribute at a place, None if it is not one that names arrays."""
     subject, key = checked.node(place.node.strip("/")), place.pointer.rpartition("/")[2]
     if subject is None or key not in REFERRING:
         return None
@@ -124,30 +124,28 @@ def _cf_attribute(place: Place, checked: CheckedStore) -> tuple[NodeView, str, s
 def _remedy_for_cf_names(
     checked: CheckedStore, subject: NodeView, key: str, text: str, names: Iterable[str]
 ) -> str:
-    """Return the remedy for a CF attribute in which these names lead to no array."""
-    found = {name: _nearest_fitting_array(checked, subject, key, name) for name in names}
-    meant = {name: path for name, path in found.items() if path is not None}
-    missing = [name for name in found if name not in meant]
+    """Return the remedy for a CF attribute with names of missing arrays."""
+    nearest = {name: _nearest_fitting_array(checked, subject, key, name) for name in names}
+    meant = {name: path for name, path in nearest.items() if path is not None}
+    missing = [name for name in nearest if name not in meant]
     if not missing:
         return write(key, with_names(key, text, meant))
     if key == "cell_measures":
         listed = f'"external_variables": "{" ".join(missing)}"'
-        return (
-            f"name arrays that are there, or write {listed} on the root if they are in other files"
-        )
+        return f"name existing arrays, or write {listed} on the root if they are in other files"
     rest = " ".join(name for name in text.split() if name not in missing)
     if key in LISTS and rest:
-        return f"name an array that is there, or {write(key, with_names(key, rest, meant))}"
-    return f'name an array that is there, or leave "{key}" out'
+        return f"name an existing array, or {write(key, with_names(key, rest, meant))}"
+    return f'name an existing array, or remove "{key}"'
 
 
 def _nearest_fitting_array(
     checked: CheckedStore, subject: NodeView, key: str, written: str
 ) -> str | None:
-    """Return how to name the nearest fitting array of the same name in a CF attribute, None if there is none.
+    """Return the name or path, for a CF attribute, of the nearest array of the same name that fits, or None.
 
-    Searched are the group of the referring array with all groups below it, then each group above. The array's
-    bare name is enough if CF finds it by that; else its relative path is returned.
+    The search starts in the group of the referring array and the groups below it, then in each group above. The result is the
+    bare name if CF finds the array by it, otherwise the relative path.
     """
     name, group = written.rstrip("/").rpartition("/")[2], subject.node.group
     paths = checked.by_name.get(name, ())
@@ -163,7 +161,7 @@ def _nearest_fitting_array(
 
 
 def _can_be_named_by(subject: NodeView, key: str, other: NodeView | None) -> bool:
-    """Return whether a node is an array that has the dimensions or attributes that a CF attribute of another array needs."""
+    """Return whether a node is an array with the dimensions or attributes that a CF attribute of an array requires."""
     if other is None or not other.is_array or other.node == subject.node:
         return False
     if key in ALONG:

@@ -1,4 +1,4 @@
-"""Rules about a store as a whole: the findings of an open, and consolidated metadata."""
+"""Rules about a store as a whole: findings of opening, and consolidated metadata."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CAUSES = (
 _TOPICS_OF_DECLARING_STORES = (Topic.DIMENSION, Topic.NAME, Topic.METADATA, Topic.NO_PRINCIPAL)
 
 
-def mistakes_found_by_open(
+def mistakes_of_opening(
     findings: Iterable[Finding], reported: Iterable[Finding], checked: CheckedStore
 ) -> Iterator[Finding]:
     """Yield the findings of opening that no other rule reports, with a remedy.
@@ -65,7 +65,7 @@ def mistakes_found_by_open(
         if has_no_other_rule:
             finding = replace(
                 finding,
-                text=f"{finding.text}; lost: {cost}" if cost else finding.text,
+                text=f"{finding.text}; missing: {cost}" if cost else finding.text,
                 remedy=finding.remedy or _default_remedy(finding),
                 places=() if finding.place.pointer else tuple(map(Place, finding.arrays)),
             )
@@ -75,9 +75,9 @@ def mistakes_found_by_open(
 def _explained_by(reported: Iterable[Finding]) -> Callable[..., bool]:
     """Return a function that returns whether reported mistakes explain a finding.
 
-    With `by_cause`, a mistake in the declarations or dimension names of its node explains it as well.
+    With `by_cause`, a mistake in the declarations or dimension names of the finding's node explains it as well.
     """
-    # By node: the pointers to values that are reported, and to all values that contain these.
+    # By node: the pointers to reported values, and to all values that contain them.
     reported_at: defaultdict[str, set[str]] = defaultdict(set)
     reported_within: defaultdict[str, set[str]] = defaultdict(set)
     has_cause = set()
@@ -95,8 +95,7 @@ def _explained_by(reported: Iterable[Finding]) -> Callable[..., bool]:
             return True
         if topic is Topic.NO_PRINCIPAL:
             return any("/attributes" in reported_within[path] for path in (node, parent_of(node)))
-        # A mistake in a part of a value explains what an array has lost with that value. A choice among
-        # values is not explained by a mistake in one of them.
+        # A mistake in a part of a value explains the loss of that value. It does not explain a choice among values.
         of_parts = topic not in (None, Topic.CHOICE)
         return any(
             not reported_at[place.node].isdisjoint(_pointer_prefixes(place.pointer))
@@ -118,19 +117,19 @@ def _default_remedy(finding: Finding) -> str:
     if finding.topic is Topic.DIMENSION:
         return "give each dimension of a group one name and one size"
     if finding.topic is Topic.NAME:
-        return "give what is referred to a name that nothing else in the group has"
+        return "give the referenced array a name that is unique in the group"
     causes = () if finding.error is None else chain_of(finding.error)
     if any(type(cause).__name__ == "UnknownCodecError" for cause in causes):  # numcodecs' or zarr's
-        return "use codecs that zarr has itself, or tell readers which package has them"
+        return "use codecs of zarr itself, or document which package has them"
     if finding.topic is Topic.METADATA:
-        return "write the document anew, as zarr writes it"
+        return "write the document again with zarr"
     if isinstance(finding.error, XGroupStoreError):
-        return "correct the URI, or make the store readable where it is"
+        return "correct the URI, or make the store readable"
     if isinstance(finding.error, XGroupReferenceError):
-        return "refer to an array that is there and has the shape that is needed"
+        return "refer to an existing array of the required shape"
     if finding.topic is Topic.CHOICE:
-        return "complete what is declared, or correct it, so that it has one meaning"
-    return "write it as the convention has it"
+        return "complete or correct the declaration, so that it has one meaning"
+    return "write it as the convention defines it"
 
 
 def differences_of_consolidated(
@@ -139,19 +138,18 @@ def differences_of_consolidated(
     groups: Iterable[str],
     as_zarr_writes: Callable[[Document], Mapping[str, Any]],
 ) -> Iterator[Finding]:
-    """Yield nodes that only consolidated metadata or only the nodes' own documents have, and members that differ.
+    """Yield differences of consolidated metadata from the nodes' own documents: nodes and members.
 
     Parameters
     ----------
     tree : Tree
-        The documents of the store: under number 0 those in consolidated metadata.
+        The documents of the store. Number 0 has those in consolidated metadata.
     own : int
-        The number under which the tree has the nodes' own documents, as far as they could be read.
+        The number with the nodes' own documents that could be read.
     groups : iterable of str
-        The paths of the groups that are checked.
+        The paths of the checked groups.
     as_zarr_writes : callable
-        Returns the members of an array's document in the form in which zarr writes them, or raises
-        XGroupMetadataError.
+        Returns the members of an array's document in the form of zarr, or raises XGroupMetadataError.
     """
     at = tree.stores[0].consolidated_at
     path_of_store = f', path="{at}"' if at else ""
@@ -164,7 +162,7 @@ def differences_of_consolidated(
         if path == at or not tree.problems.keys().isdisjoint((node, itself)):
             continue
         if copy is not None and document is not None:
-            text = "the consolidated metadata say something else"
+            text = "the consolidated metadata have a different value"
             for keys in _unequal_members(copy, document, as_zarr_writes):
                 yield report(SAME, Fragment(node, keys, None), text, remedy)
         elif copy is not None:
@@ -172,7 +170,7 @@ def differences_of_consolidated(
                 text = "the node is in the consolidated metadata, but not in the store"
                 yield report(THERE, Fragment(node, (), None), text, remedy)
         else:
-            text = "the node is not in the consolidated metadata: an open does not find it"
+            text = "the node is not in the consolidated metadata, so opening does not find it"
             yield report(COMPLETE, Fragment(node, (), None), text, remedy)
 
 
@@ -181,8 +179,8 @@ def _unequal_members(
 ) -> Iterator[Keys]:
     """Yield the keys of the members and attributes in which two documents of a node differ, sorted.
 
-    zarr consolidates its own form of an array's document, with defaults filled in: that is equal. So is the
-    empty ``consolidated_metadata`` that it adds to groups.
+    zarr consolidates an array's document in its own form, with defaults, and adds an empty ``consolidated_metadata`` to
+    groups. These are not differences.
     """
 
     def unequal(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
@@ -200,9 +198,9 @@ def _unequal_members(
 
 
 def _text(value: object) -> str:
-    """Return a value as text to compare: NaN is not equal to itself. A member that is null is like a missing one."""
+    """Return a value as text, because NaN is not equal to itself. A null member equals a missing one."""
 
-    def plain(value: Any) -> Any:  # of an object of a document, or a number of an array's type
+    def plain(value: Any) -> Any:  # an object of a document, or a number of an array's type
         return dict(value) if isinstance(value, Mapping) else str(value)
 
     return json.dumps(value, sort_keys=True, default=plain)

@@ -279,7 +279,7 @@ CASES: list[BrokenRule] = [
     case("conventions/texts", {f"{MASS}/zarr_conventions/0/description": 5}, '"description"'),
     case("conventions/counts-for-something", {f"{TAS}/zarr_conventions/0/uuid": OTHER_UUID}, UUIDS["cs"]),
     case("conventions/declared-once", {f"{TAS}/zarr_conventions/-": {"uuid": UUIDS["cs"]}},
-         "leave this item out", at=f"{TAS}/zarr_conventions/3"),
+         "remove this item", at=f"{TAS}/zarr_conventions/3"),
     case("conventions/declared", {f"{TAS}/zarr_conventions/0": GONE}, UUIDS["cs"], at=CS),
     case("conventions/declared", {f"{GRID}/zarr_conventions": GONE}, UUIDS["spatial"], at=f"{GRID}/spatial:dimensions"),
     case("conventions/declared", {f"{GRID}/zarr_conventions/1": GONE}, UUIDS["proj"], at=f"{GRID}/proj:code"),
@@ -295,7 +295,7 @@ CASES: list[BrokenRule] = [
     case("arrays/dimension-names", {"/grid/other": Array(np.zeros((4, 6)), None)},
          'write "dimension_names": ["y", "x"]', at="/grid/other#/dimension_names"),
     case("arrays/dimension-names", {"/grid/band#/dimension_names": GONE, f"{BAND}/_ARRAY_DIMENSIONS": ["y", "x"]},
-         "what _ARRAY_DIMENSIONS has"),
+         "names in _ARRAY_DIMENSIONS"),
     case("arrays/one-size-for-a-dimension", {"/grid/other": sized("y x", 4, 3)},
          'write "dimension_names": ["y", "x_3"]', at="/grid/other#/dimension_names"),
     case("arrays/array-dimensions", {f"{LON}/_ARRAY_DIMENSIONS": ["column", "row"]}, '"_ARRAY_DIMENSIONS": ["row", "column"]'),
@@ -420,12 +420,12 @@ CASES: list[BrokenRule] = [
     case("ref/form", {f"{EXTERNAL}/node": "..//model/days"}, '"node": "time"'),
     case("ref/form", {f"{EXTERNAL}/attribute": "attributes"}, '"attribute": "/attributes/crs"'),
     case("ref/form", {EXTERNAL: {"node": "days", "attibute": ""}}, 'rename it to "attribute"', at=f"{EXTERNAL}/attibute"),
-    case("ref/leads-somewhere", {EXTERNAL: {"node": "dates"}}, "a node that is there and fits"),
+    case("ref/leads-somewhere", {EXTERNAL: {"node": "dates"}}, "an existing node that fits"),
     case("ref/leads-somewhere", {EXTERNAL: {"node": "../times/days"}}, 'write "node": "days"'),
     case("ref/leads-somewhere",
          {f"{CS}/crs/1": {"node": "/", "attribute": "/attributes/crs/a"},
           "/#/attributes/crs": {"a": {"node": "/", "attribute": "/attributes/crs/a"}}},
-         "refer to a node"),
+         "refer to an existing node"),
     case("ref/leads-somewhere", {EXTERNAL: {"node": "/days", "uri": "file:///nowhere.zarr"}}, "correct the URI"),
     case("ref/first-rule", {EXTERNAL: {"node": "../days"}}, 'write "node": "days", or write "node": "/model/days"'),
     case("ref/own-store", {EXTERNAL: {"node": "/model/days", "uri": HERE}}, "/model/days"),
@@ -439,20 +439,20 @@ CASES: list[BrokenRule] = [
          {"/model/pr": sized("row column", 3, 4, **OF_CF, coordinates="lat lon"), "/swath": Group()},
          'write "coordinates": "../swath/lat ../swath/lon"', at="/model/pr#/attributes/coordinates"),
     # What an open finds.
-    case("open/nothing-lost", {f"{SET}/values/regular": [2**62, 2**62]}, "as the convention has it"),
+    case("open/nothing-lost", {f"{SET}/values/regular": [2**62, 2**62]}, "as the convention defines it"),
     case("open/one-meaning", {f"{GRID}/spatial:transform": GONE, f"{GRID}/spatial:bbox": GONE},
          "so that it has one meaning", at="/grid/band#"),
     case("open/names",
          {f"{PLACED}/geodetic/x": {"node": "../other/lon"}, "/swath/lon": sized("row", 3),
           "/other": Group(), "/other/lon": sized("row column", 3, 4)},
-         "a name that nothing else", at="/swath/radiance#"),
+         "a name that is unique", at="/swath/radiance#"),
     case("open/dimensions",
          {f"{PLACED}/geodetic/x": {"node": "../other/longitude"},
           "/other": Group(), "/other/longitude": sized("row column", 5, 4)},
          "one name and one size", at="/swath/radiance#"),
-    case("open/metadata", {"/grid/band#/data_type": "quaternion"}, "as zarr writes it", at="/grid/band#"),
+    case("open/metadata", {"/grid/band#/data_type": "quaternion"}, "again with zarr", at="/grid/band#"),
     case("open/metadata", {"/grid/band#/codecs": [{"name": "lost_codec", "configuration": {}}]},
-         "codecs that zarr has itself" if Version("3.1") <= ZARR else "", at="/grid/band#"),  # else zarr names no codec
+         "codecs of zarr itself" if Version("3.1") <= ZARR else "", at="/grid/band#"),  # else zarr names no codec
     case("open/principal-convention", {"/model/pr": sized("row column", 5, 6)}, "as the other arrays do", at="/model/pr#"),
 ]  # fmt: skip
 
@@ -656,7 +656,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         gridded(BY_CODE, {"transform": PLAIN}, band=sized("row column", 4, 6)),
         """
         ! spatial/dimensions-of-the-array /#spatial:dimensions -> write "spatial:dimensions": ["row", "column"]
-        open/one-meaning /band -> complete what is declared, or correct it, so tha
+        open/one-meaning /band -> complete or correct the declaration, so that it
         """,
     ),
     "a convention that is not known is told once, of all nodes; one that says nothing of coordinates never": (
@@ -664,15 +664,15 @@ FOUND: dict[str, tuple[Nodes, str]] = {
          "a": sized("x", 2, zarr_conventions=[UNKNOWN]), "b": {"zarr_conventions": [UNKNOWN]},
          "b/c": sized("x", 2, zarr_conventions=[{"uuid": OTHER_UUID, "name": "tessera"}])},
         """
-        conventions/known /a#zarr_conventions/0 /b#zarr_conventions/0 -> leave it, if it is meant for other readers
+        conventions/known /a#zarr_conventions/0 /b#zarr_conventions/0 -> keep it if it is meant for other readers
         """,
     ),
     "an array that cannot be opened is told at what refers to it": (
         {"": {}, "odd": Array(np.zeros((2, 3)), ("y", "x"), v3={"data_type": "none"}), "y": sized("y x", 2, 3),
          "v": located({"node": "odd"}, {"node": "y"}, "planar")},
         """
-        ! open/metadata /odd -> write the document anew, as zarr writes it
-        ! open/nothing-lost /v#geolocation/planar/x -> write it as the convention has it
+        ! open/metadata /odd -> write the document again with zarr
+        ! open/nothing-lost /v#geolocation/planar/x -> write it as the convention defines it
         """,
     ),
     "a choice about a whole is told beside what is wrong with a part": (
@@ -680,8 +680,8 @@ FOUND: dict[str, tuple[Nodes, str]] = {
          "v": located({"node": "lon", "atribute": ""}, {"node": "lat"}, shape=(4, 6))},
         """
         ! ref/form /v#geolocation/geodetic/x/atribute -> rename it to "attribute"
-        open/one-meaning /v#geolocation/geodetic/x /v#geolocation/geodetic/y -> complete what is declared, or
-            correct it, so tha
+        open/one-meaning /v#geolocation/geodetic/x /v#geolocation/geodetic/y -> complete or correct the
+            declaration, so that it
         """,
     ),
     "a malformed member of a reference is reported once, and a misspelt one beside a node that does not exist": (
@@ -696,7 +696,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! ref/form /c#cs/crs/0/axes/x/coordinates/0/values/external/uri -> write, for example, "uri": "s3://bucket/store.za
         ! ref/form /d#cs/crs/0/axes/x/coordinates/0/values/external/attribute -> write, for example, "attribute": "/attributes/cr
         ! ref/form /e#cs/crs/0/axes/x/coordinates/0/values/external/atribute -> rename it to "attribute"
-        ! ref/leads-somewhere /e#cs/crs/0/axes/x/coordinates/0/values/external -> refer to a node that is there and fits, or leave
+        ! ref/leads-somewhere /e#cs/crs/0/axes/x/coordinates/0/values/external -> refer to an existing node that fits, or remove t
         """,
     ),
     "what is meant as a reference is told by its rule": (
@@ -710,12 +710,12 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! conventions/list-of-objects /#zarr_conventions/2 /a#zarr_conventions/2 -> write {"uuid":
             "e4dbf0b7-7a00-4ce6-b23e-48429201
         ! conventions/texts /#zarr_conventions/0/uuid /a#zarr_conventions/0/uuid -> write, for example, "uuid": ...
-        ! conventions/used /#zarr_conventions/3 /a#zarr_conventions/3 -> add "uom", or leave this item out
+        ! conventions/used /#zarr_conventions/3 /a#zarr_conventions/3 -> add "uom", or remove this item
         conventions/texts /#zarr_conventions/1/name /a#zarr_conventions/1/name -> write, for example, "name": "cs"
         conventions/texts /#zarr_conventions/3/by /a#zarr_conventions/3/by /#zarr_conventions/3/version
-            /a#zarr_conventions/3/version -> leave it out
+            /a#zarr_conventions/3/version -> remove it
         conventions/known /#zarr_conventions/0 /a#zarr_conventions/0 /#zarr_conventions/1 /a#zarr_conventions/1
-            -> leave it, if it is meant for other readers
+            -> keep it if it is meant for other readers
         """,
     ),
     "declarations by uuid": (
@@ -762,7 +762,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
             "spatial:dimensions": ["y", "x"]})},
         """
         ! spatial/dimensions-of-the-array /a#spatial:dimensions -> remove it from the array, which does not have tw
-        open/one-meaning /a -> complete what is declared, or correct it, so tha
+        open/one-meaning /a -> complete or correct the declaration, so that it
         """,
     ),
 }  # fmt: skip

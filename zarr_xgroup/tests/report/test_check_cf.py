@@ -84,15 +84,15 @@ def test_a_remedy_is_right_when_it_is_pasted() -> None:
 
 def test_what_may_be_written_where_nothing_is_alike() -> None:
     remedies: list[tuple[Json, str]] = [
-        ({"coordinates": "nowhere"}, 'name an array that is there, or leave "coordinates" out'),
-        ({"coordinates": "/latt/lat nowhere"}, 'name an array that is there, or write "coordinates": "lat"'),
-        ({"bounds": "lat_bnds"}, 'name an array that is there, or leave "bounds" out'),
-        ({"grid_mapping": "lat lon: x y"}, 'leave "grid_mapping" out'),
-        ({"formula_terms": "a: zzz b: /grid/a orog: lat", **HYBRID}, 'leave "formula_terms" out'),
+        ({"coordinates": "nowhere"}, 'name an existing array, or remove "coordinates"'),
+        ({"coordinates": "/latt/lat nowhere"}, 'name an existing array, or write "coordinates": "lat"'),
+        ({"bounds": "lat_bnds"}, 'name an existing array, or remove "bounds"'),
+        ({"grid_mapping": "lat lon: x y"}, 'remove "grid_mapping"'),
+        ({"formula_terms": "a: zzz b: /grid/a orog: lat", **HYBRID}, 'remove "formula_terms"'),
         ({"cell_measures": "area: zzz"}, 'or write "external_variables": "zzz" on the root if'),
-        ({"coordinates": "/x/grid"}, 'leave "coordinates" out'),  # a group
-        ({"coordinates": "/x/t7"}, 'leave "coordinates" out'),  # itself
-        ({"coordinates": "/x/odd"}, 'leave "coordinates" out'),  # has a dimension without a name
+        ({"coordinates": "/x/grid"}, 'remove "coordinates"'),  # a group
+        ({"coordinates": "/x/t7"}, 'remove "coordinates"'),  # itself
+        ({"coordinates": "/x/odd"}, 'remove "coordinates"'),  # has a dimension without a name
         ({"cell_measures": "lat"}, 'write, for example, "cell_measures": "area: cell_area"'),
     ]  # fmt: skip
     nodes = beside(**{f"t{n}": wrong for n, (wrong, _remedy) in enumerate(remedies)})
