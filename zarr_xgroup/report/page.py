@@ -382,7 +382,9 @@ class _PageTree:
         return self._row(Place(group.path), kind, name, card, facts)
 
     def _line_to_open(self, group: FoundGroup) -> str:
-        """Return a line of Python that opens a group: as a Dataset if it has arrays, otherwise as a tree."""
+        """Return a line of Python that opens a group as a Dataset, or the root or a pyramid without arrays as a tree."""
+        if not (group.arrays or group.levels or group is self._root):
+            return ""
         store = self._found.store
         # The name of a store object is not an address.
         arguments = ["store" if store.startswith(("memory://", "<")) else repr(store)]
@@ -504,15 +506,15 @@ class _PageTree:
     def _reference(self, reference: FoundReference, path: str) -> _Html:
         """Return a reference, for the row of a path, with its target and its place. An equal target is shown once."""
         source, target = reference.source, reference.leads_to
-        written, link = _html("<code>{}</code> ", reference.target), _html("")
+        written: str = _html("<code>{}</code> ", reference.target)
         if target is None:
             link = _span("badge loss", _UNRESOLVED)
         elif reference.target == str(target):
-            written, link = _html(""), self._link(target)
+            written, link = "", self._link(target)
         else:
             is_repeated = target.pointer and reference.target.endswith(f"#{target.pointer}")
-            link = self._link(replace(target, pointer="") if is_repeated else target)
-            link = _html("\u2192 {}", link)
+            target = replace(target, pointer="") if is_repeated else target
+            link = _html("\u2192 {}", self._link(target))
         where = source.pointer if source.node == path else self._link(source)
         return _html(
             "{}{}{}{}",
