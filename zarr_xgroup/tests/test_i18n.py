@@ -20,6 +20,7 @@ from zarr_xgroup import (
 )
 from zarr_xgroup.tests.builders import Array, Group, build, memory_store, recorded
 from zarr_xgroup.tests.pages import DOCS
+from zarr_xgroup.tests.report.test_check import CASES, broken, files, part
 
 catalogs = pytest.importorskip("babel.messages.catalog")
 extract = pytest.importorskip("babel.messages.extract")
@@ -209,16 +210,36 @@ def test_an_open_speaks_the_language_with_its_singular_and_plural(
     assert "nope" in raised()
 
 
-def test_the_page_about_warnings_has_their_texts() -> None:
-    """Its first column is what users search for."""
+def warning_headings() -> dict[str, re.Pattern[str]]:
+    """Return the headings of the page about warnings, with the pattern of each: `...` is what a message fills in."""
     page = DOCS / "a-warning.md"
     if not page.is_file():
         pytest.skip("installed without the documentation")
-    messages = [text for it in extracted() for text in (it if isinstance(it, tuple) else (it,))]
-    told = re.findall(r"^\| `(.+?)`", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(told) >= 12
-    for text in told:
-        # What a message fills in stands as `...`, or as the name of an error.
-        parts = [re.escape(part.strip(" '")) for part in re.split(r"\.\.\.|\w+Error", text)]
-        pattern = re.compile(".*".join(part for part in parts if part))
-        assert any(pattern.search(message) for message in messages), text
+    headings = re.findall(r"^### `(.+)`$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    parts = {heading: [part.strip(" '") for part in heading.split("...")] for heading in headings}
+    return {
+        heading: re.compile(".*".join(map(re.escape, filter(None, texts))))
+        for heading, texts in parts.items()
+    }
+
+
+def test_headings_of_the_page_about_warnings_are_parts_of_messages() -> None:
+    messages = [text for message in extracted() for text in as_forms(message)]
+    headings = warning_headings()
+    assert headings
+    for heading, pattern in headings.items():
+        assert any(pattern.search(message) for message in messages), heading
+
+
+def test_each_warning_has_a_heading_in_the_page_about_warnings() -> None:
+    """The warnings are those of the stores that break one rule of `check` each."""
+    patterns = warning_headings().values()
+    seen = set()
+    for _rule, place, edits, _remedy in CASES:
+        store = memory_store(files(part(broken(edits), *edits, place)))
+        _tree, warned = recorded(xr.open_datatree, store, engine="xgroup")
+        for warning in warned:
+            seen.add(type(warning))
+            text = str(warning)
+            assert any(pattern.search(text) for pattern in patterns), text
+    assert len(seen) > 3
