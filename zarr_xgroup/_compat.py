@@ -14,16 +14,28 @@ from typing import Any
 
 import xarray as xr
 import zarr
+from xarray.backends.zarr import ZarrArrayWrapper
+from zarr.abc.store import Store
 from zarr.core.sync import sync
+from zarr.storage import WrapperStore
 from zarr.storage._common import make_store_path
 
+try:
+    from zarr.buffer import default_buffer_prototype
+except ImportError:  # older versions of zarr
+    from zarr.core.buffer import default_buffer_prototype
+
 __all__ = [
+    "ZarrArrayWrapper",
     "array_of_metadata",
+    "async_array_of",
     "dataset_of",
+    "default_buffer_prototype",
     "default_indexes_follow",
     "has_index_option",
     "make_store_path",
     "sync",
+    "wrapped_store",
 ]
 
 # `sync` runs a coroutine on zarr's event loop, on which stores with asynchronous filesystems must be
@@ -31,6 +43,15 @@ __all__ = [
 
 # `make_store_path` makes a store, and a path in it, from a path, a URL or a mapping, without reading
 # anything. Public replacement needed: the same function.
+
+# `default_buffer_prototype` is an argument that `zarr.abc.store.Store.get` requires. It is public in newer
+# versions of zarr only.
+
+# `ZarrArrayWrapper` indexes a zarr array as engine zarr does, which is what law 1 of the design requires.
+# Public replacement needed: the class in `xarray.backends`, as `ZarrStore` is.
+
+# `xarray.Variable._data` is used directly elsewhere: the public `Variable.data` reads lazy data.
+# Public replacement needed: a public attribute that returns lazy data.
 
 _OPEN_FUNCTIONS = (xr.open_dataset, xr.open_datatree, xr.open_groups)
 
@@ -65,6 +86,17 @@ def array_of_metadata(metadata: Any, place: Any) -> zarr.Array[Any]:
     to make an array of metadata that have been read already.
     """
     return zarr.Array(zarr.AsyncArray(metadata=metadata, store_path=place))
+
+
+def async_array_of(array: zarr.Array[Any]) -> Any:
+    """Return the asynchronous array of an array. It is the public `async_array` in newer versions of zarr."""
+    return array._async_array
+
+
+def wrapped_store(store: WrapperStore[Any]) -> Store:
+    """Return the store inside a wrapper store. Public replacement needed: a public attribute of `zarr.storage.WrapperStore`."""
+    inner: Store = store._store
+    return inner
 
 
 def dataset_of(

@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import zarr
-from zarr.core.buffer import Buffer, default_buffer_prototype
 from zarr.storage import MemoryStore
 
+from zarr_xgroup._compat import default_buffer_prototype
 from zarr_xgroup.tests.builders import (
     Array,
     Contents,
@@ -140,7 +140,7 @@ def memory_store(found: Contents) -> MemoryStore:
 class _Buffers(UserDict[str, Any]):
     """Gives bytes as buffers; to keep buffers would give the garbage collector work."""
 
-    def __getitem__(self, key: str) -> Buffer:
+    def __getitem__(self, key: str) -> Any:
         return default_buffer_prototype().buffer.from_bytes(self.data[key])
 
 

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import xarray as xr
 import zarr
-from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.abc.store import Store
 from zarr.storage import MemoryStore
 
+from zarr_xgroup._compat import ZarrArrayWrapper
 from zarr_xgroup.conventions.array import ArrayView, own_dims_of
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.errors import XGroupReferenceError

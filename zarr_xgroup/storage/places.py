@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
 
+from zarr_xgroup._compat import wrapped_store
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
@@ -352,7 +353,7 @@ async def network_of_store(store: Store) -> Network:
 def innermost(store: Any) -> Any:
     """Return the store inside any number of zarr's wrappers; a store without wrappers unchanged."""
     while isinstance(store, WrapperStore):
-        store = store._store
+        store = wrapped_store(store)
     return store
 
 

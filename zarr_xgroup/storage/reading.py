@@ -14,10 +14,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import zarr
 from zarr.abc.store import RangeByteRequest, Store
-from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import FsspecStore
 
-from zarr_xgroup._compat import sync
+from zarr_xgroup._compat import async_array_of, default_buffer_prototype, sync
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Found
@@ -158,7 +157,7 @@ class StoreReader:
 
         async def part(selection: Any) -> Any:
             async with self._limit:  # zarr limits the concurrent chunks of an array itself
-                return await array._async_array.getitem(selection)
+                return await async_array_of(array).getitem(selection)
 
         async def values() -> Any:
             if whole:

@@ -27,7 +27,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
 
 import fsspec
 import numpy as np
@@ -37,12 +37,14 @@ import xarray as xr
 import zarr
 from packaging.version import Version
 from zarr.abc.store import ByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
-from zarr.core.sync import sync
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 from zarr_xgroup import XGroupEmptyGroupWarning, XGroupNoPrincipalWarning, XGroupWarning
+from zarr_xgroup._compat import default_buffer_prototype, sync
 from zarr_xgroup.metadata.documents import METADATA_KEYS
+
+if TYPE_CHECKING:  # newer than the oldest supported zarr
+    from zarr.abc.buffer import Buffer, BufferPrototype
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -479,7 +481,7 @@ def memory_store(contents: Contents) -> MemoryStore:
     return MemoryStore(buffers)
 
 
-def _buffer(content: bytes) -> Buffer:
+def _buffer(content: bytes) -> "Buffer":
     return default_buffer_prototype().buffer.from_bytes(content)
 
 
@@ -613,29 +615,29 @@ class RecordingStore(WrapperStore[Store]):
         yield
 
     async def get(
-        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
-    ) -> Buffer | None:
+        self, key: str, prototype: "BufferPrototype", byte_range: ByteRequest | None = None
+    ) -> "Buffer | None":
         async with self._request("get", key):
             return await self._store.get(key, prototype, byte_range)
 
     async def get_partial_values(
-        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
-    ) -> list[Buffer | None]:
+        self, prototype: "BufferPrototype", key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> "list[Buffer | None]":
         key_ranges = list(key_ranges)
         async with self._request("get_partial_values", *(key for key, _range in key_ranges)):
             return await self._store.get_partial_values(prototype, key_ranges)
 
     async def get_ranges(
         self, key: str, byte_ranges: Sequence[ByteRequest | None], **options: Any
-    ) -> AsyncIterator[Sequence[tuple[int, Buffer | None]]]:
+    ) -> "AsyncIterator[Sequence[tuple[int, Buffer | None]]]":
         whole: Any = super()  # zarr has had this since 3.2
         async with self._request("get_ranges", key):
             async for part in whole.get_ranges(key, byte_ranges, **options):
                 yield part
 
     async def _get_many(
-        self, requests: Iterable[tuple[str, BufferPrototype, ByteRequest | None]]
-    ) -> AsyncGenerator[tuple[str, Buffer | None], None]:
+        self, requests: "Iterable[tuple[str, BufferPrototype, ByteRequest | None]]"
+    ) -> "AsyncGenerator[tuple[str, Buffer | None], None]":
         # By what each store can do, which is `get`, and not past it to the wrapped store.
         async for item in Store._get_many(self, requests):
             yield item

@@ -5,6 +5,7 @@ import gc
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,97 @@ def test_everything_is_caught_only_where_code_of_others_is_called() -> None:
     }
 
 
+# Private names of zarr and xarray.
+
+
+#: The modules of xarray that are documented, or used in its guide for backends.
+PUBLIC_XARRAY = {"backends", "conventions", "indexes", "core.indexing", "core.utils"}
+#: The private names that the package imports. Only `_compat` may import them.
+PRIVATE_NAMES = {
+    "xarray.backends.zarr.ZarrArrayWrapper",
+    "zarr.core.buffer.default_buffer_prototype",
+    "zarr.core.sync.sync",
+    "zarr.storage._common.make_store_path",
+}
+#: The modules that look at lazy data of a variable without reading them.
+READING_LAZY_DATA = (
+    *("conventions.plugin_adapter", "datasets.decode", "variables.factory", "variables.stored"),
+)
+#: The private attributes of other packages' objects that the package uses.
+PRIVATE_ATTRIBUTES = {
+    "_compat": {"_async_array", "_store", "_construct_direct", "_getframe"},
+    **{name: {"_data"} for name in READING_LAZY_DATA},
+    "errors": {"_getframe"},  # of Python's `sys`
+    "storage.reading": {"_ls", "_session", "_conns"},  # of fsspec and aiohttp
+}
+
+
+def is_private(name: str) -> bool:
+    """Return whether a dotted name is one of zarr or xarray that they may change at any time."""
+    package, *parts = name.split(".")
+    if package == "zarr":
+        return parts[:1] == ["core"] or any(part.startswith("_") for part in parts)
+    if package != "xarray":
+        return False
+    # Names in `xarray` itself are public, and so are the attributes of its classes.
+    is_public = {".".join(parts), ".".join(parts[:-1])} & PUBLIC_XARRAY
+    return len(parts) > 1 and not is_public and not parts[0][0].isupper()
+
+
+def dotted_names(tree: ast.AST) -> Iterator[str]:
+    """Yield the imported names of a module, and those that it reaches with dots, such as ``xr.core.utils.Frozen``."""
+    yield from imported(tree, whole=True)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            package, *parts = ast.unparse(node).split(".")
+            yield ".".join([{"xr": "xarray"}.get(package, package), *parts])
+
+
+def private_attributes(name: str) -> set[str]:
+    """Return the attributes with an underscore that a module of the package uses and does not define, also by `getattr`."""
+    defined, used = set[str](), set[str]()
+    for node in ast.walk(MODULES[name]):
+        if isinstance(node, ast.Attribute):
+            is_own = getattr(node.value, "id", "") in ("self", "cls")
+            (defined if is_own else used).add(node.attr)
+        elif isinstance(node, ast.FunctionDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
+            used.add(str(getattr(node.args[1], "value", "")))
+    documented = {"_replace"}  # of named tuples
+    return {it for it in used - defined - documented if it[:1] == "_" and it[:2] != "__"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("zarr.core.sync.sync", True),
+        ("zarr.core", True),
+        ("zarr.storage._common.make_store_path", True),
+        ("zarr.abc.store.Store", False),
+        ("zarr.open_group", False),
+        ("xarray.core.dataset.Dataset", True),
+        ("xarray.core.indexing.LazilyIndexedArray", False),
+        ("xarray.backends.zarr.ZarrStore", True),
+        ("xarray.backends.ZarrStore", False),
+        ("xarray.open_dataset", False),
+        ("numpy.core.multiarray", False),
+    ],
+)
+def test_private_names_are_recognised(name: str, expected: bool) -> None:
+    assert is_private(name) is expected
+
+
+def test_only_compat_uses_private_names_of_zarr_and_xarray() -> None:
+    """A name that is added here needs a reason in `_compat`, and its public replacement if there is one."""
+    names = {name: set(filter(is_private, dotted_names(tree))) for name, tree in MODULES.items()}
+    assert {name: private for name, private in names.items() if private} == {
+        "_compat": PRIVATE_NAMES
+    }
+    attributes = {name: private_attributes(name) for name in MODULES}
+    assert {name: private for name, private in attributes.items() if private} == PRIVATE_ATTRIBUTES
+
+
 # No I/O where there is to be none.
 
 
@@ -175,6 +267,10 @@ def test_neither_zarr_nor_xarray_has_the_public_ways_that_compat_waits_for() -> 
     """A test that fails here says that a touch of what they do not promise can go."""
     assert not hasattr(zarr.storage, "make_store_path")
     assert not hasattr(zarr, "sync")
+    assert not hasattr(xr.backends, "ZarrArrayWrapper")
+    assert not hasattr(zarr.storage.WrapperStore, "store")
+    # A later minimum may have `zarr.buffer` and `zarr.Array.async_array`.
+    assert "zarr>=3.0.0" in (requires("xarray-zarr-xgroup") or ())
     if not _compat.has_index_option():
         return  # this xarray always builds indexes of dimension coordinates
     given: list[str] = []

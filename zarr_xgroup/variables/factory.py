@@ -13,7 +13,6 @@ import xarray as xr
 import zarr
 from xarray.conventions import decode_cf_variable
 from zarr.abc.store import Store
-from zarr.core.group import GroupMetadata
 from zarr.storage import StorePath
 
 from zarr_xgroup.errors import XGroupMetadataError, containing
@@ -105,8 +104,8 @@ class VariableFactory:
     def _zarr_group(self, store: Store, node: Node) -> zarr.Group:
         attributes = copy_of(self.attributes(node))
         zarr_format = self._tree.stores[node.store].zarr_format
-        metadata = GroupMetadata(attributes=attributes, zarr_format=zarr_format)
-        return zarr.Group(zarr.AsyncGroup(metadata, StorePath(store, node.path)))
+        metadata = {"zarr_format": zarr_format, "attributes": attributes}
+        return zarr.Group(zarr.AsyncGroup.from_dict(StorePath(store, node.path), metadata))
 
     def sizes(self, source: Source) -> dict[str, int]:
         """Return the sizes of the dimensions of a source's variable."""

@@ -16,13 +16,11 @@ import numpy as np
 import xarray as xr
 import zarr
 from xarray.backends import BackendArray, ZarrStore
-from xarray.backends.zarr import ZarrArrayWrapper
 from xarray.core import indexing
 from zarr.abc.store import Store
-from zarr.core.group import GroupMetadata
 from zarr.storage import MemoryStore, StorePath
 
-from zarr_xgroup._compat import array_of_metadata
+from zarr_xgroup._compat import ZarrArrayWrapper, array_of_metadata
 from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
@@ -206,8 +204,9 @@ def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, s
 
 
 def _by_zarr_store(array: zarr.Array[Any], *, masks: bool) -> xr.Variable:
-    metadata = GroupMetadata(zarr_format=array.metadata.zarr_format)
-    group = _GroupOfTemplate(zarr.AsyncGroup(metadata, StorePath(_NOWHERE.store, "")))
+    metadata = {"zarr_format": array.metadata.zarr_format}
+    place = StorePath(_NOWHERE.store, "")
+    group = _GroupOfTemplate(zarr.AsyncGroup.from_dict(place, metadata))
     object.__setattr__(group, "known", array)  # the base class is frozen
     store = ZarrStore(group, mode="r", use_zarr_fill_value_as_mask=masks)
     variable: xr.Variable = store.open_store_variable("template")  # type: ignore[no-untyped-call]

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
-from zarr.core.sync import sync
 from zarr.storage import FsspecStore
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError
+from zarr_xgroup._compat import sync
 from zarr_xgroup.storage import places, stores
 from zarr_xgroup.storage.foreign import ForeignLimits
 from zarr_xgroup.tests.builders import (
