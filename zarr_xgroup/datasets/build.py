@@ -140,7 +140,10 @@ class Builder:
             for key, value in planned.dropped_times.items():
                 attributes.setdefault(key, copy_of(value))
         if planned.coordinates:
-            variable.encoding["coordinates"] = " ".join(planned.coordinates)
+            # xarray moves the attribute to the encoding when it decodes it.
+            is_decoded = self._decoding.get("decode_coords", True) is not False
+            named = variable.encoding if is_decoded else attributes
+            named["coordinates"] = " ".join(planned.coordinates)
         if values is None:
             return variable
         is_whole = part == "all"

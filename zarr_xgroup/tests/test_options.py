@@ -74,11 +74,7 @@ def flat(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("flat") / "s.zarr"
     dataset = quietly(xr.open_dataset, STORE, engine="xgroup", group="g", decode_cf=False).load()
     for variable in dataset.variables.values():
-        # What this engine keeps in the encoding stands in the attributes of a written array.
-        names = variable.encoding.get("coordinates")
         variable.encoding = {"_FillValue": None} if variable.dtype.kind == "f" else {}
-        if names is not None:
-            variable.attrs["coordinates"] = names
     quietly(dataset.to_zarr, path, zarr_format=2, consolidated=False)
     return path
 

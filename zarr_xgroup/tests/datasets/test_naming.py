@@ -223,8 +223,10 @@ NAMED: dict[str, tuple[Any, str]] = {
 
 
 @rows(NAMED, "members, named")
-def test_coordinates_that_the_encoding_names(members: Any, named: str) -> None:
+def test_coordinates_that_an_array_names(members: Any, named: str) -> None:
     assert dataset_of(members)["a"].encoding["coordinates"] == named
+    undecoded = dataset_of(members, decode_coords=False)["a"]
+    assert (undecoded.attrs["coordinates"], undecoded.encoding.get("coordinates")) == (named, None)
 
 
 # Dimensions.
