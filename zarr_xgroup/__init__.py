@@ -47,6 +47,7 @@ from zarr_xgroup.errors import (
 if TYPE_CHECKING:
     from zarr_xgroup.conventions import ConventionHandler, register
     from zarr_xgroup.datasets.attributes import drop_conventions
+    from zarr_xgroup.decoding import decode
     from zarr_xgroup.findings import Finding, Place, Topic
     from zarr_xgroup.report.checking import check
     from zarr_xgroup.report.explaining import explain, levels
@@ -82,6 +83,7 @@ __all__ = [
     "XGroupWarning",
     "__version__",
     "check",
+    "decode",
     "drop_conventions",
     "explain",
     "levels",
@@ -94,6 +96,7 @@ _LATER = {
     for module, names in (
         ("conventions", ("ConventionHandler", "register")),
         ("datasets.attributes", ("drop_conventions",)),
+        ("decoding", ("decode",)),
         ("findings", ("Finding", "Place", "Topic")),
         ("report.checking", ("check",)),
         ("report.explaining", ("explain", "levels")),

@@ -120,7 +120,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
             cross_store_max_bytes : int or None, optional
                 Largest size of a document of a different store. None: no limit. Default: 32 MiB.
             cross_store_max_stores : int or None, optional
-                Largest number of other stores that references may point to. None: no limit. Default: 100.
+                Largest number of other stores that references may point to. None: no limit, 0: no store. Default: 100.
             assume_conventions : str or iterable of str, optional
                 Names of conventions (``"cf"``, ``"proj"``, ``"spatial"``, ``"cs"``, ...) to treat as
                 declared by every array of the store. With ``"auto"``, each array without a principal

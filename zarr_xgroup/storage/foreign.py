@@ -249,7 +249,9 @@ class ForeignLimits:
         ):
             value: Any = options.get(option, DEFAULTS[option])
             is_number = isinstance(value, kind) and not isinstance(value, bool)
-            if value is not None and not (is_number and value > 0):
+            # No other store at all may be opened.
+            is_none = is_number and value == 0 and option == "cross_store_max_stores"
+            if value is not None and not (is_number and value > 0) and not is_none:
                 message = _("{option} must be a positive integer or None, got {value!r}")
                 if kind is not int:
                     message = _(
