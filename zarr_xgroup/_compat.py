@@ -89,8 +89,8 @@ def array_of_metadata(metadata: Any, place: Any) -> zarr.Array[Any]:
 
 
 def async_array_of(array: zarr.Array[Any]) -> Any:
-    """Return the asynchronous array of an array. It is the public `async_array` in newer versions of zarr."""
-    return array._async_array
+    """Return the asynchronous array of an array: by a public attribute in newer versions of zarr."""
+    return array.async_array if hasattr(zarr.Array, "async_array") else array._async_array
 
 
 def wrapped_store(store: WrapperStore[Any]) -> Store:

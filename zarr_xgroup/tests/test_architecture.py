@@ -168,7 +168,12 @@ PRIVATE_ATTRIBUTES = {
     "_compat": {"_async_array", "_store", "_construct_direct", "_getframe"},
     **{name: {"_data"} for name in READING_LAZY_DATA},
     "errors": {"_getframe"},  # of Python's `sys`
-    "storage.reading": {"_ls", "_session", "_conns", "_get_running_loop"},  # of fsspec, aiohttp, asyncio
+    "storage.reading": {
+        "_ls",
+        "_session",
+        "_conns",
+        "_get_running_loop",
+    },  # of fsspec, aiohttp, asyncio
 }
 
 
