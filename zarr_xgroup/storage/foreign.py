@@ -242,23 +242,24 @@ class ForeignLimits:
     def of(cls, options: StoreOptions) -> Self:
         """Return the limits in options; raise TypeError or ValueError if a value is not valid."""
         values = []
-        for option, kind in (
-            ("cross_store_timeout", int | float),
-            ("cross_store_max_bytes", int),
-            ("cross_store_max_stores", int),
+        for option, kind, least in (
+            ("cross_store_timeout", int | float, 0),
+            ("cross_store_max_bytes", int, 1),
+            ("cross_store_max_stores", int, 0),  # 0: no other store may be opened
         ):
             value: Any = options.get(option, DEFAULTS[option])
             is_number = isinstance(value, kind) and not isinstance(value, bool)
-            # No other store at all may be opened.
-            is_none = is_number and value == 0 and option == "cross_store_max_stores"
-            if value is not None and not (is_number and value > 0) and not is_none:
-                message = _("{option} must be a positive integer or None, got {value!r}")
+            is_valid = is_number and (value >= least if kind is int else value > least)
+            if value is not None and not is_valid:
+                message = _(
+                    "{option} must be an integer of at least {least} or None, got {value!r}"
+                )
                 if kind is not int:
                     message = _(
                         "{option} must be a positive number of seconds or None, got {value!r}"
                     )
                 error = ValueError if is_number else TypeError
-                raise error(message.format(option=option, value=value))
+                raise error(message.format(option=option, least=least, value=value))
             values.append(value)
         return cls(*values)
 

@@ -696,17 +696,22 @@ def test_no_more_stores_than_may_be(http_server: FileServer, most: int | None) -
     assert all("allows references to at most 3 other stores" in str(it) for it in told)
 
 
-def test_limits_that_cannot_be_used_are_told_at_once() -> None:
+@pytest.mark.parametrize(
+    ("option", "text", "invalid"),
+    [
+        ("cross_store_timeout", "a positive number of seconds", [0]),
+        ("cross_store_max_bytes", "an integer of at least 1", [0, 1.5]),
+        ("cross_store_max_stores", "an integer of at least 0", [1.5]),
+    ],
+)
+def test_invalid_limits_are_refused_at_once(option: str, text: str, invalid: list[Any]) -> None:
+    for value in (*invalid, "1", [1], True, -1, float("nan")):
+        with pytest.raises((TypeError, ValueError), match=f"^{option} must be {text} or None"):
+            xr.open_dataset(memory_store({}), engine="xgroup", **{option: value})  # type: ignore[arg-type]
+
+
+def test_the_default_limits() -> None:
     assert ForeignLimits() == ForeignLimits(30.0, 2**25, 100)
-    positive = {"cross_store_max_bytes": "integer", "cross_store_max_stores": "integer"}
-    for option, kind in {"cross_store_timeout": "number of seconds", **positive}.items():
-        wrong: list[Any] = ["1", [1], True, -1, *([1.5] if kind == "integer" else [])]
-        if option != "cross_store_max_stores":
-            wrong.append(0)
-        for value in (*wrong, float("nan")):
-            text = f"^{option} must be a positive {kind}"
-            with pytest.raises((TypeError, ValueError), match=text):
-                xr.open_dataset(memory_store({}), engine="xgroup", **{option: value})  # type: ignore[arg-type]
 
 
 # What is handed out.
