@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from xarray.conventions import encode_cf_variable
+from xarray.indexes import PandasMultiIndex
 from zarr.storage import MemoryStore, WrapperStore
 
 from zarr_xgroup._compat import dataset_of, default_buffer_prototype
 from zarr_xgroup.backend import XGroupBackendEntrypoint
+from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.paths import is_node_name
 
 #: Attributes that xarray has moved to the encoding when it decoded them.
@@ -72,8 +74,7 @@ def decode(
     variables: dict[Hashable, xr.Variable] = dict(dataset.variables)
     indexes: dict[Hashable, xr.Index] = dict(dataset.xindexes)
     for name, decoded in attached.variables.items():
-        given = variables.get(name)
-        if given is not None and _is_kept(given, decoded):
+        if (given := variables.get(name)) is not None and _is_kept(given, decoded):
             kept = given.copy(deep=False)
             kept.dims, kept.attrs = decoded.dims, decoded.attrs
             named = {key: decoded.encoding[key] for key in _DECODED if key in decoded.encoding}
@@ -86,15 +87,15 @@ def decode(
                 indexes[name] = attached.xindexes[name]
     coordinates = {name: variables.pop(name) for name in {**attached.coords, **dataset.coords}}
     result = dataset_of(variables, coordinates, indexes, dataset.attrs)
-    result.encoding = {**attached.encoding, **dataset.encoding}
+    result.encoding = dict(dataset.encoding)
     return result
 
 
 def _is_kept(given: xr.Variable, decoded: xr.Variable) -> bool:
     """Return whether a variable keeps its values: it is not a number decoded to a time, and not transposed."""
-    if given.dtype.kind in "iuf" and decoded.dtype.kind in "MO":
-        return False
-    return given.dims == decoded.dims or (given.shape == decoded.shape and 2 not in given.shape)
+    is_renamed = given.shape == decoded.shape and 2 not in given.shape
+    is_time = given.dtype.kind in "iuf" and decoded.dtype.kind in "MO"
+    return (given.dims == decoded.dims or is_renamed) and not is_time
 
 
 class _GroupStore(WrapperStore[MemoryStore]):
@@ -106,6 +107,8 @@ class _GroupStore(WrapperStore[MemoryStore]):
         for name, variable in dataset.variables.items():
             if not (isinstance(name, str) and is_node_name(name)):
                 continue
+            if isinstance(dataset.xindexes.get(name), PandasMultiIndex):  # which is not stored
+                variable = xr.Variable(variable.dims, np.zeros(variable.shape))
             if variable.dtype.kind in "MO":  # times, or text
                 variable = encode_cf_variable(variable, name=name)
             if variable.dtype.kind in "OT":
@@ -118,13 +121,12 @@ class _GroupStore(WrapperStore[MemoryStore]):
                 "order": "C",
                 **dict.fromkeys(("compressor", "filters", "fill_value")),
             }
-            named = {key: variable.encoding[key] for key in _DECODED if key in variable.encoding}
-            attributes = {**named, **variable.attrs, "_ARRAY_DIMENSIONS": variable.dims}
-            documents[f"{name}/.zattrs"] = attributes
-            self._chunks[f"{name}/" + (".".join("0" * variable.ndim) or "0")] = variable
-        buffer = default_buffer_prototype().buffer
-        texts = {key: json.dumps(it, default=_plain).encode() for key, it in documents.items()}
-        super().__init__(MemoryStore({key: buffer.from_bytes(it) for key, it in texts.items()}))
+            cf = {key: variable.encoding[key] for key in _DECODED if key in variable.encoding}
+            documents[f"{name}/.zattrs"] = {**cf, **variable.attrs, DIMENSION_KEY: variable.dims}
+            self._chunks[f"{name}/{'.'.join('0' * variable.ndim) or '0'}"] = variable
+        as_buffer = default_buffer_prototype().buffer.from_bytes
+        texts = {key: json.dumps(it, default=_plain) for key, it in documents.items()}
+        super().__init__(MemoryStore({key: as_buffer(it.encode()) for key, it in texts.items()}))
 
     async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
         """Return a document or a chunk. Lazy values are read by a different thread: zarr waits for none in its own."""

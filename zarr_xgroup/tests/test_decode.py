@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -190,3 +191,15 @@ def test_names_that_no_array_can_have_and_attributes_of_numpy() -> None:
 def test_unknown_conventions_are_refused() -> None:
     with pytest.raises(ValueError, match="assume"):
         zarr_xgroup.decode(xr.Dataset(), assume_conventions="none")
+
+
+def test_a_multiindex_is_kept() -> None:
+    levels = pd.MultiIndex.from_product([[1, 2], ["a", "b"]], names=["number", "letter"])
+    dataset = xr.Dataset(
+        {"v": ("x", [5, 6], cs(x={"values": {"regular": [1, 2]}})), "w": ("z", range(4))},
+        coords=xr.Coordinates.from_pandas_multiindex(levels, "z"),
+    )
+    decoded = zarr_xgroup.decode(dataset)
+    np.testing.assert_array_equal(decoded["x"], [1, 3])
+    xr.testing.assert_identical(decoded.drop_vars("x")["w"], dataset["w"])
+    assert decoded.sel(number=2, letter="b")["w"] == 3
