@@ -113,7 +113,7 @@ def _draw_before(axes: Any, groups: Mapping[str, xr.Dataset]) -> None:
     sea.sst.plot.imshow(ax=axes[0, 1], **picture)
     weather.air_temperature[2].plot.imshow(ax=axes[1, 0], **(picture | {"cmap": "magma"}))
     axes[1, 1].set_axis_off()
-    text = "three groups,\nthree grids,\nno places"
+    text = "three groups,\nthree grids,\nno common map"
     axes[1, 1].text(0.5, 0.5, text, ha="center", va="center", color="#666666")
     for one, title in zip(axes.flat, ("images/r60m", "sea", "weather"), strict=False):
         one.set_title(title)
