@@ -293,33 +293,35 @@ def level_table(levels: Sequence[FoundLevel]) -> list[list[str]]:
     If metadata define no factors, these are the ratios of the sizes of arrays, with ``~`` unless they are whole
     numbers.
     """
-
-    def pair(numbers: Sequence[float] | None) -> str:
-        """Return two numbers, or one if both are the same length; "?" if they are not known."""
-        if not numbers:
-            return "?"
-        texts = [str(int(number)) if number == int(number) else str(number) for number in numbers]
-        is_one = isinstance(numbers[0], float) and len(set(texts)) == 1
-        return texts[0] if is_one else " x ".join(texts)
-
-    def factor(level: FoundLevel) -> str:
-        """Return how many times as long the cells are as those of the first level."""
-        shapes = (levels[0].shape, level.shape)
-        is_known = any(level.factor for level in levels)
-        if is_known or not all(shape and len(shape) == 2 and all(shape) for shape in shapes):
-            return pair(level.factor)
-        ratios = [finest / own for finest, own in zip(*map(tuple, shapes), strict=True)]  # type: ignore[arg-type]
-        if all(ratio == int(ratio) for ratio in ratios):
-            return pair(ratios)
-        return f"~{' x '.join(dict.fromkeys(f'{ratio:.3g}' for ratio in ratios))}"
-
     rows = [["level", "resolution", "rows x columns", "chunk", "factor"]]
     for level in levels:
-        size = f"{pair(level.resolution)} {level.unit if level.resolution else ''}".strip()
+        size = f"{_pair(level.resolution)} {level.unit if level.resolution else ''}".strip()
         if level.refinement is not None:
             size = f"refinement level {level.refinement}"
-        rows.append([level.path, size, pair(level.shape), pair(level.chunk), factor(level)])
+        texts = size, _pair(level.shape), _pair(level.chunk), _factor(level, levels)
+        rows.append([level.path, *texts])
     return rows
+
+
+def _pair(numbers: Sequence[float] | None) -> str:
+    """Return two numbers, or one if both are the same length; "?" if they are not known."""
+    if not numbers:
+        return "?"
+    texts = [str(int(number)) if number == int(number) else str(number) for number in numbers]
+    is_one = isinstance(numbers[0], float) and len(set(texts)) == 1
+    return texts[0] if is_one else " x ".join(texts)
+
+
+def _factor(level: FoundLevel, levels: Sequence[FoundLevel]) -> str:
+    """Return how many times as long the cells of a level are as those of the first level."""
+    shapes = (levels[0].shape, level.shape)
+    is_known = any(other.factor for other in levels)
+    if is_known or not all(shape and len(shape) == 2 and all(shape) for shape in shapes):
+        return _pair(level.factor)
+    ratios = [finest / own for finest, own in zip(*map(tuple, shapes), strict=True)]  # type: ignore[arg-type]
+    if all(ratio == int(ratio) for ratio in ratios):
+        return _pair(ratios)
+    return f"~{' x '.join(dict.fromkeys(f'{ratio:.3g}' for ratio in ratios))}"
 
 
 @dataclass(frozen=True)

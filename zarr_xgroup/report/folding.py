@@ -81,9 +81,12 @@ class Folding:
             for path in dict.fromkeys((reference.source.node, *reference.arrays)):
                 self.references[path].append(reference)
         self.numbers: defaultdict[str, list[int]] = defaultdict(list)
-        # The rank of nodes with problems and of the groups that contain them: a missing declaration of a convention
-        # may affect all arrays, and ranks last.
         self._rank: dict[str, int] = {}
+        self._number_problems()
+
+    def _number_problems(self) -> None:
+        """Give nodes the numbers of their problems, and a rank to these nodes and the groups that contain them."""
+        # A missing declaration of a convention may affect all arrays, and ranks last.
         ranked = [
             (problem.kind == Topic.NO_PRINCIPAL.value, number, problem)
             for number, row in enumerate(self.problems, 1)

@@ -191,6 +191,14 @@ def _section(name: str, heading: str, items: Sequence[_Html]) -> str:
     return _html(section, name, is_open, head, _join_html(items)) if items else ""
 
 
+def _coordinates_of(array: FoundArray, group: FoundGroup) -> list[FoundCoordinate]:
+    """Return the coordinates of an array, then their bounds."""
+    coordinates = [one for one in group.coordinates if one.name in array.coordinates]
+    bounds = {coordinate.bounds for coordinate in coordinates}
+    others = [one for one in group.coordinates if one not in coordinates]
+    return coordinates + [one for one in others if one.name in bounds]
+
+
 def _short_names(similar: Sequence[FoundArray] | Sequence[FoundGroup]) -> str:
     """Return the names of arrays or groups that share a row, only the first and the last if they are too long."""
     names = ", ".join(one.name for one in similar)
@@ -404,24 +412,17 @@ class _PageTree:
         array, crs, missing = similar[0], similar[0].crs, ", ".join(similar[0].missing)
         sizes = {one.path: f"{one.sizes_as_text} {one.dtype}" for one in similar}
         is_one_size, units = len({*sizes.values()}) == 1, {one.units for one in similar}
+        remarks = [f"{len(similar):,} similar arrays" if len(similar) > _MOST_CHIPS else ""]
+        remarks += [array.sizes_as_text, array.dtype] if is_one_size else []
+        remarks += [_units(array)] if len(units) == 1 else []
+        remarks += ["coordinate"] if array.is_coordinate else []
+        remarks += [short(crs.code or crs.name, _LONGEST_REMARK)] if crs else []
         card = [
-            _span(
-                "remark", f"{len(similar):,} similar arrays" if len(similar) > _MOST_CHIPS else ""
-            ),
-            _span("remark", array.sizes_as_text if is_one_size else ""),
-            _span("remark", array.dtype if is_one_size else ""),
-            _span("remark", _units(array) if len(units) == 1 else ""),
-            _span("remark", "coordinate" if array.is_coordinate else ""),
-            _span("remark", short(crs.code or crs.name, _LONGEST_REMARK) if crs else ""),
+            *(_span("remark", remark) for remark in remarks),
             *map(_chip, array.conventions[:_MOST_CHIPS]),
             _span("badge missing", f"no coordinate {missing}") if missing else "",
         ]
         paths = sizes if is_one_size else [f"{path} {size}" for path, size in sizes.items()]
-        coordinates = [one for one in group.coordinates if one.name in array.coordinates]
-        bounds = {coordinate.bounds for coordinate in coordinates}
-        coordinates += [
-            one for one in group.coordinates if one.name in bounds and one not in coordinates
-        ]
         facts = {
             "Path": _join_html(paths, ", "),
             "No coordinate along": missing,
@@ -429,7 +430,7 @@ class _PageTree:
             "Times": array.times,
             "CRS": " \u00b7 ".join(filter(None, (crs.name, crs.code, crs.variable))) if crs else "",
             "Conventions": _html_list(map(self._convention, array.conventions)),
-            "Coordinates": _html_list(map(self._coordinate, coordinates)),
+            "Coordinates": _html_list(map(self._coordinate, _coordinates_of(array, group))),
         }
         return self._row(Place(array.path), "array", _short_names(similar), card, facts)
 

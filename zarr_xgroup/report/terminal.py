@@ -20,7 +20,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Topic, place_before
+from zarr_xgroup.findings import Finding, Topic, place_before
 from zarr_xgroup.i18n import listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
@@ -453,27 +453,8 @@ def verdict_parts(
         verdict.mistakes, is_whole=is_whole, key=lambda mistake: mistake.severity
     )
     rows = all_rows if is_whole else all_rows[:_MOST_SHOWN]
-    for mistake, *others in rows:
-        style = "bold red" if mistake.severity == "error" else "bold yellow"
-        before = literal(f"{mistake.severity}: ", style)
-        indent = literal(" " * before.cell_len)
-        similar = (mistake, *others)
-        places = list(dict.fromkeys(place for one in similar for place in (one.place, *one.places)))
-        for place in places if is_whole else places[:_MOST_PLACES]:
-            # Never wrapped, so that it can be copied.
-            yield before + literal(str(place), "cyan")
-            before = indent
-        if not is_whole and len(places) > _MOST_PLACES:
-            yield indent + literal(f"and {len(places) - _MOST_PLACES:,} more", "dim")
-        rule = mistake.rule
-        yield Wrapped(literal(mistake.text), indent=2)
-        if mistake.remedy:
-            yield Wrapped(literal("Instead: ", "green") + literal(mistake.remedy), indent=2)
-        if others:
-            count = sum(other.count for other in others)
-            yield Wrapped(_more(count, "problem", f" of this kind{hint}"), indent=2)
-        yield Wrapped(literal(f"{rule.name} ({rule.document}, {rule.section})", "dim"), indent=2)
-        yield Text()
+    for row in rows:
+        yield from _mistake_parts(row, is_whole=is_whole, hint=hint)
     if more := sum(mistake.count for row in all_rows[len(rows) :] for mistake in row):
         yield _more(more, "problem", hint)
         yield Text()
@@ -487,3 +468,29 @@ def verdict_parts(
         text = 'no problems found, but little was checked: no node has "zarr_conventions"'
         result = literal(text)
     yield Wrapped(literal(verdict.store, "bold") + literal(": ") + result)
+
+
+def _mistake_parts(
+    similar: Sequence[Finding], *, is_whole: bool, hint: str
+) -> Iterator[RenderableType]:
+    """Yield the parts of a mistake, or of similar mistakes, to draw."""
+    mistake, *others = similar
+    style = "bold red" if mistake.severity == "error" else "bold yellow"
+    before = literal(f"{mistake.severity}: ", style)
+    indent = literal(" " * before.cell_len)
+    places = list(dict.fromkeys(place for one in similar for place in (one.place, *one.places)))
+    for place in places if is_whole else places[:_MOST_PLACES]:
+        # Never wrapped, so that it can be copied.
+        yield before + literal(str(place), "cyan")
+        before = indent
+    if not is_whole and len(places) > _MOST_PLACES:
+        yield indent + literal(f"and {len(places) - _MOST_PLACES:,} more", "dim")
+    rule = mistake.rule
+    yield Wrapped(literal(mistake.text), indent=2)
+    if mistake.remedy:
+        yield Wrapped(literal("Instead: ", "green") + literal(mistake.remedy), indent=2)
+    if others:
+        count = sum(other.count for other in others)
+        yield Wrapped(_more(count, "problem", f" of this kind{hint}"), indent=2)
+    yield Wrapped(literal(f"{rule.name} ({rule.document}, {rule.section})", "dim"), indent=2)
+    yield Text()
