@@ -1,6 +1,6 @@
-"""Compile the message catalogues when a package is built or installed, by the hook of Hatch.
+"""Hatch build hook that compiles the message catalogues when the package is built or installed.
 
-Compiled ones are not kept in the repository.
+The compiled catalogues are not in the repository.
 """
 
 import sys
@@ -15,8 +15,8 @@ from update_translations import compiled  # Hatch runs this file from elsewhere
 
 
 class Catalogues(BuildHookInterface[Any]):
-    """Compiles each catalogue beside its source."""
+    """Compiles each catalogue into the folder of its source."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile them, for a wheel, or a clone that is installed in place."""
+        """Compile the catalogues for a wheel or an editable install."""
         build_data["artifacts"] += [f"/{path.relative_to(self.root)}" for path in compiled()]

@@ -1,4 +1,4 @@
-"""What the scripts share that explore EOPF products: arguments, opening, comparing, drawing."""
+"""Shared code of the scripts that explore EOPF products: arguments, opening, comparing, drawing."""
 
 import argparse
 import contextlib
@@ -27,32 +27,32 @@ SAMPLE = (
 )
 
 _SECONDS = 10.0
-#: How many cells a quicklook has along each axis at most.
-_DRAWN = 500
+#: The largest number of cells of a quicklook along each axis.
+_MAX_CELLS = 500
 
 
-#: A group of a product: its path, what engine xgroup makes of it, and the warnings that it gives.
+#: A group of a product: its path, its Dataset opened with engine xgroup, and the warnings.
 Opened: TypeAlias = tuple[str, xr.Dataset, list[str]]
 
 
 def explore(description: str | None, groups: Callable[[str], Iterable[Opened]]) -> None:
-    """Show groups of the product that the command line names, and draw a band of them."""
+    """Show the groups of the product given on the command line, and draw one band."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("product", nargs="?", default=SAMPLE, help="URL or path of a Zarr store")
     parser.add_argument("--quicklook", type=Path, default=Path("quicklook.png"))
-    given = parser.parse_args()
-    leave_without_network(given.product)
+    arguments = parser.parse_args()
+    exit_without_network(arguments.product)
     with progress("reading metadata"):
-        found = list(groups(given.product))
-    for path, dataset, told in found:
-        show(path, dataset, by_engine_zarr(given.product, path))
-        for text in told:
+        opened_groups = list(groups(arguments.product))
+    for path, dataset, texts in opened_groups:
+        show(path, dataset, open_with_engine_zarr(arguments.product, path))
+        for text in texts:
             print(f"  ! {text}")
-    quicklook(band_of([dataset for _path, dataset, _told in found]), given.quicklook)
+    quicklook(band_of([dataset for _path, dataset, _texts in opened_groups]), arguments.quicklook)
 
 
-def leave_without_network(product: str) -> None:
-    """End the program with one line if a product is behind a URL that cannot be reached."""
+def exit_without_network(product: str) -> None:
+    """Exit with a message if the product is at a URL whose host cannot be reached."""
     host = urllib.parse.urlsplit(product).hostname
     if "://" not in product or host is None:
         return
@@ -60,40 +60,40 @@ def leave_without_network(product: str) -> None:
         with urllib.request.urlopen(f"{product.rstrip('/')}/.zmetadata", timeout=_SECONDS):
             return
     except urllib.error.HTTPError:
-        return  # the host is there; opening tells what is wrong
+        return  # the host responds; opening reports the problem
     except (OSError, socket.gaierror) as error:
         sys.exit(f"No network: {host} cannot be reached ({getattr(error, 'reason', error)}).")
 
 
 def progress(label: str) -> AbstractContextManager[object]:
-    """Return a context in which there is a sign of life, if rich is there."""
+    """Return a context that shows a spinner, if rich is installed."""
     if find_spec("rich") is None:
         return nullcontext()
-    found: AbstractContextManager[object]
-    found = import_module("rich.console").Console(stderr=True).status(label)
-    return found
+    status: AbstractContextManager[object]
+    status = import_module("rich.console").Console(stderr=True).status(label)
+    return status
 
 
 def opened(function: Callable[..., T], product: str, **options: Any) -> tuple[T, list[str]]:
-    """Return what an open function returns, and the warnings it gave."""
-    with warnings.catch_warnings(record=True) as told:
+    """Call a function that opens a product. Return its result and the texts of its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = function(product, **options)
-    return result, [f"{item.category.__name__}: {item.message}" for item in told]
+    return result, [f"{item.category.__name__}: {item.message}" for item in caught]
 
 
-def by_engine_zarr(product: str, group: str) -> xr.Dataset | str:
-    """Return a group as engine zarr opens it, or why it does not."""
+def open_with_engine_zarr(product: str, group: str) -> xr.Dataset | str:
+    """Return a group opened with engine zarr, or the text of the error."""
     try:
         return opened(xr.open_dataset, product, engine="zarr", group=group, chunks=None)[0]
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is shown
+    except Exception as error:  # noqa: BLE001 - any error is shown
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
 
 
 def differences(ours: xr.Dataset, theirs: xr.Dataset | str) -> Iterator[str]:
-    """Yield lines on what engine xgroup added to what engine zarr gives."""
+    """Yield a line for each coordinate and attribute that only engine xgroup returns."""
     if isinstance(theirs, str):
-        yield f"engine zarr does not open it: {theirs}"
+        yield f"engine zarr cannot open this group: {theirs}"
         return
     for name in map(str, ours.coords):
         if name not in theirs.variables:
@@ -109,7 +109,7 @@ def differences(ours: xr.Dataset, theirs: xr.Dataset | str) -> Iterator[str]:
 
 
 def show(path: str, ours: xr.Dataset, theirs: xr.Dataset | str) -> None:
-    """Print what a group holds and what engine xgroup added."""
+    """Print the contents of a group and what engine xgroup added."""
     if not ours.variables:
         return
     print(f"\n{path}  {dict(ours.sizes)}")
@@ -120,7 +120,7 @@ def show(path: str, ours: xr.Dataset, theirs: xr.Dataset | str) -> None:
 
 
 def band_of(datasets: Iterable[xr.Dataset]) -> xr.DataArray | None:
-    """Return the smallest image that has coordinates along both of its axes."""
+    """Return the smallest image with coordinates along both axes, of 100 cells or more if possible."""
     images = [
         array
         for dataset in datasets
@@ -135,7 +135,7 @@ def band_of(datasets: Iterable[xr.Dataset]) -> xr.DataArray | None:
 
 
 def quicklook(band: xr.DataArray | None, target: Path) -> None:
-    """Draw a band with its coordinates, if matplotlib is there."""
+    """Draw a band at its coordinates, if matplotlib is installed."""
     if band is None:
         print("\nNo band with coordinates to draw.")
         return
@@ -143,7 +143,7 @@ def quicklook(band: xr.DataArray | None, target: Path) -> None:
         print("\nNo quicklook: matplotlib is not installed.")
         return
     import_module("matplotlib").use("Agg")
-    steps = {dim: max(1, size // _DRAWN) for dim, size in band.sizes.items()}
+    steps = {dim: max(1, size // _MAX_CELLS) for dim, size in band.sizes.items()}
     drawn = band.isel({dim: slice(None, None, step) for dim, step in steps.items()})
     values = np.asarray(drawn.values, float)
     y, x = (drawn[dim].values for dim in drawn.dims)

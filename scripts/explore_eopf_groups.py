@@ -1,6 +1,6 @@
 """Open the groups of an EOPF Sentinel product one by one, and show what engine xgroup added.
 
-The product is a URL or a path; by default a public sample, for which a network is needed.
+The product is a URL or a path; the default is a public sample, which needs a network.
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from eopf_tools import Opened, explore, opened
 
 def groups(product: str) -> Iterator[Opened]:
     """Yield all groups of a product."""
-    paths, _told = opened(xr.open_groups, product, engine="xgroup")
+    paths, _texts = opened(xr.open_groups, product, engine="xgroup")
     for path in paths:
-        dataset, told = opened(xr.open_dataset, product, engine="xgroup", group=path)
-        yield path, dataset, told
+        dataset, texts = opened(xr.open_dataset, product, engine="xgroup", group=path)
+        yield path, dataset, texts
 
 
 if __name__ == "__main__":

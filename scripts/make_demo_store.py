@@ -1,6 +1,6 @@
-"""Write the store of the demonstration, which is a part of the package.
+"""Write the demo store, which is part of the package.
 
-Each group has what an open by engine zarr stumbles over, or leaves unsaid.
+Each group has metadata that engine zarr ignores or cannot open.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ def make_nodes() -> Nodes:
 
 
 def _ocean() -> Group:
-    """Return arrays that declare axes by numbers, and one in another group."""
+    """Return arrays with two regular axes and a time axis in a different group."""
     calendar = {"unit": "days", "epoch": "2028-01-01", "calendar": "noleap"}
     times = {"time": calendar, "values": {"external": {"node": "../axes/time"}}}
     surface = {
@@ -65,20 +65,20 @@ def _regular_axis(abbreviation: str, unit: str, first: float, step: float) -> Js
 
 def _scene() -> Group:
     """Return a group that declares a transform and a CRS for its arrays."""
-    where = {
+    georeference = {
         "spatial:dimensions": ["y", "x"],
         "spatial:transform": [10.0, 0.0, 600000.0, 0.0, -10.0, 5100000.0],
         "proj:code": "EPSG:32632",
     }
     red = Array(np.arange(12.0).reshape(3, 4) / 100, ("y", "x"), {"units": "1"})
-    return Group({"red": red}, declaring("spatial", "proj", **where))
+    return Group({"red": red}, declaring("spatial", "proj", **georeference))
 
 
 def _swath() -> Group:
-    """Return a swath whose places are in a group beside it."""
+    """Return a swath whose latitudes and longitudes are in a sibling group."""
     rows, columns = np.mgrid[0:3, 0:4]
     dims = ("row", "column")
-    places = {
+    positions = {
         "latitude": Array(60.0 - rows + columns / 4, dims, {"units": "degrees_north"}),
         "longitude": Array(5.0 + rows / 4 + columns, dims, {"units": "degrees_east"}),
     }
@@ -93,7 +93,7 @@ def _swath() -> Group:
     }
     attributes = {"units": "K", **declaring("cs", cs={"crs": [system]})}
     brightness = Array(250.0 + rows + columns, dims, attributes)
-    return Group({"geolocation": Group(places), "data": Group({"brightness": brightness})})
+    return Group({"geolocation": Group(positions), "data": Group({"brightness": brightness})})
 
 
 def _buoy() -> Group:
@@ -103,7 +103,7 @@ def _buoy() -> Group:
 
 
 def _satellite() -> Group:
-    """Return an array whose missing data are declared in plain JSON."""
+    """Return an array whose `_FillValue` is plain JSON, not encoded as xarray writes it."""
     values = 280.0 + np.arange(12.0).reshape(3, 4)
     values[0, 0] = np.nan
     sst = Array(values, ("y", "x"), {"units": "K", "_FillValue": "NaN"})

@@ -1,7 +1,6 @@
-"""Make notebooks of pages while mkdocs builds the site: those that `mkdocs.yml` lists, and no copies of them.
+"""Hook of mkdocs that converts the pages listed in `mkdocs.yml` to notebooks.
 
-The text of a page becomes cells of text, its blocks `python` become cells of code, and what the page shows
-as their output is left to whoever runs them.
+Text becomes Markdown cells, and `python` blocks become code cells without their outputs.
 """
 
 import json
@@ -29,7 +28,7 @@ def notebook_of(text: str, url: str = "") -> dict[str, Any]:
     text : str
         The page.
     url : str
-        Where the site has it. Default: nobody knows, so that links to other pages become plain text.
+        The URL of the page. Default: unknown; links to other pages become plain text.
     """
     cells = [
         {"id": f"cell-{number}", "metadata": {}, "source": source, **kind}
@@ -72,7 +71,7 @@ def _code(block: Block) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    """Add the notebooks to what the site holds."""
+    """Add the notebooks to the files of the site."""
     for name in config.extra["notebooks"]:
         text = (Path(config.docs_dir) / name).read_text(encoding="utf-8")
         place = urljoin(config.site_url, name.replace(".md", ".html")) if config.site_url else ""
@@ -81,7 +80,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put the link to its notebook under the title of a page."""
+    """Insert a link to the notebook below the title of a page."""
     path = Path(page.file.src_uri)
     if page.file.src_uri not in config.extra["notebooks"]:
         return markdown

@@ -1,10 +1,10 @@
 """Draw the pictures of the documentation, in `docs/images`.
 
-Those of the pages are the figures that the code of the pages makes. The one of README.md shows a
-made-up product by the coordinates that engine zarr and engine xgroup give its arrays. The one of
-an explanation is what a browser shows of the store that its page made.
+The pictures of the pages are the figures that their code draws. The picture of README.md shows a
+synthetic product at the coordinates that engine zarr and engine xgroup return. The picture of
+an explanation is a screenshot of its HTML page.
 
-It needs the extra ``docs``, playwright, and a Chromium.
+The script needs the extra ``docs``, playwright, and a Chromium.
 """
 
 import io
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
-import rioxarray  # noqa: F401 - gives arrays their `rio`
+import rioxarray  # noqa: F401 - registers the accessor `rio`
 import xarray as xr
 from PIL import Image
 from playwright.sync_api import sync_playwright
@@ -45,7 +45,7 @@ STYLE: Any = {
 
 
 def main() -> None:
-    """Draw all pictures anew."""
+    """Draw all pictures."""
     plt.switch_backend("agg")
     IMAGES.mkdir(exist_ok=True)
     with plt.rc_context(STYLE), tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def draw_page(path: Path, text: str, folder: Path) -> None:
-    """Run a page and save the figures that its blocks leave open."""
+    """Run a page and save the figures that its blocks draw."""
 
     def save(block: Block) -> None:
         if block.image is not None:
@@ -68,11 +68,11 @@ def draw_page(path: Path, text: str, folder: Path) -> None:
 
 
 def draw_explanation(target: Path, folder: Path) -> None:
-    """Draw the HTML page of the store of the page on explanations, in which a reference is broken."""
+    """Draw the HTML explanation of the store in `tasks/explain.md`, which has a broken reference."""
     run_page((DOCS / "tasks" / "explain.md").read_text(encoding="utf-8"), folder)
     with chdir(folder):
         html = page(explain("product.zarr"))
-    # Chromium has no sandbox for root.
+    # Chromium does not run as root with its sandbox.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         chromium = shutil.which("chromium")
@@ -86,7 +86,7 @@ def draw_explanation(target: Path, folder: Path) -> None:
 
 
 def draw_comparison(target: Path, store: Path) -> None:
-    """Draw three arrays of a product: by row and column, and at their coordinates."""
+    """Draw three arrays of a product by row and column, and at their coordinates."""
     sample(store)
     figure: Any = plt.figure(figsize=(8.6, 4.4), layout="constrained")
     before, after = figure.subfigures(1, 2, width_ratios=(1, 1.15))
@@ -106,7 +106,7 @@ def _opened(store: Path, engine: Any, **options: Any) -> dict[str, xr.Dataset]:
 
 
 def _draw_before(axes: Any, groups: Mapping[str, xr.Dataset]) -> None:
-    """Draw the arrays as engine zarr opens them: by their positions alone."""
+    """Draw the arrays by row and column, as engine zarr opens them."""
     scene, sea, weather = groups.values()
     picture = {"add_colorbar": False, "cmap": "viridis"}
     _colours(scene).plot.imshow(rgb="band", robust=True, ax=axes[0, 0])
@@ -121,7 +121,7 @@ def _draw_before(axes: Any, groups: Mapping[str, xr.Dataset]) -> None:
 
 
 def _draw_after(axes: Any, groups: Mapping[str, xr.Dataset]) -> None:
-    """Draw them in one map, at the coordinates that engine xgroup attaches."""
+    """Draw the arrays in one map, at the coordinates that engine xgroup attaches."""
     scene, sea, weather = groups.values()
     is_land = scene.nir > scene.red
     land = scene[["red", "green", "blue"]].where(is_land).rio.reproject("EPSG:4326")
@@ -146,7 +146,7 @@ def _save(target: Path) -> None:
 
 
 def _save_in_few_colours(picture: io.BytesIO, target: Path) -> None:
-    """Save a picture in 256 colours: a third of the bytes."""
+    """Save a picture in 256 colours, which takes a third of the bytes."""
     with Image.open(picture) as image:
         image.convert("RGB").quantize(256).save(target, optimize=True)
 

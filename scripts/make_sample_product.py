@@ -7,5 +7,5 @@ from zarr_xgroup.tutorial import sample
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("target", type=Path, help="a folder; a store in it is replaced")
+    parser.add_argument("target", type=Path, help="a folder; an existing store there is replaced")
     sample(parser.parse_args().target)

@@ -1,4 +1,4 @@
-"""What the scripts share that write test stores: where to, and in which format."""
+"""Shared code of the scripts that write stores: target folder, format, command line."""
 
 import argparse
 import shutil
@@ -12,44 +12,44 @@ STORES = Path(__file__).resolve().parent.parent / "zarr_xgroup" / "tests" / "sto
 
 
 def below(group: str, nodes: Nodes) -> dict[str, Array | Group | Json]:
-    """Return nodes with their paths below a group; the group itself is at ``""``."""
+    """Return nodes moved below a group. The node at ``""`` becomes that group."""
     return {f"{group}/{path}" if path else group: node for path, node in nodes.items()}
 
 
 def write_store(
     target: str | Path, nodes: Nodes, zarr_format: ZarrFormat = 3, *, indent: int = 1
 ) -> None:
-    """Write a store, not consolidated.
+    """Write a store without consolidated metadata.
 
     Parameters
     ----------
     target : str or Path
-        A folder. A Zarr store that is there already is replaced.
+        A folder. An existing Zarr store there is replaced.
     nodes : mapping of str to Array or Group
-        All nodes, the root among them at ``""``.
+        All nodes by path. The root is at ``""``.
     zarr_format : {2, 3}
-        The format of all nodes.
+        The Zarr format.
     indent : int
-        By how much members of documents are indented.
+        Indentation of the documents.
 
     Raises
     ------
     FileExistsError
-        If something other than a Zarr store is there.
+        If the target exists and is not a Zarr group.
     """
     target = Path(target)
     if target.exists():
         if not any((target / key).is_file() for key in ("zarr.json", ".zgroup")):
-            message = f"{target} exists and is not a Zarr group; it is left alone"
+            message = f"{target} exists and is not a Zarr group; nothing was written"
             raise FileExistsError(message)
         shutil.rmtree(target)
     builders.write_store(target, nodes, zarr_format, indent=indent)
 
 
 def writer_of(make_nodes: Callable[[], Nodes], *, indent: int = 1) -> Callable[..., None]:
-    """Return the function ``write(target, zarr_format=3)`` of the store with these nodes.
+    """Return a function ``write(target, zarr_format=3)`` that writes a store with these nodes.
 
-    For parameters and errors see `write_store`.
+    `write_store` documents its parameters and errors.
     """
 
     def write(target: str | Path, zarr_format: ZarrFormat = 3) -> None:
@@ -59,7 +59,7 @@ def writer_of(make_nodes: Callable[[], Nodes], *, indent: int = 1) -> Callable[.
 
 
 def run(write: Callable[[Path, ZarrFormat], None], name: str, description: str | None) -> None:
-    """Write a store where the command line says, by default among those of the tests."""
+    """Write a store to the folder given on the command line. Default: the stores of the tests."""
     parser = argparse.ArgumentParser(description=(description or "").splitlines()[0])
     parser.add_argument("target", type=Path, nargs="?", default=STORES / name)
     parser.add_argument("--zarr-format", type=int, choices=(2, 3), default=3)

@@ -1,8 +1,8 @@
-"""Bring the message catalogues up to date: extract, merge and compile, in one command.
+"""Update the message catalogues: extract the messages, merge and compile them.
 
-``python scripts/update_translations.py``; with names of languages (``de``, ``pt_BR``) it begins their
-catalogues. Messages that are new stay English until somebody translates them in the ``.po`` files and
-runs it again. Needs Babel, which is part of the extra ``test``.
+``python scripts/update_translations.py`` updates all catalogues, and starts new ones for the languages given
+as arguments (``de``, ``pt_BR``). New messages stay English until they are translated in the ``.po`` files
+and the script runs again. It needs Babel, which is part of the extra ``test``.
 """
 
 import argparse
@@ -20,7 +20,7 @@ DOMAIN = "zarr_xgroup"
 
 
 def messages_of_package() -> Catalog:
-    """Return the messages of the package, none of them translated."""
+    """Return the messages of the package, untranslated."""
     catalogue = Catalog(project=DOMAIN)
     messages = extract_from_dir(PACKAGE, directory_filter=lambda path: Path(path).name != "tests")
     for _file, _line, message, _comments, _context in messages:
@@ -29,12 +29,12 @@ def messages_of_package() -> Catalog:
 
 
 def update(language: Path, messages: Catalog) -> tuple[int, int]:
-    """Merge messages into the catalogue of a language, or begin it.
+    """Merge messages into the catalogue of a language. Start the catalogue if there is none.
 
     Returns
     -------
     tuple of int
-        How many messages are translated, and how many there are.
+        The number of translated messages, and of all messages.
     """
     path = language / "LC_MESSAGES" / f"{DOMAIN}.po"
     catalogue = Catalog(locale=language.name, project=DOMAIN)
@@ -51,16 +51,16 @@ def update(language: Path, messages: Catalog) -> tuple[int, int]:
 
 
 def compiled() -> list[Path]:
-    """Compile all catalogues, and return the files, which appear at once."""
+    """Compile all catalogues and return the files. Each file is replaced atomically."""
     files = []
     for path in sorted(LOCALE.glob(f"*/LC_MESSAGES/{DOMAIN}.po")):
         with path.open("rb") as file:
             catalogue = read_po(file, locale=path.parts[-3])
         files.append(path.with_suffix(".mo"))
-        with NamedTemporaryFile(dir=path.parent, delete=False) as made:
-            write_mo(made, catalogue)
-        Path(made.name).chmod(0o644)
-        Path(made.name).replace(files[-1])
+        with NamedTemporaryFile(dir=path.parent, delete=False) as temporary:
+            write_mo(temporary, catalogue)
+        Path(temporary.name).chmod(0o644)
+        Path(temporary.name).replace(files[-1])
     return files
 
 
@@ -69,12 +69,12 @@ def _texts(string: object) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Update all catalogues, and print how much of them is translated."""
+    """Update all catalogues, and print how many messages are translated."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("languages", nargs="*", help="languages to begin catalogues of")
-    begun = [LOCALE / name for name in parser.parse_args().languages]
+    parser.add_argument("languages", nargs="*", help="languages whose catalogues to start")
+    started = [LOCALE / name for name in parser.parse_args().languages]
     messages = messages_of_package()
-    for language in sorted({*(path for path in LOCALE.iterdir() if path.is_dir()), *begun}):
+    for language in sorted({*(path for path in LOCALE.iterdir() if path.is_dir()), *started}):
         translated, number = update(language, messages)
         print(f"{language.name}: {translated} of {number} messages translated")
     compiled()

@@ -1,9 +1,9 @@
 """Run tests on several versions of Python, xarray and zarr, and print a table of the outcome.
 
-``python scripts/versions.py zarr_xgroup/tests/test_laws.py`` runs those tests (default: all) on
-the newest release of everything for each Python that this machine has, and on the oldest and the
-newest release of each of the last minor series of xarray and of zarr, each in a virtual
-environment of its own that is thrown away. What is left of the arguments goes to pytest.
+``python scripts/versions.py zarr_xgroup/tests/test_laws.py`` runs those tests (default: all) with
+the newest releases on each installed Python, and with the oldest and newest release of each of the
+last minor series of xarray and zarr. Each run has its own temporary virtual environment. Unknown
+arguments are passed to pytest.
 """
 
 import argparse
@@ -21,21 +21,21 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-#: The last one has no global lock ("free-threaded").
+#: The last one is free-threaded (no global interpreter lock).
 PYTHONS = ("3.11", "3.12", "3.13", "3.14", "3.14t")
 VARIED = ("xarray", "zarr")
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What is asked for: a Python, and releases of packages; of others the newest.
+    """A Python and pinned releases of packages. All other packages are the newest releases.
 
     Attributes
     ----------
     python : str
         The command.
     pins : dict of str to str
-        The release of each package that has to be a particular one.
+        The release of each pinned package.
     """
 
     python: str
@@ -48,26 +48,28 @@ def ends_of_series(releases: list[str], oldest: str, number: int) -> list[str]:
     Parameters
     ----------
     releases : list of str
-        All there are; no pre-releases.
+        All releases, without pre-releases.
     oldest : str
-        The oldest that counts.
+        Older releases are ignored.
     number : int
-        How many series.
+        The number of series.
     """
     series: dict[tuple[int, ...], list[Version]] = {}
     for version in sorted(map(Version, releases)):
         if version >= Version(oldest):
             series.setdefault(version.release[:2], []).append(version)
     last = list(series.values())[-number:]
-    return [str(version) for found in last for version in dict.fromkeys((found[0], found[-1]))]
+    return [
+        str(version) for versions in last for version in dict.fromkeys((versions[0], versions[-1]))
+    ]
 
 
 def releases(package: str, python: str) -> list[str]:
-    """Return the releases of a package that pip finds for a Python."""
+    """Return the releases of a package that pip finds for a Python command."""
     command = [python, "-m", "pip", "index", "versions", package]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = re.search(r"Available versions: (.*)", text)
-    return found[1].split(", ") if found else []
+    match = re.search(r"Available versions: (.*)", text)
+    return match[1].split(", ") if match else []
 
 
 def oldest_supported(package: str) -> str:
@@ -79,30 +81,30 @@ def oldest_supported(package: str) -> str:
 
 
 def pythons() -> dict[str, str]:
-    """Return the command of each Python that this machine has, on the path or by pyenv."""
-    found: dict[str, str] = {}
+    """Return the command of each Python on the path or installed with pyenv, by version."""
+    commands_by_version: dict[str, str] = {}
     for version in PYTHONS:
         number, is_free = version.removesuffix("t"), version.endswith("t")
-        kept = sorted(Path.home().glob(f".pyenv/versions/{number}.*/bin/python"))
-        kept = [path for path in kept if path.parts[-3].endswith("t") == is_free]
-        commands = [f"python{version}", *map(str, kept)]
+        installed = sorted(Path.home().glob(f".pyenv/versions/{number}.*/bin/python"))
+        installed = [path for path in installed if path.parts[-3].endswith("t") == is_free]
+        commands = [f"python{version}", *map(str, installed)]
         if (command := next(filter(_runs, commands), None)) is not None:
-            found[version] = command
-    return found
+            commands_by_version[version] = command
+    return commands_by_version
 
 
 def _runs(command: str) -> bool:
-    # What pyenv puts on the path only runs if it was chosen.
+    # The commands that pyenv puts on the path run only if their version is selected.
     return bool(shutil.which(command)) and not _run(command, "--version").returncode
 
 
 def environments(number: int) -> Iterator[Environment]:
-    """Yield all environments, for that many minor series of each package."""
-    found = pythons()
-    for python in found.values():
+    """Yield all environments, for a number of minor series of each package."""
+    commands = pythons()
+    for python in commands.values():
         yield Environment(python)
-    # Which the last releases may need; not every package is there for one without a lock.
-    newest = [python for version, python in found.items() if not version.endswith("t")][-1]
+    # The newest releases may need the newest Python. Not every package supports a free-threaded one.
+    newest = [python for version, python in commands.items() if not version.endswith("t")][-1]
     for package in VARIED:
         released = releases(package, newest)
         for release in ends_of_series(released, oldest_supported(package), number):
@@ -110,15 +112,19 @@ def environments(number: int) -> Iterator[Environment]:
 
 
 def outcome(environment: Environment, packages: list[str], arguments: list[str]) -> tuple[str, ...]:
-    """Return a row of the table: versions of Python, xarray and zarr, and what came of it."""
+    """Return a row of the table: the versions of Python, xarray and zarr, and the result."""
     with tempfile.TemporaryDirectory() as folder:
         python = str(Path(folder) / "bin" / "python")
         pins = [f"{package}=={release}" for package, release in environment.pins.items()]
         _run(environment.python, "-m", "venv", folder)
         installed = _run(python, *_PIP, "-e", *packages, *pins)
         if installed.returncode:
-            wanted = [environment.pins.get(package, "newest") for package in VARIED]
-            return (environment.python, *wanted, f"not installed: {_last_line(installed.stderr)}")
+            requested = [environment.pins.get(package, "newest") for package in VARIED]
+            return (
+                environment.python,
+                *requested,
+                f"not installed: {_last_line(installed.stderr)}",
+            )
         versions = _run(python, "-c", _VERSIONS).stdout.split()
         tested = _run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
         if tested.returncode:
@@ -144,14 +150,16 @@ def _last_line(text: str) -> str:
 
 
 def main() -> None:
-    """Print the table, row by row as they come."""
+    """Print each row of the table as soon as its tests have run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--series", type=int, default=4, help="how many minor series of each")
+    parser.add_argument(
+        "--series", type=int, default=4, help="number of minor series of each package"
+    )
     parser.add_argument(
         "--with",
         nargs="+",
         dest="packages",
-        help="what is installed instead of the extra 'test', for tests that need less",
+        help="packages to install instead of the extra 'test'",
     )
     options, arguments = parser.parse_known_args()
     packages = [str(REPOSITORY), *options.packages] if options.packages else [f"{REPOSITORY}[test]"]
