@@ -1,7 +1,6 @@
-"""Write a small Zarr store in which the metadata of almost every array is at fault.
+"""Write a small Zarr store in which almost every array has invalid metadata.
 
-Each array has one fault, and beside it an axis that is sound: `good`. In each group there is
-an array without a fault: `whole`.
+Each array has one fault and a valid axis `good`. Each group has a valid array `whole`.
 """
 
 from collections.abc import Mapping
@@ -12,10 +11,10 @@ from store_tools import below, run, writer_of
 
 from zarr_xgroup.tests.builders import UUIDS, Array, Group, Json, Nodes, declaring
 
-#: How many references follow one another in the chain that is too long.
+#: The number of references in the chain that is too long.
 CHAIN = 20
 
-#: Identifies a principal convention that nobody but a test handles.
+#: The identity of a principal convention that only a test handles.
 OTHER_PRINCIPAL = "00000000-0000-4000-8000-000000000001"
 
 GOOD = {"coordinates": [{"values": {"regular": [0, 1]}}]}
@@ -23,29 +22,29 @@ GOOD = {"coordinates": [{"values": {"regular": [0, 1]}}]}
 
 def make_nodes() -> Nodes:
     """Return all nodes by their paths, groups before their members."""
-    here = {"node": "/"}
+    root = {"node": "/"}
     chain = {
-        f"link{number}": {**here, "attribute": f"/attributes/crs/link{number + 1}"}
+        f"link{number}": {**root, "attribute": f"/attributes/crs/link{number + 1}"}
         for number in range(CHAIN)
     }
     shared = {
         "empty": {},
-        "hen": {"ref": {**here, "attribute": "/attributes/crs/egg"}},
-        "egg": {**here, "attribute": "/attributes/crs/hen"},
-        "itself": {**here, "attribute": "/attributes/crs/itself"},
+        "hen": {"ref": {**root, "attribute": "/attributes/crs/egg"}},
+        "egg": {**root, "attribute": "/attributes/crs/hen"},
+        "itself": {**root, "attribute": "/attributes/crs/itself"},
         **chain,
         f"link{CHAIN}": {"axes": {}},
     }
     return {
         "": Group(attrs=declaring("cs", "ref", title="Broken references", crs=shared)),
-        **below("values", {"": Group(), **_sound(), **_values()}),
-        **below("systems", {"": Group(), **_sound(), **_systems()}),
-        **below("shapes", {"": Group(), **_sound(), **_shapes()}),
-        **below("types", {"": Group(), **_sound(), **_types()}),
-        **below("parts", {"": Group(), **_sound(), **_parts()}),
-        **below("times", {"": Group(), **_sound(), **_times()}),
+        **below("values", {"": Group(), **_valid(), **_values()}),
+        **below("systems", {"": Group(), **_valid(), **_systems()}),
+        **below("shapes", {"": Group(), **_valid(), **_shapes()}),
+        **below("types", {"": Group(), **_valid(), **_types()}),
+        **below("parts", {"": Group(), **_valid(), **_parts()}),
+        **below("times", {"": Group(), **_valid(), **_times()}),
         **below("services", {"": Group(), **_services()}),
-        **below("principals", {"": Group(), **_sound(), **_principals()}),
+        **below("principals", {"": Group(), **_valid(), **_principals()}),
     }
 
 
@@ -57,7 +56,7 @@ def _field(name: str, attributes: Mapping[str, Any]) -> Array:
     return Array(np.arange(4.0).reshape(2, 2), (f"x_{name}", "good"), attributes)
 
 
-def _sound() -> Nodes:
+def _valid() -> Nodes:
     axis = {"coordinates": [{"values": {"external": {"node": "x"}}}]}
     return {
         "whole": Array(
@@ -68,7 +67,7 @@ def _sound() -> Nodes:
 
 
 def _with_axes(axes: Mapping[str, Any]) -> Nodes:
-    """Return an array for each axis, which has it along its first dimension."""
+    """Return an array for each axis, with that axis as its first dimension."""
     return {
         name: _field(name, _cs({"axes": {f"x_{name}": axis, "good": GOOD}}))
         for name, axis in axes.items()
@@ -76,12 +75,12 @@ def _with_axes(axes: Mapping[str, Any]) -> Nodes:
 
 
 def _with_sets(sets: Mapping[str, Any]) -> Nodes:
-    """Return an array for each coordinate set, which has it along its first dimension."""
+    """Return an array for each coordinate set, with that set on its first axis."""
     return _with_axes({name: {"coordinates": [item]} for name, item in sets.items()})
 
 
 def _values() -> Nodes:
-    """Return arrays whose reference to values is at fault."""
+    """Return arrays with an invalid reference to values."""
     references: dict[str, Any] = {
         "missing": {"node": "nowhere"},
         "missing_absolute": {"node": "/nowhere/at/all"},
@@ -110,7 +109,7 @@ def _values() -> Nodes:
 
 
 def _systems() -> Nodes:
-    """Return arrays whose reference to a CRS is at fault, beside one CRS that is sound."""
+    """Return arrays with an invalid reference to a CRS, and one valid CRS."""
 
     def shared(key: str) -> Json:
         return {"node": "/", "attribute": f"/attributes/crs/{key}"}
@@ -133,7 +132,7 @@ def _systems() -> Nodes:
 
 
 def _shapes() -> Nodes:
-    """Return arrays whose values have the wrong length or number of axes."""
+    """Return arrays whose coordinate values have the wrong length or number of dimensions."""
     return {
         "three": Array([1.0, 2.0, 3.0], ("three",)),
         "table": Array(np.ones((2, 3)), ("two", "three")),
@@ -162,7 +161,7 @@ def _shapes() -> Nodes:
 
 
 def _types() -> Nodes:
-    """Return arrays in whose metadata something has the wrong type of JSON, at each level."""
+    """Return arrays with a value of the wrong JSON type, at each level of the metadata."""
     declarations: dict[str, Json] = {
         "cs_missing": declaring("cs"),
         "cs_text": declaring("cs", cs="crs"),
@@ -204,7 +203,7 @@ def _types() -> Nodes:
 
 
 def _parts() -> Nodes:
-    """Return arrays with sound values, and a fault in what comes with them."""
+    """Return arrays with valid values, and a fault in another member of the coordinate set."""
     values = {"values": {"explicit": [1.0, 2.0]}}
     formula = "atmosphere_sigma_coordinate"
     parts: dict[str, Any] = {
@@ -252,7 +251,7 @@ def _parts() -> Nodes:
 
 
 def _times() -> Nodes:
-    """Return arrays with a time that is malformed, or that nobody can decode."""
+    """Return arrays with a time that is malformed or cannot be decoded."""
     since = {"unit": "days", "epoch": "2000-01-01"}
     times: dict[str, Any] = {
         "text": "days since 2000-01-01",
@@ -274,7 +273,7 @@ def _times() -> Nodes:
 
 
 def _services() -> Nodes:
-    """Return arrays with a fault in what service conventions say."""
+    """Return arrays with a fault in the attributes of service conventions."""
     plane = {"axes": {"x": GOOD, "good": GOOD}}
 
     def field(*services: str, **attributes: Any) -> Array:
@@ -313,7 +312,7 @@ def _services() -> Nodes:
 
 
 def _principals() -> Nodes:
-    """Return arrays that follow two principal conventions."""
+    """Return arrays that declare two principal conventions."""
 
     def field(name: str, other: Json, **more: Any) -> Array:
         attributes = {**_cs({"axes": {f"x_{name}": GOOD, "good": GOOD}}), **more}

@@ -1,8 +1,7 @@
-"""Write a small Zarr store whose arrays declare their coordinates by the `cs` convention.
+"""Write a small Zarr store whose arrays declare their coordinates with the `cs` convention.
 
-Each group shows one side of it: how axes are listed, how values are given, what a time looks
-like, where a coordinate reference system (CRS) may stand, and what other conventions add.
-Where documents of the conventions of different dates disagree, both spellings occur.
+Each group shows one topic: the forms of axes, of values, of times, the places of a coordinate reference
+system (CRS), and other conventions. If versions of the conventions differ, the store has both forms.
 """
 
 from typing import Any
@@ -14,12 +13,12 @@ from zarr_xgroup.tests.builders import Array, Group, Json, Nodes, declaring
 
 WGS84 = {"proj:code": "EPSG:4326"}
 
-#: Forms of units of time, each with a calendar that can have it.
+#: Forms of units of time.
 UNITS_OF_TIME = (
     *("seconds", "second", "s", "ms", "us", "ns", "millisecond", "microseconds"),
     *("minutes", "minute", "m", "hours", "hour", "h", "days", "day", "d", "Days"),
 )
-#: Forms of an epoch by the name of the axis that has it; the calendar follows if it matters.
+#: Forms of an epoch by the name of its axis, followed by the calendar if it matters.
 EPOCHS: dict[str, tuple[str, ...]] = {
     "epoch_date": ("2000-01-02",),
     "epoch_short": ("2000-1-2",),
@@ -51,7 +50,7 @@ def make_nodes() -> Nodes:
     }
     return {
         "": Group(attrs=declaring("cs", "ref", title="Coordinate sets of all kinds", crs=shared)),
-        # Not a dimension coordinate here: its dimension is called as one writer has it.
+        # Not a dimension coordinate: its dimension has a different name.
         "time": Array([15.5, 45.0, 74.5], ("time_coord",)),
         **below("axes", _axes()),
         **below("values", _values()),
@@ -84,7 +83,7 @@ def _axis(abbreviation: str | None, *sets: Json, **more: Any) -> Json:
 
 
 def _along(name: str, values: Json, **more: Any) -> Json:
-    """Return attributes of an array with one axis, which has one coordinate set."""
+    """Return attributes of an array with one axis and one coordinate set."""
     return _cs({"axes": {name: _axis(None, {"values": values, **more})}})
 
 
@@ -105,7 +104,7 @@ def _time_at(reference: Json) -> Json:
 
 
 def _numbers(*shape: int, first: float = 0.0) -> np.ndarray[Any, Any]:
-    """Return data for a field: consecutive numbers."""
+    """Return consecutive numbers as the values of a field."""
     return first + np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
 
 
@@ -113,7 +112,7 @@ def _numbers(*shape: int, first: float = 0.0) -> np.ndarray[Any, Any]:
 
 
 def _axes() -> Nodes:
-    """Return the same axes as an object, as a list, and with everything at another place."""
+    """Return the same axes as an object, as a list, and with members at different places."""
     lon, lat = _lon()["coordinates"][0], _lat()["coordinates"][0]
     without_direction = {key: value for key, value in lon.items() if key != "direction"}
     listed = [
@@ -133,7 +132,7 @@ def _axes() -> Nodes:
 
 
 def _values() -> Nodes:
-    """Return axes with values of all kinds; each array has an axis of its own."""
+    """Return arrays with one axis each, and values of all kinds."""
     inline: dict[str, Json] = {
         "integers": {"regular": [10, 5]},
         "floats": {"regular": [0.5, 0.1]},
@@ -168,7 +167,7 @@ def _values() -> Nodes:
 
 
 def _sets() -> Nodes:
-    """Return an axis with several coordinate sets, and axes with none."""
+    """Return an axis with several coordinate sets, and axes without any."""
     point = _axis(
         None,
         {"values": {"regular": [1, 1]}},
@@ -187,7 +186,7 @@ def _sets() -> Nodes:
 
 
 def _scalars() -> Nodes:
-    """Return axes of one value, most of them outside of the array's dimensions."""
+    """Return axes of one value, most of which are not dimensions of the array."""
     time = {"unit": "days", "epoch": "2026-02-30", "calendar": "360_day"}
     height = {"unit": "m", "values": {"explicit": [2.0]}, "boundaries": {"regular": [-2, 0]}}
     axes = {
@@ -229,7 +228,7 @@ def _scalars() -> Nodes:
 
 
 def _times() -> Nodes:
-    """Return times in all units, since all forms of an epoch, in all calendars."""
+    """Return times with all units, all forms of an epoch, and all calendars."""
     units = {
         f"in_{unit}": {"time": {"unit": unit, "epoch": "2000-01-01"}} for unit in UNITS_OF_TIME
     }
@@ -251,10 +250,10 @@ def _times() -> Nodes:
         "epochs": Array(1.0, (), _cs(*_scalar_times(epochs, 1))),
     }
     time = {"unit": "days", "epoch": "2000-01-01"}
-    for known in (*CALENDARS, None):
-        told = time if known is None else {**time, "calendar": known}
-        name = known or "none"
-        attributes = _along(f"t_{name}", {"regular": [59, 1]}, time=told)
+    for calendar_name in (*CALENDARS, None):
+        declared = time if calendar_name is None else {**time, "calendar": calendar_name}
+        name = calendar_name or "none"
+        attributes = _along(f"t_{name}", {"regular": [59, 1]}, time=declared)
         arrays[f"calendar_{name}"] = Array(_numbers(3), (f"t_{name}",), attributes)
     for name in ("t_bare", "t_own"):
         values = {"external": {"node": f"sources/{name}"}}
@@ -272,7 +271,7 @@ def _times() -> Nodes:
 
 
 def _scalar_times(sets: dict[str, Json], value: int) -> list[Json]:
-    """Return a CRS for each time: of one there is one axis that is abbreviated T."""
+    """Return a CRS for each time, because a CRS has only one axis with abbreviation T."""
     return [
         {"axes": {name: _axis("T", {**item, "values": {"explicit": [value]}})}}
         for name, item in sets.items()
@@ -280,7 +279,7 @@ def _scalar_times(sets: dict[str, Json], value: int) -> list[Json]:
 
 
 def _bounds() -> Nodes:
-    """Return boundaries as offsets, and stored either way round."""
+    """Return boundaries as offsets, and stored as (n, 2) and (2, n)."""
     external = {
         "n2": {"external": {"node": "sources/n2_edges"}},
         "twon": {"external": {"ref": {"node": "../sources/twon_edges"}}, "name": "twon_edges"},
@@ -348,7 +347,7 @@ def _bounds() -> Nodes:
 
 
 def _parametric() -> Nodes:
-    """Return terrain-following levels whose terms are stored, and ones whose terms are told."""
+    """Return terrain-following levels with stored terms, and with inline terms."""
     stored = {
         "s": {"external": {"node": "../grid/s_rho"}},
         "C": {"external": {"ref": {"node": "../grid/Cs_r"}}},
@@ -356,7 +355,7 @@ def _parametric() -> Nodes:
         "depth": {"external": {"node": "../grid/h"}},
         "depth_c": {"external": {"node": "../grid/hc"}},
     }
-    told = {
+    inline = {
         "s": {"regular": [-0.75, 0.5]},
         "C": {"explicit": [-0.6, -0.1]},
         "eta": {"external": {"node": "zeta"}},
@@ -372,7 +371,7 @@ def _parametric() -> Nodes:
     w = {
         "unit": "1",
         "values": {"regular": [-0.75, 0.5]},
-        "parametric": {"formula": formula, "terms": told},
+        "parametric": {"formula": formula, "terms": inline},
     }
     positions = {"parametric": {"formula": "atmosphere_hybrid_height_coordinate", "terms": {
         "a": {"explicit": [20.0, 80.0, 180.0]},
@@ -423,7 +422,7 @@ def _parametric() -> Nodes:
 
 
 def _described() -> Nodes:
-    """Return axes in units of all spellings, and with attributes at all places."""
+    """Return axes with units in all forms, and attributes at all places."""
     z = {
         "unit": "m",
         "direction": "down",
@@ -460,7 +459,7 @@ def _described() -> Nodes:
 
 
 def _references() -> Nodes:
-    """Return arrays that all have the same coordinates, by references of all spellings."""
+    """Return arrays that all have the same coordinates, by references in all forms."""
     here = {
         "grid": {"axes": {"lon": _lon(), "lat": _lat()}, "id": WGS84},
         "alias": {"node": "/", "attribute": "/attributes/crs/WGS84"},
@@ -495,7 +494,7 @@ def _references() -> Nodes:
 
 
 def _identified() -> Nodes:
-    """Return arrays whose CRS is told by the system, or by the `cs` that overrides it."""
+    """Return arrays whose CRS is declared by a system, or by the `cs` that overrides it."""
 
     def axes(number: int) -> Json:
         return {f"x{number}": _lon(), f"y{number}": _lat()}
@@ -529,7 +528,7 @@ def _identified() -> Nodes:
 
 
 def _services() -> Nodes:
-    """Return what the conventions `ref`, `uom` and `proj` add to arrays."""
+    """Return arrays that declare `ref`, `uom` and `proj`."""
     cell: Json = {"axes": {"cell": {}}}
     flagged = {
         "quality": {"node": "quality"},
@@ -561,7 +560,7 @@ def _services() -> Nodes:
 
 
 def _sharing() -> Nodes:
-    """Return two groups whose arrays have the same coordinates, which are in a third."""
+    """Return two groups whose arrays share the coordinates in a third group."""
 
     def attributes() -> Json:
         level = {
@@ -588,7 +587,7 @@ def _sharing() -> Nodes:
 
 
 def _collisions() -> Nodes:
-    """Return coordinates that want names or dimensions that something else has."""
+    """Return coordinates whose names or dimensions conflict with those of other arrays."""
     quality = {"quality_flag": {"node": "other/quality"}}
     size = {"grid": {"node": "/coarse/grid"}}
     child = {"related": {"node": "other/other"}}

@@ -1,8 +1,7 @@
-"""Write a small Zarr store of curvilinear grids and swaths by the `geolocation` convention.
+"""Write a small Zarr store of curvilinear grids and swaths that declare `geolocation`.
 
-Geolocation arrays are declared by arrays, inside a coordinate reference system of the `cs`
-convention, and by a group; they lie on the grid, on the grid under other names of its
-dimensions, on a coarser one, and along a track.
+Arrays, a coordinate reference system of the `cs` convention, and a group declare geolocation arrays. These
+have the dimensions of the data, different dimension names, a coarser grid, or lie along a track.
 """
 
 from typing import Any
@@ -33,7 +32,7 @@ def make_nodes() -> Nodes:
 
 
 def _lonlat(*shape: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return longitudes and latitudes of a grid that is turned a little."""
+    """Return the longitudes and latitudes of a slightly rotated grid."""
     row, column = np.indices(shape)
     return -16 + 0.5 * column + 0.125 * row, 64 + 0.25 * row - 0.125 * column
 
@@ -51,11 +50,11 @@ def _located(geolocation: Json) -> Json:
 
 
 def _on_array() -> Nodes:
-    """Return geodetic and planar arrays in groups of their own, for arrays that declare them."""
+    """Return geodetic and planar arrays in separate groups, and arrays that declare them."""
     longitude, latitude = _lonlat(N_Y, N_X)
     planar = {"planar": {"x": {"node": "../planar/easting"}, "y": {"node": "../planar/northing"}}}
     names = ("../geodetic/longitude", "../geodetic/latitude")
-    # The same by the array's own path instead of that of its group.
+    # The same reference, relative to the array instead of its group.
     by_node = {
         "geodetic": {
             "x": {"node": "../../geodetic/longitude"},
@@ -85,7 +84,7 @@ def _on_array() -> Nodes:
 
 
 def _in_crs() -> Nodes:
-    """Return a rotated grid whose CRS has the geolocation arrays, beside ordinary axes."""
+    """Return a rotated grid whose CRS in `cs` declares axes and geolocation arrays."""
 
     def axis(abbreviation: str, first: float) -> Json:
         item = {"unit": "degrees", "values": {"regular": [first, 0.5]}}
@@ -105,7 +104,7 @@ def _in_crs() -> Nodes:
     attributes = declaring("cs", "geolocation", "ref", cs={"crs": systems})
     return {
         "": Group(),
-        # Not in the order of the geolocation arrays.
+        # The dimensions are in a different order than in the geolocation arrays.
         "tas": Array(_numbers(N_X, N_TIMES, N_Y), ("rlon", "time", "rlat"), attributes),
         "lon": Array(longitude, ("rlat", "rlon")),
         "lat": Array(latitude, ("rlat", "rlon")),
@@ -113,7 +112,7 @@ def _in_crs() -> Nodes:
 
 
 def _on_group() -> Nodes:
-    """Return a group that has geolocation arrays for what has their dimensions."""
+    """Return a group that declares geolocation arrays for its arrays along their dimensions."""
     longitude, latitude = _lonlat(N_Y, N_X)
     return {
         "": Group(attrs=_located(_geodetic("lon", "lat"))),
@@ -123,14 +122,14 @@ def _on_group() -> Nodes:
         "series": Array(_numbers(N_TIMES, N_Y, N_X), ("time", "y", "x")),
         "profile": Array(_numbers(N_Y), ("y",)),
         "scalar": Array(1.0, ()),
-        # A group's attributes are for its direct child arrays only.
+        # The attributes of a group apply only to its direct child arrays.
         "below": Group(),
         "below/radiance": Array(_numbers(N_Y, N_X), ("y", "x")),
     }
 
 
 def _other_names() -> Nodes:
-    """Return geolocation arrays of the shape of the grid, whose dimensions are called else."""
+    """Return geolocation arrays with the shape of the grid, but different dimension names."""
     longitude, latitude = _lonlat(N_Y, N_X)
     axes = {"north": {"abbreviation": "Y"}, "east": {"abbreviation": "X"}, "time": {}}
     in_cs = {"axes": axes, "geolocation": _geodetic("../grid/lon", "../grid/lat")}
@@ -142,7 +141,7 @@ def _other_names() -> Nodes:
         "grid/lat": Array(latitude, ("nj", "ni")),
         "last": Group(),
         "last/data": Array(_numbers(N_TIMES, N_Y, N_X), ("time", "y", "x"), arrays),
-        # Which dimensions are horizontal only its axes tell.
+        # Only the axes show which dimensions are horizontal.
         "told": Group(),
         "told/data": Array(
             _numbers(N_Y, N_X, N_TIMES),
@@ -153,7 +152,7 @@ def _other_names() -> Nodes:
 
 
 def _tie_points() -> Nodes:
-    """Return geolocation arrays on every second row and column, in dimensions of their own."""
+    """Return geolocation arrays on every second row and column, with their own dimensions."""
     longitude, latitude = _lonlat(2, 2)
     return {
         "": Group(),
@@ -164,7 +163,7 @@ def _tie_points() -> Nodes:
 
 
 def _wrong_size() -> Nodes:
-    """Return coarser geolocation arrays whose dimensions are called like those of the grid."""
+    """Return coarser geolocation arrays with the dimension names of the grid."""
     longitude, latitude = _lonlat(2, 2)
     arrays = _located(_geodetic("../coarse/lon", "../coarse/lat"))
     return {
@@ -178,7 +177,7 @@ def _wrong_size() -> Nodes:
 
 
 def _track() -> Nodes:
-    """Return positions along a track."""
+    """Return positions along a track, and arrays that refer to them."""
     longitude, latitude = _lonlat(1, 5)
     attributes = _located(_geodetic("lon", "../lat", key="id"))
     return {

@@ -1,12 +1,11 @@
 """Write a small ocean model output with plain CF attributes as a hierarchical Zarr store.
 
-The layout is that of a ROMS history file spread over groups: the grid in ``/grid``, the time
-axis in ``/time``, the fields in ``/ocean``, what is derived from them in
-``/ocean/diagnostics``. No convention is declared; variables refer to others by paths, as CF
-conventions 1.11, section 2.7 "Groups" has it.
+The layout is that of a ROMS history file divided into groups: the grid in ``/grid``, the time
+axis in ``/time``, the fields in ``/ocean``, derived fields in ``/ocean/diagnostics``. The store
+declares no convention. Variables refer to others by paths (CF 1.11, section 2.7 "Groups").
 
-Values are rounded, and chunks uncompressed: the same bytes come out whatever versions of zarr
-and numpy are installed.
+Values are rounded and chunks are uncompressed, so the bytes are the same with all versions of zarr
+and numpy.
 """
 
 from typing import Any, TypeAlias
@@ -18,7 +17,7 @@ from zarr_xgroup.tests.builders import Array, Group, Json, Nodes
 
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-#: What ROMS writes where there is land.
+#: The value that ROMS writes on land.
 LAND = 1e37
 
 N_TIMES, N_LEVELS, N_ETA, N_XI = 3, 4, 5, 6
@@ -119,7 +118,7 @@ def _levels() -> dict[str, Array]:
 
 
 def _stretching(s: Values) -> Values:
-    """Return the stretching curve that ROMS calls ``Vstretching = 4``."""
+    """Return the stretching curve of ROMS for ``Vstretching = 4``."""
     surface = (1 - np.cosh(THETA_S * s)) / (np.cosh(THETA_S) - 1)
     return np.asarray((np.exp(THETA_B * surface) - 1) / (1 - np.exp(-THETA_B)))
 
@@ -201,7 +200,7 @@ def _masked(dimensions: tuple[str, ...], values: Values, sea: Values, attributes
 def _field(
     dimensions: tuple[str, ...], values: Values, attributes: Json, missing: float | None = None
 ) -> Array:
-    """Return an array; a chunk is one time step of a field in time, else all there is."""
+    """Return an array. A chunk is one time step of a field over time, otherwise the whole array."""
     in_time = dimensions[:1] == ("ocean_time",) and len(dimensions) > 1
     chunks = (1, *values.shape[1:]) if in_time else None
     return Array(values, dimensions, attributes, missing, chunks, v3={"fill_value": 0.0})

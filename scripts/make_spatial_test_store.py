@@ -1,8 +1,7 @@
-"""Write a small Zarr store of gridded imagery by the `spatial` convention.
+"""Write a small Zarr store of gridded imagery that declares `spatial`.
 
-Each group shows one side of it: where attributes stand and which of them count, pixel and node
-registration, rotated and sheared grids, pyramids, what follows from a bounding box, and what
-products write that is of no use.
+Each group shows one topic: attributes of arrays and groups and their priority, pixel and node
+registration, rotated and sheared grids, pyramids, bounding boxes, and placeholders that products write.
 """
 
 from typing import Any
@@ -19,12 +18,12 @@ WGS84 = "EPSG:4326"
 TRANSFORM = (10.0, 0.0, 500_000.0, 0.0, -10.0, 5_000_000.0)
 ROTATED = (8.0, 6.0, 500_000.0, 6.0, -8.0, 5_000_000.0)
 SHEARED = (10.0, 2.5, 500_000.0, 0.0, -10.0, 5_000_000.0)
-#: Steps that are no binary fractions.
+#: Steps that floats cannot represent exactly.
 THIRDS = (0.1, 0.0, -0.7, 0.0, -0.3, 60.2)
 
 N_Y, N_X = 4, 6
 
-#: WKT1, as products write it.
+#: WKT1, in the form that products write.
 UTM_WKT1 = (
     'PROJCS["WGS 84 / UTM zone 33N",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,'
     '298.257223563,AUTHORITY["EPSG","7030"]],AUTHORITY["EPSG","6326"]],PRIMEM["Greenwich",0,'
@@ -80,13 +79,13 @@ def _spatial(
     Parameters
     ----------
     transform : tuple of float, optional
-        For ``spatial:transform``.
+        The value of ``spatial:transform``.
     dimensions : tuple of str
-        Y and X.
+        The names of Y and X.
     crs : str
-        For ``proj:code``.
+        The value of ``proj:code``.
     **more
-        What else the convention has, without its prefix.
+        Further attributes of `spatial`, without the prefix.
     """
     attributes = _declaring("spatial", "proj")
     attributes["spatial:dimensions"] = list(dimensions)
@@ -109,18 +108,18 @@ def _image(rows: int = N_Y, columns: int = N_X, attributes: Json | None = None) 
 
 
 def _array_level() -> Nodes:
-    """Return arrays that say everything themselves, and one that says nothing."""
+    """Return arrays that declare all attributes themselves, and one that declares none."""
     return {
         "": Group(),
         "image": _image(attributes=_spatial(TRANSFORM)),
         "series": Array(_numbers(2, N_Y, N_X), ("time", "y", "x"), _spatial(TRANSFORM)),
-        # Its dimensions have coordinates all the same: they are those of the group's images.
+        # It has the dimensions of the images, so it gets their coordinates.
         "mask": _image(),
     }
 
 
 def _inherited() -> Nodes:
-    """Return a group that declares everything for its direct child arrays."""
+    """Return a group that declares all attributes for its direct child arrays."""
     return {
         "": Group(attrs=_spatial(THIRDS, ("lat", "lon"), WGS84)),
         "red": Array(_numbers(N_Y, N_X), ("lat", "lon")),
@@ -134,7 +133,7 @@ def _inherited() -> Nodes:
 
 
 def _override() -> Nodes:
-    """Return arrays that have some attributes of their own, and the others of their group."""
+    """Return arrays that override some attributes of their group."""
     return {
         "": Group(attrs=_spatial(TRANSFORM, registration="node", crs=WGS84)),
         "all_of_group": _image(),
@@ -156,7 +155,7 @@ def _override() -> Nodes:
 
 
 def _node() -> Nodes:
-    """Return a global grid whose outermost cells are centred on the edges of the world."""
+    """Return a global grid with node registration."""
     world = (45.0, 0.0, -180.0, 0.0, -45.0, 90.0)
     return {
         "": Group(attrs=_spatial(world, ("lat", "lon"), WGS84, registration="node")),
@@ -173,7 +172,7 @@ def _rotated() -> Nodes:
 
 
 def _sheared() -> Nodes:
-    """Return a sheared grid with node registration, whose first axis is that of columns."""
+    """Return a sheared grid with node registration, with columns as its first axis."""
     return {
         "": Group(attrs=_spatial(SHEARED, registration="node")),
         "image": Array(_numbers(N_X, 2, N_Y), ("x", "band", "y")),
@@ -181,9 +180,9 @@ def _sheared() -> Nodes:
 
 
 def _orders() -> Nodes:
-    """Return arrays of one grid with axes in any order, and further ones."""
+    """Return arrays of one grid with axes in different orders, and additional axes."""
     return {
-        # Names in another case than the arrays have.
+        # The arrays have the names in lower case.
         "": Group(attrs=_spatial(TRANSFORM, ("Y", "X"))),
         "straight": _image(),
         "transposed": Array(_numbers(N_X, N_Y), ("x", "y")),
@@ -208,7 +207,7 @@ def _derived(asset: str, source: str, scale: tuple[float, float], *translation: 
 
 
 def _pyramid() -> Nodes:
-    """Return levels in groups, each with a transform in the layout of their parent."""
+    """Return levels in groups. The layout of their parent has the transform of each."""
     shapes = {"r10m": (12, 18), "r20m": (6, 9), "r60m": (2, 3)}
     steps = {"r10m": 10.0, "r20m": 20.0, "r60m": 60.0}
     items = [
@@ -223,26 +222,26 @@ def _pyramid() -> Nodes:
 
 
 def _chain() -> Nodes:
-    """Return levels that are derived from one another, in another order than they stand in."""
+    """Return levels derived from one another. The layout lists them in a different order."""
     shapes = {"tiny": (1, 1), "full": (12, 18), "half": (6, 9), "shifted": (5, 4), "sixth": (2, 3)}
     items = [
         _derived("tiny", "sixth", (2.0, 3.0)),
         {"asset": "full"},
         _derived("half", "full", (2.0, 2.0)),
-        # From row 1 and column 2 of the level above, every other row and every fourth column.
+        # Every second row and fourth column of its source, from row 1 and column 2.
         _derived("shifted", "full", (2.0, 4.0), 1.0, 2.0),
         _derived("sixth", "half", (3.0, 3.0)),
     ]
     nodes: dict[str, Array | Group] = {"": Group(attrs=_layout(*items))}
     for asset, shape in shapes.items():
-        # The level that all others come from tells its transform itself.
+        # The level from which the others derive declares its own transform.
         nodes[asset] = Group(attrs=_spatial(TRANSFORM) if asset == "full" else {})
         nodes[f"{asset}/image"] = _image(*shape)
     return nodes
 
 
 def _array_assets() -> Nodes:
-    """Return a pyramid whose levels are arrays of one group."""
+    """Return a pyramid with its levels as arrays in one group."""
     items = [
         _level("0", (4, 8), TRANSFORM),
         _derived("1", "0", (2.0, 2.0)),
@@ -257,7 +256,7 @@ def _array_assets() -> Nodes:
 
 
 def _bbox() -> Nodes:
-    """Return a grid that only its bounding box places: its outer edges."""
+    """Return a grid with a bounding box of its outer edges, and no transform."""
     world = [-180.0, -90.0, 180.0, 90.0]
     return {
         "": Group(attrs=_spatial(None, ("lat", "lon"), WGS84, bbox=world)),
@@ -266,7 +265,7 @@ def _bbox() -> Nodes:
 
 
 def _bbox_node() -> Nodes:
-    """Return the same with node registration: the box ends at the outermost centres."""
+    """Return a grid with node registration and a bounding box of the outermost centres."""
     attributes = _spatial(
         None,
         ("lat", "lon"),
@@ -279,7 +278,7 @@ def _bbox_node() -> Nodes:
 
 
 def _placeholder() -> Nodes:
-    """Return a box that says nothing beside real coordinates, as products have it."""
+    """Return an empty bounding box and coordinate arrays, as in published products."""
     image = {"grid_mapping": "spatial_ref", "proj:epsg": 32633, "proj:wkt2": UTM_WKT1}
     return {
         "": Group(attrs=_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0], registration="pixel")),
@@ -291,12 +290,12 @@ def _placeholder() -> Nodes:
 
 
 def _placeholder_bare() -> Nodes:
-    """Return the same without coordinates."""
+    """Return an empty bounding box without coordinate arrays."""
     return {"": Group(attrs=_spatial(None, bbox=[0.0, 0.0, 0.0, 0.0])), "b02": _image()}
 
 
 def _real() -> Nodes:
-    """Return coordinate arrays beside a transform that says otherwise."""
+    """Return coordinate arrays, and a transform with different values."""
     return {
         "": Group(attrs=_spatial(TRANSFORM)),
         "image": _image(),
@@ -306,7 +305,7 @@ def _real() -> Nodes:
 
 
 def _unnamed() -> Nodes:
-    """Return arrays without names of dimensions."""
+    """Return arrays without dimension names."""
     return {
         "": Group(attrs=_spatial(TRANSFORM, shape=[N_Y, N_X])),
         "image": Array(_numbers(N_Y, N_X), None),
@@ -315,7 +314,7 @@ def _unnamed() -> Nodes:
 
 
 def _several_crs() -> Nodes:
-    """Return grids of two coordinate reference systems in one group."""
+    """Return grids with two coordinate reference systems in one group."""
     degrees = (1.0, 0.0, 12.0, 0.0, -1.0, 50.0)
     return {
         "": Group(),

@@ -1,5 +1,5 @@
-"""How engine xgroup compares with engine zarr: ``python -m scripts.benchmarks`` prints a table.
+"""Comparison of engine xgroup with engine zarr: ``python -m scripts.benchmarks`` prints a table.
 
-`stores` makes what is opened, `measure` takes times and memory, `figures` says what is compared
-with what. They import each other relatively, as `scripts` is not a package but a folder.
+`stores` builds the stores, `measure` measures time and memory, `figures` defines the comparisons.
+They use relative imports because `scripts` is a folder, not a package.
 """

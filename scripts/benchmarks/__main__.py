@@ -1,8 +1,8 @@
-"""Print what engine xgroup needs relative to engine zarr.
+"""Print the time and memory that engine xgroup needs, relative to engine zarr.
 
-Each figure is a ratio of the medians of processor times, of runs in which the engines take turns. Beside it are the aim and
-the limit: the same ratio for an engine that only gives xarray variables that are ready. Stores are in memory; only products without
-consolidated metadata are read from a folder. With `--row`, the row to append to history.md is printed.
+Each figure is a ratio of median processor times; the engines run in turns. The next columns are the aim and
+the limit: the same ratio for an engine that already has all variables. Stores are in memory, except those
+of real products. `--row` prints a row for history.md.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def table(measured: Iterable[Row]) -> Iterator[str]:
 
 
 def history_row(measured: Iterable[Row]) -> tuple[str, str]:
-    """Return the titles of history.md, and a row for the commit that is checked out."""
+    """Return the header of history.md, and a row for the checked-out commit."""
     worst: dict[str, float] = {}
     for row in measured:
         worst[row.column] = max(row.value, worst.get(row.column, row.value))
@@ -45,11 +45,11 @@ def _number(value: float | None) -> str:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, and print the table or the row."""
     parser = argparse.ArgumentParser("python -m scripts.benchmarks", description=__doc__)
     parser.add_argument("--row", action="store_true", help="print a row for history.md")
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")  # giving them is timed, printing them is not
+    warnings.simplefilter("ignore")  # the time includes giving warnings, but not printing them
     with tempfile.TemporaryDirectory() as name:
         measured = rows(Plan(), Path(name))
         for line in history_row(measured) if arguments.row else table(measured):

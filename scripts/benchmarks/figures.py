@@ -1,4 +1,4 @@
-"""The rows of the table: which call of engine xgroup is compared with which of engine zarr, and the aim."""
+"""Rows of the table: a call of engine xgroup, the call of engine zarr to compare with, and the aim."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from .measure import Call, first_opens, medians, peak
 
 Engine: TypeAlias = Literal["xgroup", "zarr"]
 
-#: A real product and the group of it that is opened alone.
+#: Real products, each with the group that is opened alone.
 PRODUCTS = {
     "sentinel1_grd_eopf_v2": "S01SIWGRD_20250912T053648_0025_C023_5AA4_0081FD_VH/measurements",
     "sentinel2_l1c_eopf_v2": "measurements/reflectance/r10m",
@@ -28,7 +28,7 @@ DEMO = Path(zarr_xgroup.__file__).parent / "demo.zarr"
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured. The defaults take some five minutes on two cores.
+    """Size of a measurement. The defaults take about five minutes on two cores.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ class Row:
     value : float
         The figure.
     aim : float
-        The figure that it shall not exceed.
+        The highest acceptable figure.
     limit : float or None
-        The figure of an engine that has all variables ready: the time that xarray itself needs.
+        The figure of `Ready`: the time that xarray itself needs.
     column : str
-        The column of history.md. Of several rows with the same column, history.md has the largest value.
+        The column of history.md, which has the largest value of all rows with this column.
     """
 
     title: str
@@ -74,34 +74,36 @@ class Row:
 
 
 class Ready(BackendEntrypoint):
-    """An engine whose variables are ready: it shows how long xarray takes to make the objects that we return."""
+    """An engine that already has all variables. It shows how long xarray takes to make the returned objects."""
 
     def open_dataset(self, filename_or_obj: Any, *, drop_variables: Any = None) -> xr.Dataset:
-        """Return the root of a tree as `ready` returns it."""
+        """Return the root of a tree made by `ready`."""
         return _dataset(filename_or_obj["/"])
 
     def open_datatree(
         self, filename_or_obj: Any, *, drop_variables: Any = None, **_options: Any
     ) -> xr.DataTree:
-        """Return a tree as `ready` returns it."""
+        """Return a tree made by `ready`."""
         return xr.DataTree.from_dict(
             {path: _dataset(node) for path, node in filename_or_obj.items()}
         )
 
 
 def ready(opened: xr.Dataset | xr.DataTree) -> Call:
-    """Return a call that makes the same object again by `Ready`, of the same variables without indexes."""
+    """Return a call that makes the same object with `Ready`, from the same variables without indexes."""
     is_tree = isinstance(opened, xr.DataTree)
     nodes = (
         {node.path: node.to_dataset(inherit=False) for node in opened.subtree}
         if isinstance(opened, xr.DataTree)
         else {"/": opened}
     )
-    found = {
+    variables = {
         path: {name: variable.to_base_variable() for name, variable in node.variables.items()}
         for path, node in nodes.items()
     }
-    described = {path: (found[path], set(node.coords), node.attrs) for path, node in nodes.items()}
+    described = {
+        path: (variables[path], set(node.coords), node.attrs) for path, node in nodes.items()
+    }
     return partial(xr.open_datatree if is_tree else xr.open_dataset, described, engine=Ready)  # type: ignore[arg-type]
 
 
@@ -112,7 +114,7 @@ def _dataset(node: Any) -> xr.Dataset:
 
 
 def rows(plan: Plan, folder: Path) -> Iterator[Row]:
-    """Yield the rows as they are measured. The folder is for stores that are not in memory."""
+    """Yield each row after measuring it. Stores that are not in memory are written to the folder."""
     yield from trees(plan.groups, plan.tree_runs)
     yield one_of_many_groups(plan.groups, plan.group_runs)
     yield from small_groups(plan.group_runs)
@@ -157,7 +159,7 @@ def one_of_many_groups(n: int, runs: int) -> Row:
 
 
 def small_groups(runs: int) -> Iterator[Row]:
-    """Yield the rows for groups of few arrays, opened again in the same process."""
+    """Yield the rows for groups of few arrays, opened repeatedly in one process."""
     pairs: tuple[tuple[stores.Kind, stores.Kind], ...] = (("plain", "plain"), ("refs", "inline"))
     for ours, theirs in pairs:
         for n in (2, 10):
@@ -170,7 +172,7 @@ def small_groups(runs: int) -> Iterator[Row]:
 
 
 def products(plan: Plan, folder: Path) -> Iterator[Row]:
-    """Yield the rows for real products, none if their documents are not beside the repository."""
+    """Yield the rows for real products, or no rows without the documents of these products."""
     if not stores.SHARED.is_dir():
         return
     aims = {"tree": {True: 0.65, False: 0.45}, "group": {True: 0.50, False: 1.10}}
@@ -196,7 +198,7 @@ def products(plan: Plan, folder: Path) -> Iterator[Row]:
 def _of_a_group(
     ours: Any, theirs: Any, group: str, runs: int, **options: Any
 ) -> tuple[float, float]:
-    """Return the time that engine xgroup takes for a group, and the limit, divided by the time of engine zarr."""
+    """Return the times of engine xgroup and of `Ready` for a group, divided by that of engine zarr."""
     calls: dict[str, Call] = {
         engine: partial(xr.open_dataset, store, engine=engine, group=group, **options)
         for engine, store in (("xgroup", ours), ("zarr", theirs))
@@ -207,9 +209,9 @@ def _of_a_group(
 
 
 def first_opens_of_processes(runs: int) -> Iterator[Row]:
-    """Yield the rows for new processes that import xarray and open a group of the demo store.
+    """Yield the rows for processes that import xarray and open a group of the demo store.
 
-    From `ocean`, engine zarr opens no times, and needs less of xarray. From `buoy`, both engines open the same.
+    Both engines open the same variables of `buoy`. Engine zarr opens `ocean` without times, and needs less of xarray.
     """
     for group, column in (("ocean", "first open"), ("buoy", "first open, same variables")):
         measured = first_opens(str(DEMO), group, ("xgroup", "zarr"), runs)
@@ -220,7 +222,7 @@ def first_opens_of_processes(runs: int) -> Iterator[Row]:
 
 
 def reading(runs: int) -> Iterator[Row]:
-    """Yield the row for reading a variable, chunk by chunk and as a whole."""
+    """Yield the row for reading a variable, both by chunks and as a whole."""
 
     def call(engine: Engine) -> Call:
         store: Any = stores.memory_store(stores.large_contents())
@@ -244,7 +246,7 @@ def memory(n: int) -> Row:
 
 
 def requests() -> Iterator[Row]:
-    """Yield the rows for requests to a web server: for one group, more than engine zarr sends."""
+    """Yield the rows for the additional requests to a web server that opening a group takes."""
     kinds: tuple[tuple[stores.Kind, int], ...] = (("plain", 0), ("refs", 1))  # 1: the shared times
     for kind, aim in kinds:
         with serve_http(stores.contents(kind, 2)) as server:

@@ -1,4 +1,4 @@
-"""Processor time and memory of calls, measured so that they can be compared with each other."""
+"""Comparable measurements of the processor time and memory of calls."""
 
 import gc
 import subprocess
@@ -17,7 +17,7 @@ import resource, sys, time, warnings
 warnings.simplefilter("ignore")
 import xarray
 store, engine, group = sys.argv[1:]
-if engine == "xgroup":  # by the class: by its name, xarray would import the engines of all installed packages
+if engine == "xgroup":  # the class: with the name, xarray imports the engines of all installed packages
     from zarr_xgroup import XGroupBackendEntrypoint as engine
 dataset = xarray.open_dataset(store, engine=engine, group=group)
 print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
@@ -25,7 +25,7 @@ print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def seconds(call: Call) -> float:
-    """Return the processor time of a call in all threads, in seconds, without that of freeing its result."""
+    """Return the processor time of a call in all threads, in seconds, without freeing its result."""
     gc.collect()
     start = time.process_time()
     result = call()
@@ -35,9 +35,9 @@ def seconds(call: Call) -> float:
 
 
 def medians(calls: Mapping[K, Call], runs: int) -> dict[K, float]:
-    """Return the median processor times of calls that take turns, in seconds.
+    """Return the median processor times of calls that run in turns, in seconds.
 
-    Each is called once before, for what only the first call does.
+    Each call runs once before, unmeasured, to fill caches.
     """
     for call in calls.values():
         call()
@@ -49,7 +49,7 @@ def medians(calls: Mapping[K, Call], runs: int) -> dict[K, float]:
 
 
 def peak(call: Call) -> int:
-    """Return how many bytes Python and NumPy hold at most during a call."""
+    """Return the peak memory of Python and NumPy during a call, in bytes."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -63,7 +63,7 @@ def peak(call: Call) -> int:
 def first_opens(
     store: str, group: str, engines: tuple[str, ...], runs: int
 ) -> dict[str, tuple[float, float]]:
-    """Return processor time (seconds) and peak memory of new processes that open a group, by engine (medians)."""
+    """Return the median processor time (seconds) and peak memory of processes that open a group, by engine."""
     measured: dict[str, list[tuple[float, float]]] = {engine: [] for engine in engines}
     for _run in range(runs):
         for engine in engines:

@@ -1,4 +1,4 @@
-"""Stores to measure on.
+"""Stores for the measurements.
 
 A store has N groups of five fields over time, y and x, in Zarr v3, raw little-endian chunks.
 """
@@ -44,14 +44,14 @@ TIME = {"unit": "days", "epoch": "2020-01-01", "calendar": "standard"}
 #: The kinds whose arrays declare a convention.
 DECLARES: frozenset[Kind] = frozenset({"refs", "absolute", "worst"})
 
-#: The array to read: 8 MB in 8 chunks, in a group of its own.
+#: The group with the array to read: 8 MB in 8 chunks.
 LARGE = "product/large"
 LARGE_SHAPE = (8, 512, 512)
 
-#: Members that zarr writes in the documents of arrays, besides those of `builders`.
+#: Members that zarr adds to the documents of arrays, and `builders` does not.
 AS_ZARR = {"fill_value": 0.0, "storage_transformers": []}
 
-#: Documents of real products, and the script that makes stores of them. Not in the repository.
+#: Documents of real products, and the script that makes stores from them; not in the repository.
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 
 
@@ -63,10 +63,13 @@ def group_path(number: int) -> str:
 def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
     """Yield all nodes by path, groups before their members.
 
-    Kinds: "refs" declares `cs` on every array, regular y and x, and shares an external time and
-    two-dimensional longitudes and latitudes; "absolute" computes nothing: every array refers to the same times, y and x
-    by their absolute paths; "inline" has arrays for all of these in each group, as producers write today; "worst" is
-    "refs" with another `cs` on every array; "plain" has fields without coordinates.
+    Kinds:
+
+    - "refs": every array declares `cs` with regular y and x, and refers to shared times, longitudes and latitudes
+    - "absolute": every array refers to shared times, y and x by absolute paths
+    - "inline": every group has its own coordinate arrays, as producers write today
+    - "worst": like "refs", but with a different `cs` on every array
+    - "plain": fields without coordinates
     """
     yield "", Group()
     yield "product", Group()
@@ -90,7 +93,7 @@ def contents(kind: Kind, n_groups: int) -> Contents:
 
 
 def small_contents(kind: Kind, n_arrays: int) -> Contents:
-    """Return a store of one group of that many fields, and of their coordinates: in the group, or what they refer to."""
+    """Return a store with one group of n fields and their coordinates, in the group or referenced."""
     members = {
         f"{SMALL}/field_{number}": _field(kind, "temperature", 0) for number in range(n_arrays)
     }
@@ -101,7 +104,7 @@ def small_contents(kind: Kind, n_arrays: int) -> Contents:
 
 
 def large_contents() -> Contents:
-    """Return a store whose only field has some megabytes, declared as in the worst case."""
+    """Return a store whose only field has 8 MB and declares `cs` as in the kind "worst"."""
     dimensions = ("time", "y", "x")
     field = _array("temperature", dimensions, LARGE_SHAPE, _declarations(dimensions, 1))
     described: Nodes = {
@@ -116,12 +119,12 @@ def large_contents() -> Contents:
 
 
 def product(name: str, folder: Path) -> str:
-    """Return the path of the store of a real product, without chunks. It is written below a folder.
+    """Write the store of a real product without chunks to a folder, and return its path.
 
     Raises
     ------
     FileNotFoundError
-        If the documents of products are not beside the repository.
+        If `SHARED` does not exist.
     """
     store = folder / f"{name}.zarr"
     if not store.exists():
@@ -133,12 +136,12 @@ def product(name: str, folder: Path) -> str:
 
 
 def memory_store(found: Contents) -> MemoryStore:
-    """Return a store in memory, so that no disk is measured."""
+    """Return a store in memory, so that the disk does not affect the measurement."""
     return MemoryStore(_Buffers(found))
 
 
 class _Buffers(UserDict[str, Any]):
-    """Gives bytes as buffers; to keep buffers would give the garbage collector work."""
+    """Makes a buffer for each read. Kept buffers would slow down the garbage collector."""
 
     def __getitem__(self, key: str) -> Any:
         return default_buffer_prototype().buffer.from_bytes(self.data[key])
@@ -184,7 +187,7 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> Json:
     }
     geodetic = {"x": {"node": "/shared/longitude"}, "y": {"node": "/shared/latitude"}}
     system = {"axes": axes, "id": {"proj:code": "EPSG:32632"}}
-    if not offset:  # one longitude in a group: it cannot lie along the axes of several fields
+    if not offset:  # the longitudes of a group cannot be along the axes of several fields
         system["geolocation"] = {"geodetic": geodetic}
     return declaring("cs", cs={"crs": [system]})
 

@@ -50,7 +50,7 @@ def test_scripts_write_the_committed_stores_and_replace_nothing_else(
     assert files(target) == files(STORES / f"{name}.zarr")
     other.mkdir()
     (other / "notes.txt").write_text("mine")
-    with pytest.raises(FileExistsError, match="is not a Zarr group; it is left alone"):
+    with pytest.raises(FileExistsError, match="is not a Zarr group; nothing was written"):
         write(other)
     assert files(other) == {"notes.txt": b"mine"}
 

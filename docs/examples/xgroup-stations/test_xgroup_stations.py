@@ -1,4 +1,7 @@
-"""A store that declares the convention opens with its coordinate. Run `pytest` after `pip install -e ".[test]"`."""
+"""Test that a store with this convention opens with its coordinate.
+
+Run `pip install -e ".[test]"`, then `pytest`.
+"""
 
 from pathlib import Path
 

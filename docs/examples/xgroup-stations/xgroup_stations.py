@@ -7,7 +7,7 @@ from zarr_xgroup import ConventionHandler
 
 
 class StationsHandler(ConventionHandler):
-    """Adds the coordinate `station`, from the array that the attribute `stations` refers to."""
+    """Adds the coordinate `station` from the array that the attribute `stations` refers to."""
 
     tier = "principal"
     name = "stations"
@@ -16,5 +16,5 @@ class StationsHandler(ConventionHandler):
     def get_variables(
         self, array: zarr.Array, group: zarr.Group, root: zarr.Group
     ) -> dict[str, xr.Variable]:
-        """Return the coordinates of an array, by name."""
+        """Return the coordinates of an array by name."""
         return {"station": self.resolver.variable(array.attrs["stations"])}
