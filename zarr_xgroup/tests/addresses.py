@@ -1,4 +1,4 @@
-"""Ways to name a place in a store, so that tests can name any group of any store by each of them."""
+"""Kinds of addresses of groups, so that tests can open any group of any store with each kind."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -26,9 +26,9 @@ from zarr_xgroup.tests.builders import (
 )
 from zarr_xgroup.tests.servers import serve_http
 
-#: Returns what names a group, given its path.
+#: Returns the address of a group, given its path.
 Naming: TypeAlias = Callable[[str], Any]
-#: Puts a store somewhere, given its contents and a folder.
+#: Writes a store, given its contents and a folder, and yields a `Naming`.
 Way: TypeAlias = Callable[[Contents, Path], AbstractContextManager[Naming]]
 
 
@@ -92,18 +92,18 @@ _zip_chain = _in_archive(
 
 
 def _way(name: str, way: Way, *, has: bool = True, is_server: bool = False) -> Any:
-    marks = [pytest.mark.skipif(not has, reason="a package is missing, or too old")]
+    marks = [pytest.mark.skipif(not has, reason="a package is missing or too old")]
     return pytest.param(way, id=name, marks=[*marks, pytest.mark.server] if is_server else marks)
 
 
-#: Whether zarr takes mappings of fsspec.
-_KNOWS_MAPPINGS = Version("3.1") <= ZARR
+#: Whether zarr supports mappings of fsspec.
+_SUPPORTS_MAPPINGS = Version("3.1") <= ZARR
 _LOCAL = _way("local", local)
 _LISTED = _way("listed", _on_server("{}/{}".format), is_server=True)
 _ZIP = _way("zip chain", _zip_chain, has=HAS_SYNC_FSSPEC)
 _ICECHUNK = _way("icechunk", icechunk, has=HAS_ICECHUNK)
 
-#: Ways to name a group by an address that leads into a store.
+#: Addresses (paths and URLs) of a group below the root of a store.
 ADDRESSES = (
     _LOCAL,
     _way("file URL", _in_folder(lambda root, group: f"file://{root}/{group}")),
@@ -113,23 +113,23 @@ ADDRESSES = (
     _way("memory", _fsspec_memory, has=HAS_SYNC_FSSPEC),
     _way("cached", _on_server("simplecache::{}/{}".format), has=HAS_SYNC_FSSPEC, is_server=True),
 )
-#: Groups of a store that is open, or is opened as a whole.
+#: Groups of an open store, or of a store that is opened at its root.
 OPEN_GROUPS = (
     _way("path in store", _path_in_store),
     _ICECHUNK,
     _way("zip folder", _in_archive(lambda path, group: path / group)),
 )
-#: Stores that are open and begin at a group.
+#: Open stores whose root is the group.
 OPEN_STORES = (
     _way("store", _in_folder(lambda root, group: LocalStore(root / group, read_only=True))),
     _way("group", _in_folder(lambda root, group: zarr.open_group(root / group, mode="r"))),
     _way(
         "mapper",
         _on_server(lambda url, group: fsspec.get_mapper(f"{url}/{group}")),
-        has=_KNOWS_MAPPINGS,
+        has=_SUPPORTS_MAPPINGS,
         is_server=True,
     ),
     _way("obstore", _in_folder(lambda root, group: _object_folder(root / group)), has=HAS_OBSTORE),
 )
-#: One way of each kind that opens a group as from the root of its store.
+#: One address of each kind with which the root of the store is known.
 KINDS = (_LOCAL, _LISTED, _ZIP, _ICECHUNK)

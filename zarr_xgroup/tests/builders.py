@@ -1,8 +1,8 @@
-"""Stores for the tests: described as nested groups, written as any format to any backend.
+"""Stores for the tests: described as nested groups, written in any format to any backend.
 
-`build` turns a description into the keys and bytes of a store (`Contents`); these can be broken
-by `edit` and put behind any backend. Documents are written out here and not by zarr, so that
-they are the same whatever version is installed, and so are chunks where no codec is asked for.
+`build` turns a description into the keys and bytes of a store (`Contents`). `edit` changes them, and
+other functions write them to a backend. Documents, and chunks without codecs, are written without zarr,
+so they do not depend on its version.
 """
 
 import asyncio
@@ -65,19 +65,19 @@ OPENS_GROUPS = Version("2024.11") <= XARRAY
 #: Whether xarray has the option `create_default_indexes`.
 HAS_INDEX_OPTION = Version("2025.11") <= XARRAY
 
-#: Whether zarr takes consolidated metadata for complete, and reads their nodes in any order. Versions before 3.3 read
-#: the members of a group for which the consolidated metadata list none; before 3.4 the order mattered.
+#: Whether zarr takes consolidated metadata as complete, and accepts their nodes in any order. Versions before 3.3 list
+#: the members of a group that has none in the consolidated metadata. Before 3.4 the order matters.
 TRUSTS_CONSOLIDATED = Version("3.4") <= ZARR
 
-#: Marks tests for which xarray has to write by the installed zarr.
+#: Marks tests in which xarray writes with the installed zarr.
 needs_writing = pytest.mark.skipif(
-    Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr"
+    Version("2025.1") > XARRAY, reason="this xarray does not write with this zarr"
 )
 
 #: Whether zarr opens URLs of fsspec filesystems without asyncio (memory, zip).
 HAS_SYNC_FSSPEC = Version("3.0.1") <= ZARR
 
-#: Which optional backends are installed, and can be used by zarr.
+#: Whether optional backends are installed and supported by the installed zarr.
 HAS_OBSTORE = Version("3.0.8") <= ZARR and find_spec("obstore") is not None
 HAS_ICECHUNK = find_spec("icechunk") is not None
 
@@ -85,7 +85,7 @@ HAS_ICECHUNK = find_spec("icechunk") is not None
 DECODES_TIMEDELTAS = Version("2025.1") <= XARRAY or Version(version("pandas")) < Version("3")
 
 
-#: The identities of conventions, by the names that they are declared with.
+#: The UUIDs of conventions, by declared name.
 UUIDS = {
     "cs": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4",
     "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
@@ -102,35 +102,38 @@ UUIDS = {
 
 
 def declaring(*conventions: str | Mapping[str, Any], **attributes: Any) -> Json:
-    """Return attributes of a node that declares conventions, by name and uuid or as given."""
+    """Return attributes of a node that declares conventions, each given by name or as an object."""
     declared = [
-        {"uuid": UUIDS[it], "name": it} if isinstance(it, str) else dict(it) for it in conventions
+        {"uuid": UUIDS[convention], "name": convention}
+        if isinstance(convention, str)
+        else dict(convention)
+        for convention in conventions
     ]
     return {"zarr_conventions": declared, **attributes}
 
 
-# What a store holds.
+# The nodes of a store.
 
-#: Members of an array's document that leave its chunks as they are.
+#: Members of an array's document that do not affect its chunks.
 _NOT_ABOUT_CHUNKS = frozenset({"attributes", "fill_value", "storage_transformers"})
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array of a described store.
+    """The description of an array.
 
     Attributes
     ----------
     values : array_like
-        All values. Strings are variable-length, as object arrays.
+        All values. Strings become variable-length strings.
     dims : sequence of str or None
-        Their names; None for an array that names none.
+        The dimension names; None if the document has none.
     missing : object
-        The value that means missing data: v2's fill value, v3's `_FillValue` as xarray writes it.
+        The value for missing data: the fill value in v2, `_FillValue` as xarray writes it in v3.
     chunks : tuple of int, optional
-        Default: one chunk.
+        The shape of chunks. Default: one chunk.
     v2, v3 : dict
-        What its metadata document of that format has in addition, or instead.
+        Members to add or replace in the metadata document of that format.
     """
 
     values: Any
@@ -148,28 +151,28 @@ class Array:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether zarr has to write the chunks: several, or encoded, or given in part."""
-        is_one = self.chunks is None or self.chunks == self.data.shape
-        is_told = not {*self.v2, *self.v3} <= _NOT_ABOUT_CHUNKS
-        return self.data.dtype.kind == "O" or not is_one or is_told
+        """Whether zarr has to write the chunks: several chunks, strings, or changed encoding."""
+        is_one_chunk = self.chunks is None or self.chunks == self.data.shape
+        changes_encoding = not {*self.v2, *self.v3} <= _NOT_ABOUT_CHUNKS
+        return self.data.dtype.kind == "O" or not is_one_chunk or changes_encoding
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of a described store: its members by name, and its attributes."""
+    """The description of a group: its members by name, and its attributes."""
 
     members: Mapping[str, "Group | Array"] = field(default_factory=dict)
     attrs: Mapping[str, Any] = field(default_factory=dict)
 
 
 def stored(values: Any, dims: str | tuple[str, ...] = (), **attrs: Any) -> Array:
-    """Return an array; several dimensions can be given as one text."""
+    """Return an array. Dimensions can be one string with spaces."""
     names = tuple(dims.split()) if isinstance(dims, str) else dims
     return Array(np.asarray(values), names, attrs)
 
 
 def some_pairs(first: Iterable[S], second: Iterable[T], step: int) -> list[tuple[S, T]]:
-    """Return one of `step` pairs, so that each value of either meets different ones of the other."""
+    """Return every `step`-th pair of values, so that each value is paired with several others."""
     numbered = product(enumerate(first), enumerate(second))
     return [(one, other) for (n, one), (m, other) in numbered if (n + m) % step == 0]
 
@@ -236,7 +239,7 @@ def _chunks(array: Array) -> list[int]:
 
 
 def encoded_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a `_FillValue` as xarray writes it into the attributes of a v3 array."""
+    """Return a `_FillValue` in the form that xarray writes to the attributes of a v3 array."""
     if dtype.kind == "f":
         return base64.standard_b64encode(struct.pack("<d", float(value))).decode()
     if dtype.kind == "S":
@@ -244,8 +247,8 @@ def encoded_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
     return value
 
 
-#: A store: its nodes by path without leading slash, groups before their members. The attributes
-#: of a group can stand for it.
+#: A store: its nodes by path without leading slash, groups before their members. A dict of
+#: attributes means a group.
 Nodes: TypeAlias = Mapping[str, Array | Group | Json]
 
 
@@ -261,28 +264,30 @@ def build(
     Parameters
     ----------
     root : Group or mapping
-        What it holds: the root with all its members, or all nodes by path.
+        The root with all its members, or all nodes by path.
     zarr_format : {2, 3}
-        How it is written.
+        The Zarr format.
     consolidated : bool or sequence of str
-        Whether the root has consolidated metadata, or which groups have some.
+        Whether to write consolidated metadata at the root, or the groups to write it in.
     indent : int, optional
-        By how much members of documents are indented, each in a line of its own.
+        Indentation of the documents. Default: one line.
     """
     nodes = dict(all_nodes(root))
-    found: Contents = {}
+    contents: Contents = {}
     for path, node in nodes.items():
         documents = documents_of(node, zarr_format)
         files = {key: to_json(value, indent) for key, value in documents.items()}
         files |= _only_chunk(node, zarr_format)
-        found |= {f"{path}/{key}" if path else key: content for key, content in files.items()}
-    encoded = {path: it for path, it in nodes.items() if isinstance(it, Array) and it.is_encoded}
+        contents |= {f"{path}/{key}" if path else key: content for key, content in files.items()}
+    encoded = {
+        path: node for path, node in nodes.items() if isinstance(node, Array) and node.is_encoded
+    }
     groups = [""] if consolidated is True else list(consolidated or ())
     if not (encoded or groups):
-        return found
-    store = memory_store(found)
+        return contents
+    store = memory_store(contents)
     with warnings.catch_warnings():
-        # Consolidated metadata and strings are no part of the v3 specification.
+        # zarr warns that the v3 specification has no consolidated metadata and no strings.
         warnings.simplefilter("ignore")
         for path, array in encoded.items():
             target = zarr.open_array(store, path=path, mode="r+", zarr_format=zarr_format)
@@ -293,7 +298,7 @@ def build(
 
 
 def all_nodes(root: Group | Nodes) -> Iterator[tuple[str, Array | Group]]:
-    """Yield all nodes by path, the members of groups after these."""
+    """Yield all nodes by path, groups before their members."""
     for path, node in ({"": root} if isinstance(root, Group) else root).items():
         if not isinstance(node, Array | Group):
             yield path, Group(attrs=node)
@@ -301,11 +306,13 @@ def all_nodes(root: Group | Nodes) -> Iterator[tuple[str, Array | Group]]:
         yield path, node
         if isinstance(node, Group):
             prefix = f"{path}/" if path else ""
-            yield from all_nodes({f"{prefix}{name}": it for name, it in node.members.items()})
+            yield from all_nodes(
+                {f"{prefix}{name}": member for name, member in node.members.items()}
+            )
 
 
 def documents_of(node: Array | Group, zarr_format: ZarrFormat) -> dict[str, dict[str, Any]]:
-    """Return the metadata documents of a node, by the name of their file."""
+    """Return the metadata documents of a node by file name."""
     if isinstance(node, Array):
         return {"zarr.json": _v3_document(node)} if zarr_format == 3 else _v2_documents(node)
     attributes = dict(node.attrs)
@@ -315,7 +322,7 @@ def documents_of(node: Array | Group, zarr_format: ZarrFormat) -> dict[str, dict
 
 
 def _only_chunk(node: Array | Group, zarr_format: ZarrFormat) -> Contents:
-    """Return the chunk of an array that has one, if its bytes are those of the values."""
+    """Return the chunk of an array with one chunk that is not encoded."""
     if isinstance(node, Group) or node.is_encoded or not node.data.size:
         return {}
     data = node.data
@@ -327,7 +334,7 @@ def _only_chunk(node: Array | Group, zarr_format: ZarrFormat) -> Contents:
 def write_store(
     folder: Path, root: Group | Nodes, zarr_format: ZarrFormat = 3, **options: Any
 ) -> Path:
-    """Write a store to a folder, which is returned; for parameters see `build`."""
+    """Write a store to a folder and return the folder. For the parameters see `build`."""
     return write_local(build(root, zarr_format, **options), folder)
 
 
@@ -340,7 +347,7 @@ _SHARDS: Json = {
 }
 SHARDED: Json = {"codecs": [{"name": "sharding_indexed", "configuration": _SHARDS}]}
 
-#: What most tests open: all kinds of arrays, groups three deep, a tree that aligns.
+#: The store that most tests open: all kinds of arrays, three levels of groups, aligned as a tree.
 SAMPLE = Group(
     {
         "time": coordinate("time", np.arange(3), units="days since 2000-01-30", calendar="noleap"),
@@ -402,7 +409,7 @@ SAMPLE_GROUPS = ("", "nothing", "sub", "sub/deep")
 
 
 def to_json(value: Any, indent: int | None = None) -> bytes:
-    """Return a JSON document; bytes are one already, or are not meant to be one."""
+    """Return a JSON document. Bytes are returned unchanged."""
     if isinstance(value, bytes):
         return value
     if indent is None:
@@ -415,9 +422,9 @@ def contents_of(store: MemoryStore) -> Contents:
 
 
 def edit(contents: Contents, key: str, change: Callable[[Any], Any] | bytes) -> Contents:
-    """Return contents in which one document is changed by a function, its consolidated copies too.
+    """Return contents in which a function has changed one document and its consolidated copies.
 
-    Bytes stand there instead, but are not put into consolidated metadata.
+    Bytes replace the document, but not its consolidated copies.
     """
     result = dict(contents)
     if isinstance(change, bytes):
@@ -426,8 +433,8 @@ def edit(contents: Contents, key: str, change: Callable[[Any], Any] | bytes) -> 
         result[key] = to_json(change(json.loads(result[key])))
     path = key.rpartition("/")[0]
     for other, content in contents.items():
-        at, _slash, name = other.rpartition("/")
-        relative_to = f"{at}/" if at else ""
+        group, _slash, name = other.rpartition("/")
+        relative_to = f"{group}/" if group else ""
         may_have_copies = name in ("zarr.json", ".zmetadata") and path.startswith(relative_to)
         if other == key or not may_have_copies:
             continue
@@ -446,7 +453,7 @@ def edit(contents: Contents, key: str, change: Callable[[Any], Any] | bytes) -> 
 def consolidate(contents: Contents, *, zarr_format: ZarrFormat = 3) -> Contents:
     """Return contents with consolidated metadata at the root, written without zarr.
 
-    Unlike zarr this takes any document, broken ones too, and thousands of them fast.
+    Unlike zarr, this accepts invalid documents, and is fast for thousands of documents.
     """
     documents = {key: json.loads(value) for key, value in contents.items() if _is_metadata(key)}
     if zarr_format == 2:
@@ -464,12 +471,12 @@ def update(**values: Any) -> Callable[[Any], Any]:
 
 
 def without(contents: Contents, *prefixes: str) -> Contents:
-    """Return contents without the keys that begin so."""
+    """Return contents without the keys that start with one of the prefixes."""
     return {key: value for key, value in contents.items() if not key.startswith(prefixes)}
 
 
 def below(contents: Contents, path: str) -> Contents:
-    """Return contents one group deeper, at `path`; nothing says that it is a group."""
+    """Return contents moved to `path`. No document is added for the group at `path`."""
     return {f"{path}/{key}": value for key, value in contents.items()}
 
 
@@ -486,7 +493,7 @@ def _buffer(content: bytes) -> "Buffer":
 
 
 def write_local(contents: Contents, path: Path) -> Path:
-    """Write a store to a folder, whose path is returned."""
+    """Write a store to a folder and return the folder."""
     for key, content in contents.items():
         target = path / key
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -495,9 +502,9 @@ def write_local(contents: Contents, path: Path) -> Path:
 
 
 def write_zip(contents: Contents, path: Path) -> Path:
-    """Write a store to a .zip file, whose path is returned."""
+    """Write a store to a .zip file and return the path of the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Compressed: Python before 3.12.2 mixes up concurrent seeks in members that are not.
+    # Compressed: before 3.12.2, Python confuses concurrent seeks in uncompressed members.
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, content in contents.items():
             archive.writestr(key, content)
@@ -505,7 +512,7 @@ def write_zip(contents: Contents, path: Path) -> Path:
 
 
 def write_fsspec_memory(contents: Contents, name: str) -> str:
-    """Write a store to fsspec's memory, and return its URL."""
+    """Write a store to fsspec's memory filesystem and return its URL."""
     url = f"memory://{name}"
     filesystem = fsspec.filesystem("memory")
     for key, content in contents.items():
@@ -514,7 +521,7 @@ def write_fsspec_memory(contents: Contents, name: str) -> str:
 
 
 def copy_to(store: Store, contents: Contents) -> None:
-    """Write contents to a store of any kind: parents first, as some stores want it."""
+    """Write contents to any store. Parents come first, because some stores require it."""
 
     async def write() -> None:
         for key in sorted(contents, key=lambda key: (_is_metadata(key) is False, key.count("/"))):
@@ -527,7 +534,7 @@ def obstore_store(contents: Contents) -> Store:
     """Return an obstore-backed store in memory (zarr >= 3.0.8)."""
     from obstore.store import MemoryStore as ObjectMemory
 
-    storage: Any = zarr.storage  # of which older versions have no ObjectStore
+    storage: Any = zarr.storage  # older versions have no ObjectStore
     store: Store = storage.ObjectStore(ObjectMemory())
     copy_to(store, contents)
     return store
@@ -544,7 +551,7 @@ def icechunk_session(contents: Contents) -> Any:
     return repository.readonly_session("main")
 
 
-# A store that tells what was asked of it.
+# A store that records requests.
 
 
 def _is_metadata(key: str) -> bool:
@@ -552,20 +559,20 @@ def _is_metadata(key: str) -> bool:
 
 
 class RecordingStore(WrapperStore[Store]):
-    """A store that records each request, and delays or fails those it is told to.
+    """A store that records each request, and lets selected requests fail.
 
     Attributes
     ----------
     gets : list of str
-        The key of each read, whole or in part, in order.
+        The key of each read or partial read, in order.
     listed : list of str
         The prefix of each listing.
     closed : int
-        How often it was closed.
+        The number of times the store was closed.
     failing : dict of str to Exception
-        What reading a key raises; ``"*"`` stands for all keys.
+        The error that reading a key raises; ``"*"`` means all keys.
     unlistable : dict of str to Exception
-        What listing a prefix raises; ``"*"`` stands for all prefixes.
+        The error that listing a prefix raises; ``"*"`` means all prefixes.
     """
 
     def __init__(self, store: Store) -> None:
@@ -587,21 +594,21 @@ class RecordingStore(WrapperStore[Store]):
 
     @property
     def metadata_gets(self) -> Counter[str]:
-        """How often each metadata document was asked for."""
+        """The number of reads of each metadata document."""
         return Counter(key for key in self.gets if _is_metadata(key))
 
     @property
     def chunk_gets(self) -> Counter[str]:
-        """How often each chunk was asked for."""
+        """The number of reads of each chunk."""
         return Counter(key for key in self.gets if not _is_metadata(key))
 
     @property
     def _supports_sync_io(self) -> bool:
-        return False  # zarr then reads by the methods below only
+        return False  # so that zarr only uses the methods below
 
     @asynccontextmanager
     async def _request(self, operation: str, *keys: str) -> AsyncIterator[None]:
-        """Record requests that are made at once, and fail those that are to fail."""
+        """Record concurrent requests, and raise the errors of those that must fail."""
         failing = self.unlistable if operation == "list_dir" else self.failing
         record = self.listed if operation == "list_dir" else self.gets
         for key in keys:
@@ -610,8 +617,8 @@ class RecordingStore(WrapperStore[Store]):
                 key.strip("/") if operation == "list_dir" else key, failing.get("*")
             )
             if error and operation != "exists":
-                raise error.with_traceback(None)  # not what was added when it was raised before
-        await asyncio.sleep(0)  # others go on meanwhile, as they do while a store waits
+                raise error.with_traceback(None)  # without the traceback of an earlier raise
+        await asyncio.sleep(0)  # let other tasks run, as during a real request
         yield
 
     async def get(
@@ -638,7 +645,7 @@ class RecordingStore(WrapperStore[Store]):
     async def _get_many(
         self, requests: "Iterable[tuple[str, BufferPrototype, ByteRequest | None]]"
     ) -> "AsyncGenerator[tuple[str, Buffer | None], None]":
-        # By what each store can do, which is `get`, and not past it to the wrapped store.
+        # Use `get` of this class, which records, instead of the method of the wrapped store.
         async for item in Store._get_many(self, requests):
             yield item
 
@@ -672,73 +679,77 @@ Open: TypeAlias = Callable[..., Any]
 
 
 def recorded(function: Callable[..., T], *args: Any, **options: Any) -> tuple[T, list[Warning]]:
-    """Return what a function returns, and the warnings it gave."""
-    with warnings.catch_warnings(record=True) as given:
+    """Return the result of a function and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = function(*args, **options)
-    return result, [item.message for item in given if isinstance(item.message, Warning)]
+    return result, [item.message for item in caught if isinstance(item.message, Warning)]
 
 
 def quietly(function: Callable[..., T], *args: Any, **options: Any) -> T:
-    """Return what a function returns, whatever it warns about."""
+    """Return the result of a function, ignoring its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*args, **options)
 
 
 def opened(function: Open, store: Any, **options: Any) -> Any:
-    """Open by engine xgroup, which may warn of nothing but missing principal conventions."""
-    result, told = opened_with_warnings(function, store, **options)
-    assert told == []
+    """Open with engine xgroup. Assert that it only warns about missing principal conventions."""
+    result, given = opened_with_warnings(function, store, **options)
+    assert given == []
     return result
 
 
 def opened_with_warnings(
     function: Open, store: Any, **options: Any
 ) -> tuple[Any, list[XGroupWarning]]:
-    """Open by engine xgroup; the warnings without the one on missing principal conventions.
+    """Open with engine xgroup. Return the warnings, except about missing principal conventions.
 
-    Warnings other than our own are errors.
+    Warnings of other packages are errors.
     """
-    result, told, _about_principals = _opened(function, store, options)
-    return result, told
+    result, given, _about_principals = _opened(function, store, options)
+    return result, given
 
 
 def without_principal(function: Open, store: Any, **options: Any) -> list[str]:
-    """Return the arrays that are told to declare no principal convention."""
-    _result, _told, about_principals = _opened(function, store, options)
+    """Return the arrays that are reported to declare no principal convention."""
+    _result, _given, about_principals = _opened(function, store, options)
     return [path for warning in about_principals for path in warning.paths]
 
 
 def _opened(
     function: Open, store: Any, options: Json
 ) -> tuple[Any, list[XGroupWarning], list[XGroupNoPrincipalWarning]]:
-    """Open by engine xgroup; its warnings, and at most one on missing principal conventions."""
-    with warnings.catch_warnings(record=True) as given:
+    """Open with engine xgroup. Return the warnings, and at most one about missing principal conventions."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error")
         warnings.simplefilter("always", XGroupWarning)
-        # zarr 3.0 says so each time it meets a v3 array of strings.
+        # zarr 3.0 gives this warning for each v3 array of strings.
         warnings.filterwarnings("ignore", "The codec `vlen-utf8`")
         result = function(store, engine="xgroup", **options)
-    told = [item.message for item in given if isinstance(item.message, XGroupWarning)]
-    told = [item for item in told if not isinstance(item, XGroupEmptyGroupWarning)]
-    # The class itself: a subclass tells of what could not be resolved.
-    about_principals = [item for item in told if type(item) is XGroupNoPrincipalWarning]
+    given = [item.message for item in caught if isinstance(item.message, XGroupWarning)]
+    given = [warning for warning in given if not isinstance(warning, XGroupEmptyGroupWarning)]
+    # Not its subclasses, which report failed references.
+    about_principals = [warning for warning in given if type(warning) is XGroupNoPrincipalWarning]
     assert len(about_principals) <= 1
-    return result, [item for item in told if item not in about_principals], about_principals
+    return (
+        result,
+        [warning for warning in given if warning not in about_principals],
+        about_principals,
+    )
 
 
 def oracle(function: Open, store: Any, **options: Any) -> Any:
-    """Open by engine zarr; groups one by one where its version cannot open several at once."""
+    """Open with engine zarr, group by group if its version cannot open several groups at once."""
     return quietly(oracle_with_warnings, function, store, **options)
 
 
 def oracle_with_warnings(function: Open, store: Any, **options: Any) -> Any:
     if OPENS_GROUPS or function not in (xr.open_groups, xr.open_datatree):
         return function(store, engine="zarr", **options)
-    options.pop("decode_cf", None)  # these two functions pay no heed to it
-    asked = options.pop("group", None) or ""
-    parent = asked.strip("/")
+    options.pop("decode_cf", None)  # these two functions ignore it
+    requested = options.pop("group", None) or ""
+    parent = requested.strip("/")
     root = zarr.open_group(
         store,
         path=parent,
@@ -756,7 +767,7 @@ def oracle_with_warnings(function: Open, store: Any, **options: Any) -> Any:
         datasets[f"/{path}"] = dataset
     if function is xr.open_datatree:
         return xr.DataTree.from_dict(datasets)
-    if not asked:
+    if not requested:
         return datasets
     return {path.strip("/") or ".": dataset for path, dataset in datasets.items()}
 
@@ -769,10 +780,9 @@ def _group_paths(group: zarr.Group) -> Iterator[str]:
 
 
 def compare(function: Open, store: Any, **options: Any) -> Any:
-    """Open by both engines, assert that nothing differs, and return ours.
+    """Open with both engines, assert that the results are the same, and return ours.
 
-    Ours may warn of missing principal conventions, and of what engine zarr warns of, but of
-    nothing else.
+    Engine xgroup may give the warnings of engine zarr, and warn about missing principal conventions.
     """
     theirs, their_warnings = recorded(oracle_with_warnings, function, store, **options)
     ours, our_warnings = recorded(function, store, engine="xgroup", **options)
@@ -784,9 +794,9 @@ def compare(function: Open, store: Any, **options: Any) -> Any:
 
 
 def assert_same(ours: Any, theirs: Any, *, encoding: bool = True, values: bool = True) -> None:
-    """Assert that what was opened is identical: Datasets, trees, or dicts of Datasets.
+    """Assert that two Datasets, trees, or dicts of Datasets are identical.
 
-    Encodings are left out, or values but for those of indexes, where it is said so.
+    Encodings, or values except those of indexes, are only compared if requested.
     """
     if isinstance(ours, xr.DataTree):
         ours = {node.path: node.to_dataset(inherit=False) for node in ours.subtree}
@@ -829,7 +839,7 @@ def assert_same_variable(
 
 
 def assert_equal(ours: Any, theirs: Any, where: str) -> None:
-    """Assert that values as attributes and encodings hold them are the same, types included."""
+    """Assert that values of attributes or encodings have the same types and are equal."""
     assert type(ours) is type(theirs), f"{where}: {ours!r}, {theirs!r}"
     if isinstance(theirs, dict):
         assert list(ours) == list(theirs), where

@@ -1,4 +1,4 @@
-"""Fixtures: servers that stores are put behind, and a record of stores that are closed."""
+"""Fixtures: servers for stores, dask workers, and a record of closed stores."""
 
 import asyncio
 import gc
@@ -28,12 +28,12 @@ from zarr_xgroup.tests.servers import (
     serve_s3,
 )
 
-# gcsfs reads this when it is imported. Else it asks gRPC for the kind of each bucket, which no
-# emulator answers, and waits for a minute.
+# gcsfs reads this on import. Otherwise it requests the type of each bucket over gRPC, which the
+# emulator does not support, and waits for a minute.
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
-# Tests compare messages: whoever runs them, they are in English.
+# Tests compare English messages, whatever the language of the user.
 os.environ["LANGUAGE"] = "en"
-# How long a machine takes that does something else, too, says nothing.
+# No deadlines: the time of an example depends on the load of the machine.
 settings.register_profile(
     "patient",
     deadline=None,
@@ -47,7 +47,7 @@ SERVER_FIXTURES = frozenset({"http_server", "public_server", "s3_server", "gcs_s
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use servers, which come last."""
+    """Mark tests that use servers, and run them last."""
     for item in items:
         if not SERVER_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
@@ -56,46 +56,46 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Start one worker more than there are processors, which is at work while others wait."""
+    """Return one worker more than processors, because some tests wait."""
     return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Spare the collector the modules and thousands of tests: each full pass would walk them."""
+    """Exclude modules and collected tests from garbage collection, which saves time."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # what tests import later is walked less often, too
+    gc.set_threshold(20_000, 20, 20)  # fewer passes over later imports
 
 
 @pytest.fixture(autouse=True)
 def _servers_are_marked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no server start in a test without the marker, so that `-m "not server"` starts none."""
+    """Fail tests that start a server without the marker, so that `-m "not server"` starts none."""
     if request.node.get_closest_marker("server") is not None:
         return
 
     def refuse(*_args: Any, **_options: Any) -> None:
-        pytest.fail("a test that starts a server has the marker: @pytest.mark.server")
+        pytest.fail("a test that starts a server needs the marker @pytest.mark.server")
 
     monkeypatch.setattr(Server, "__init__", refuse)
 
 
 @pytest.fixture(autouse=True)
 def _handlers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget after each test which handlers it registers."""
+    """Remove the handlers that a test registers after that test."""
     monkeypatch.setattr(registry, "_REGISTERED", [])
 
 
 @pytest.fixture
 def http_server() -> Iterator[FileServer]:
-    """Serve files over HTTP without listings; none yet."""
+    """Return a running HTTP server without files and listings."""
     with serve_http({}) as server:
         yield server
 
 
 @pytest.fixture
 def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    """Serve files, none yet, at an address that counts as public; those of others do not."""
+    """Return a running HTTP server whose address, and no other, is treated as public."""
     host = "127.0.0.2"
     try:
         server = serve_http({}, host=host)
@@ -108,7 +108,7 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
 
 @pytest.fixture
 def s3_server() -> Iterator[S3Server]:
-    """Serve S3; no buckets yet."""
+    """Return a running S3 server without buckets."""
     pytest.importorskip("moto.server")
     pytest.importorskip("boto3")
     with serve_s3() as server:
@@ -117,11 +117,11 @@ def s3_server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def gcs_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[GCSServer]:
-    """Serve Google Cloud Storage; no buckets yet."""
+    """Return a running Google Cloud Storage server without buckets."""
     pytest.importorskip("gcp_storage_emulator")
     if find_spec("gcsfs") is not None:
-        # It tries six times and waits for half a minute in all, which no option changes; it
-        # waits for the lesser of what it calculates and a limit.
+        # gcsfs retries six times within half a minute, and has no option for that. The wait is the
+        # minimum of a calculated time and a limit.
         monkeypatch.setattr("gcsfs.retry.min", lambda *_seconds: 0.0, raising=False)
     with serve_gcs() as server:
         yield server
@@ -129,14 +129,14 @@ def gcs_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[GCSServer]:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Contents], str]]:
-    """Serve stores over HTTP without listings; gives the URL of each."""
+    """Return a function that serves a store over HTTP without listings, and returns its URL."""
     with ExitStack() as stack:
         yield lambda contents: stack.enter_context(serve_http(contents)).url
 
 
 @pytest.fixture
 def fsspec_memory() -> Iterator[None]:
-    """Leave nothing in fsspec's memory, which all tests of a process share."""
+    """Clear fsspec's memory filesystem after a test, because tests in a process share it."""
     yield
     fsspec.filesystem("memory").store.clear()
     fsspec.filesystem("memory").pseudo_dirs[:] = [""]
@@ -144,7 +144,7 @@ def fsspec_memory() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run the tests that are coroutines, of which xarray's own has some."""
+    """Run tests that are coroutines; xarray's tests have some."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     names = inspect.signature(pyfuncitem.obj).parameters
@@ -154,7 +154,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @pytest.fixture
 def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Record the stores that are closed."""
+    """Return a list that records closed stores."""
     closed: list[Any] = []
 
     def recording(close: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -171,7 +171,7 @@ def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def dask_workers() -> Callable[[int], AbstractContextManager[Any]]:
-    """Return what starts a number of workers of dask, processes each, and gives their client."""
+    """Return a context manager that starts dask worker processes and gives their client."""
     distributed = pytest.importorskip("distributed")
 
     @contextmanager
@@ -179,7 +179,7 @@ def dask_workers() -> Callable[[int], AbstractContextManager[Any]]:
         options: dict[str, Any] = {
             "threads_per_worker": 1,
             "dashboard_address": None,
-            # Its server starts all the same, on a port that only one process can have.
+            # The dashboard's server starts anyway. With port 0 several processes can start one.
             "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"},
         }
         with (

@@ -1,9 +1,9 @@
-"""Servers on the loopback interface: real protocols, each request recorded, faults on demand.
+"""Servers on the loopback interface that use real protocols, record requests and simulate faults.
 
-`serve_http` serves files, `serve_s3` and `serve_gcs` the object stores of moto and of
-gcp-storage-emulator behind a `Proxy`, which can be put in front of any other server too. What
-they yield is a `Server`: it has a URL, the requests it got, and the faults it is to show.
-`DelayingStore` does without a network: it tells how many requests had to wait for one another.
+`serve_http` serves files. `serve_s3` and `serve_gcs` serve the object stores of moto and
+gcp-storage-emulator through a `Proxy`, which works with any other server, too. Each yields a `Server`
+with a URL, the recorded requests, and the faults to simulate. `DelayingStore` needs no network: it
+counts the rounds of requests that had to wait for earlier ones.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ from zarr_xgroup.tests.builders import Contents, RecordingStore, to_json
 
 LOOPBACK = "127.0.0.1"
 
-#: Headers that are about one connection (RFC 9110, section 7.6.1), or that a proxy sets anew.
+#: Headers of a single connection (RFC 9110, section 7.6.1), or that a proxy replaces.
 HOP_BY_HOP = frozenset(
     {"connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding"}
 )
@@ -51,7 +51,7 @@ HOP_BY_HOP = frozenset(
 
 @dataclass(frozen=True)
 class Request:
-    """A request as a server got it; its target is path and query as they were sent."""
+    """A request to a server. Its target is the path and query, unchanged."""
 
     method: str
     target: str
@@ -59,18 +59,18 @@ class Request:
 
     @property
     def path(self) -> str:
-        """Its path without quoting."""
+        """The unquoted path."""
         return unquote(self.target.partition("?")[0])
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a server answers."""
+    """The response of a server."""
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    length: int | None = None  # what Content-Length says, if not the length of the body
+    length: int | None = None  # Content-Length, if it differs from the length of the body
     endless: bool = False  # the body is sent again and again until the client closes the connection
 
     @property
@@ -80,26 +80,26 @@ class Response:
 
 @dataclass
 class Fault:
-    """What happens to a request instead of, or to, its proper response."""
+    """A fault: another response to a request, or a change to the normal response."""
 
-    # What is answered instead, with status 200 if only a body is given.
+    # The other response, with status 200 if there is only a body.
     status: int | None = None
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    truncate: int = 0  # how many bytes of the body are missing that Content-Length counts
-    delay: float = 0  # seconds before the answer begins; infinite for one that never comes
+    truncate: int = 0  # number of bytes missing at the end of the body
+    delay: float = 0  # seconds before the response begins; infinite for no response
     endless: bool = False  # the body is sent again and again
 
 
 def stall() -> Fault:
-    """Return the fault of never answering."""
+    """Return the fault of a server that never responds."""
     return Fault(delay=math.inf)
 
 
 def patiently(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test with its argument `timeout`: a short time, and longer ones if it fails.
+    """Run a test with a short `timeout`, and with a longer one if it fails.
 
-    How long other stores take beside one that never answers depends on what else the machine does.
+    The time that other stores take depends on the load of the machine.
     """
 
     @wraps(test)
@@ -109,23 +109,23 @@ def patiently(test: Callable[..., None]) -> Callable[..., None]:
         return test(timeout=60.0, **fixtures)
 
     signature = inspect.signature(test)
-    others = [item for name, item in signature.parameters.items() if name != "timeout"]
-    run.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+    fixtures = [item for name, item in signature.parameters.items() if name != "timeout"]
+    run.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
     return run
 
 
 def redirect(location: str, *, status: int = 302) -> Fault:
-    """Return the fault of sending elsewhere: a URL, or a path of the same server."""
+    """Return the fault of a redirect to a URL, or to a path of the same server."""
     return Fault(status=status, headers={"Location": location})
 
 
 def is_listing(request: Request) -> bool:
-    """Return whether a request lists a bucket, of S3 or Google Cloud Storage."""
+    """Return whether a request lists a bucket of S3 or Google Cloud Storage."""
     fields = parse_qs(request.target.partition("?")[2], keep_blank_values=True)
     return request.method == "GET" and not {"list-type", "delimiter", "prefix"}.isdisjoint(fields)
 
 
-#: Where a fault is shown: at paths that end so, at all (`"*"`), or at requests it is true for.
+#: The requests with a fault: to paths with this ending, all (`"*"`), or those for which it returns True.
 Where: TypeAlias = str | Callable[[Request], bool]
 
 
@@ -140,7 +140,7 @@ def _is_at(where: Where, request: Request) -> bool:
 
 @contextmanager
 def _running(server: BaseServer) -> Iterator[None]:
-    """Let a server answer in a thread; afterwards none of its threads is left."""
+    """Run a server in a thread, and end all its threads afterwards."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -152,10 +152,10 @@ def _running(server: BaseServer) -> Iterator[None]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Turns the bytes of a connection into requests, and responses into bytes."""
+    """Decodes requests and encodes responses."""
 
     protocol_version = "HTTP/1.1"
-    # Headers and body are sent at once: a second small packet would wait for the first's ACK.
+    # Send headers and body together: a second small packet would wait for the ACK of the first.
     wbufsize = -1
     disable_nagle_algorithm = True
     server: "_Listener"
@@ -188,10 +188,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Listener(ThreadingHTTPServer):
-    """Accepts connections, and can end those that clients keep open."""
+    """Accepts connections, and can close those that clients keep open."""
 
-    daemon_threads = False  # closing then waits for them
-    request_queue_size = 128  # a client that is not accepted at once waits for a second
+    daemon_threads = False  # so that closing waits for them
+    request_queue_size = 128  # a client that is not accepted immediately waits for a second
 
     def __init__(self, answer: Callable[[Request], Response | None], host: str) -> None:
         super().__init__((host, 0), _Handler)
@@ -214,7 +214,7 @@ class _Listener(ThreadingHTTPServer):
         super().server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Let clients go away; other errors are those of the tests, and must be seen."""
+        """Ignore closed connections. Raise other errors, which are errors of the tests."""
         if not isinstance(sys.exception(), OSError):
             raise  # noqa: PLE0704
 
@@ -223,8 +223,8 @@ class Server(ABC):
     """A server on an ephemeral port; use it as a context manager."""
 
     def __init__(self, host: str = LOOPBACK) -> None:
-        self.requests: list[Request] = []  # in the order they came
-        self.faults: dict[Where, Fault] = {}  # the first one that applies is shown
+        self.requests: list[Request] = []  # in order of arrival
+        self.faults: dict[Where, Fault] = {}  # the first match is used
         self._released = threading.Event()
         self._listener = _Listener(self._answer, host)
         self._running = _running(self._listener)
@@ -240,26 +240,26 @@ class Server(ABC):
 
     @abstractmethod
     def respond(self, request: Request) -> Response:
-        """Return the proper response."""
+        """Return the normal response."""
 
     @property
     def endless_bytes(self) -> int:
-        """How many bytes of bodies without an end were sent."""
+        """The number of bytes sent of endless bodies."""
         return self._listener.sent
 
     def reset(self) -> None:
-        """Forget all requests and faults, and let go of those that are held."""
+        """Clear all requests and faults, and release delayed requests."""
         released, self._released = self._released, threading.Event()
         self.faults.clear()
         self.requests.clear()
         released.set()
 
     def paths(self, *methods: str) -> list[str]:
-        """Return the path of each request, or of those by some methods."""
+        """Return the path of each request, or of each request with one of the methods."""
         return [item.path for item in self.requests if not methods or item.method in methods]
 
     def _answer(self, request: Request) -> Response | None:
-        """Return what is answered; None if the connection is to be closed."""
+        """Return the response, or None to close the connection."""
         self.requests.append(request)
         released = self._released
         matching = (fault for where, fault in [*self.faults.items()] if _is_at(where, request))
@@ -281,7 +281,7 @@ class Server(ABC):
 
 
 class Proxy(Server):
-    """A server in front of another one, `upstream`: its URL without a path."""
+    """A server that forwards requests to `upstream`, the URL of a server without a path."""
 
     def __init__(self, upstream: str) -> None:
         super().__init__()
@@ -298,7 +298,7 @@ def _forward(upstream: str, request: Request, body: bytes = b"") -> Response:
     parts = urlsplit(upstream)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
     try:
-        # The server makes URLs of the Host that the client asked.
+        # The server makes URLs from the Host header of the client.
         has_host = "Host" in request.headers
         connection.putrequest(
             request.method, request.target, skip_host=has_host, skip_accept_encoding=True
@@ -312,7 +312,7 @@ def _forward(upstream: str, request: Request, body: bytes = b"") -> Response:
         connection.endheaders(body)
         with connection.getresponse() as response:
             content, headers = response.read(), dict(response.getheaders())
-            headers = {k: it for k, it in headers.items() if k.lower() not in HOP_BY_HOP}
+            headers = {k: v for k, v in headers.items() if k.lower() not in HOP_BY_HOP}
             length = response.getheader("Content-Length") if request.method == "HEAD" else None
             return Response(response.status, content, headers, int(length) if length else None)
     finally:
@@ -323,9 +323,9 @@ def _forward(upstream: str, request: Request, body: bytes = b"") -> Response:
 
 
 class FileServer(Server):
-    """A server of files, by their paths below the URL, and of parts of them.
+    """A server of files and byte ranges.
 
-    Folders are listed as HTML pages of links with `listing`, else they are forbidden.
+    With `listing`, a folder is an HTML page of links. Otherwise it is forbidden.
     """
 
     def __init__(self, contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> None:
@@ -349,9 +349,9 @@ class FileServer(Server):
         return _index_response(members)
 
 
-def _file_response(content: bytes, asked: str) -> Response:
+def _file_response(content: bytes, requested_range: str) -> Response:
     headers = {"Accept-Ranges": "bytes", "Content-Type": "application/octet-stream"}
-    part = re.fullmatch(r"bytes=(\d*)-(\d*)", asked)
+    part = re.fullmatch(r"bytes=(\d*)-(\d*)", requested_range)
     if part is None or not any(part.groups()):
         return Response(200, content, headers)
     first, last = part.groups()
@@ -359,8 +359,8 @@ def _file_response(content: bytes, asked: str) -> Response:
     stop = min(len(content), int(last) + 1) if first and last else len(content)
     if start >= stop:
         return Response(416, b"", {"Content-Range": f"bytes */{len(content)}"})
-    place = {"Content-Range": f"bytes {start}-{stop - 1}/{len(content)}"}
-    return Response(206, content[start:stop], {**headers, **place})
+    content_range = {"Content-Range": f"bytes {start}-{stop - 1}/{len(content)}"}
+    return Response(206, content[start:stop], {**headers, **content_range})
 
 
 def _index_response(members: Iterable[str]) -> Response:
@@ -371,7 +371,7 @@ def _index_response(members: Iterable[str]) -> Response:
 
 
 def serve_http(contents: Contents, *, listing: bool = False, host: str = LOOPBACK) -> FileServer:
-    """Serve files over HTTP; see `FileServer`."""
+    """Return a server of files over HTTP; see `FileServer`."""
     return FileServer(contents, listing=listing, host=host)
 
 
@@ -379,7 +379,7 @@ def serve_http(contents: Contents, *, listing: bool = False, host: str = LOOPBAC
 
 
 class S3Server(Proxy):
-    """A server of S3, with any number of buckets; give its options to s3fs, or ask for a store."""
+    """A server of S3. Use it with s3fs and its `options`, or with `object_store`."""
 
     region = "us-east-1"
     key = "key"
@@ -387,15 +387,15 @@ class S3Server(Proxy):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What s3fs needs to sign requests."""
+        """The options with which s3fs signs requests."""
         client = {"endpoint_url": self.url, "region_name": self.region}
         return {"key": self.key, "secret": self.secret, "client_kwargs": client}
 
     def upload(self, bucket: str, contents: Contents, *, public: bool = False) -> str:
-        """Add objects to a bucket, which is made if need be, and return its URL.
+        """Add objects to a bucket, create it if necessary, and return its URL.
 
-        Anyone may read public objects; requests for others must be signed. Anyone may list any
-        bucket, as moto does not check that: a fault can forbid it.
+        Requests for private objects must be signed. Anyone can list a bucket, because moto does
+        not check this; use a fault to forbid it.
         """
         import boto3
 
@@ -431,7 +431,7 @@ class S3Server(Proxy):
 
 @contextmanager
 def serve_s3() -> Iterator[S3Server]:
-    """Serve an empty S3 by moto. Only one at a time: moto's servers share what they store."""
+    """Serve an empty S3 with moto. Only one at a time, because moto's servers share their objects."""
     from moto.moto_server.werkzeug_app import (
         DomainDispatcherApplication,
         MotoRequestHandler,
@@ -445,7 +445,7 @@ def serve_s3() -> Iterator[S3Server]:
 
     application = DomainDispatcherApplication(create_backend_app)
     server: Any = make_server(LOOPBACK, 0, application, threaded=True, request_handler=QuietHandler)
-    server.daemon_threads = False  # closing then waits for them
+    server.daemon_threads = False  # so that closing waits for them
     with _running(server), S3Server(f"http://{LOOPBACK}:{server.server_port}") as proxy:
         try:
             yield proxy
@@ -454,15 +454,15 @@ def serve_s3() -> Iterator[S3Server]:
 
 
 class GCSServer(Proxy):
-    """A server of Google Cloud Storage, with any number of buckets, all of them public."""
+    """A server of Google Cloud Storage. All buckets are public."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """What gcsfs needs."""
+        """The options for gcsfs."""
         return {"token": "anon", "endpoint_url": self.url, "project": "test"}
 
     def upload(self, bucket: str, contents: Contents) -> str:
-        """Add objects to a bucket, which is made if need be, and return its URL."""
+        """Add objects to a bucket, create it if necessary, and return its URL."""
         self._post("/storage/v1/b", to_json({"name": bucket}), "application/json", allowed=409)
         for key, content in contents.items():
             query = f"uploadType=media&name={quote(key, safe='')}"
@@ -480,12 +480,12 @@ class GCSServer(Proxy):
 
 @contextmanager
 def serve_gcs() -> Iterator[GCSServer]:
-    """Serve an empty Google Cloud Storage by gcp-storage-emulator, in memory."""
+    """Serve an empty Google Cloud Storage with gcp-storage-emulator, in memory."""
     from gcp_storage_emulator.server import RequestHandler
     from gcp_storage_emulator.storage import Storage
 
     class Emulator(HTTPServer):
-        # No threads: its storage has no locks.
+        # Without threads, because its storage has no locks.
         request_queue_size = 128
 
     handler = partial(RequestHandler, Storage(use_memory_fs=True))
@@ -494,18 +494,18 @@ def serve_gcs() -> Iterator[GCSServer]:
         yield proxy
 
 
-# A store that tells how long its requests wait for one another.
+# A store that counts rounds of requests.
 
 
 @dataclass
 class RequestLog:
-    """What was asked of a store, and how many rounds of requests that took.
+    """The requests to a store, and the number of rounds.
 
-    A round is however many requests made at once; the rounds are the longest chain of requests each of which
-    began after the one before it had ended.
+    Concurrent requests are one round. The number of rounds is the length of the longest chain of requests in which
+    each began after the end of the previous one.
     """
 
-    #: The operation and the key, or prefix, of each request in order.
+    #: The operation and the key or prefix of each request, in order.
     requests: list[tuple[str, str]] = field(default_factory=list)
     rounds: int = 0
     in_flight: int = 0
@@ -515,7 +515,7 @@ class RequestLog:
 
     @contextmanager
     def request(self, operation: str, *keys: str) -> Iterator[None]:
-        """Record requests that are made at once, from now to the end of the context."""
+        """Record concurrent requests that last until the end of the context."""
         self.requests += [(operation, key) for key in keys]
         current = self._ended + 1
         self.rounds = max(self.rounds, current)
@@ -528,14 +528,14 @@ class RequestLog:
             self._ended = max(self._ended, current)
 
     async def wait(self, delay: float) -> None:
-        """Wait a time, and longer while requests begin, together with all that began meanwhile."""
+        """Wait for a delay, and again while further requests begin. All these requests end together."""
         if self._wave is not None:
             await self._wave.wait()
             return
         wave = self._wave = asyncio.Event()
         try:
             known = 0
-            while known != len(self.requests):  # those made at once need not be quick
+            while known != len(self.requests):  # concurrent requests may begin slowly
                 known = len(self.requests)
                 await asyncio.sleep(delay)
         finally:
@@ -543,23 +543,23 @@ class RequestLog:
             wave.set()
 
     def clear(self) -> None:
-        """Forget all requests; none may be waiting."""
+        """Clear all requests. No request may be waiting."""
         self.requests.clear()
         self.rounds = self._ended = self.most_in_flight = 0
 
 
 def _kind(operation: str, key: str) -> str:
-    """Return what a request asks for: a document, a chunk, or else what it does."""
+    """Return "document" or "chunk" for a read, otherwise the operation."""
     if not operation.startswith("get"):
         return operation
     return "document" if key.rpartition("/")[2] in METADATA_KEYS else "chunk"
 
 
 class DelayingStore(RecordingStore):
-    """A recording store each request to which takes some seconds, as over a network.
+    """A recording store in which each request takes some seconds, as over a network.
 
-    It takes them as often as others begin in that time: those made at once wait together, however slow the
-    machine is. Its copies, as zarr makes read-only ones, share its log.
+    The time is extended while other requests begin, so that concurrent requests end together even on a slow
+    machine. Copies, such as the read-only copies of zarr, share its log.
     """
 
     def __init__(self, store: Store, delay: float = 0) -> None:
@@ -577,10 +577,10 @@ class DelayingStore(RecordingStore):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many documents and chunks were asked for, and how many other requests there were."""
+        """The number of reads of documents and of chunks, and of each other operation."""
         return dict(Counter(_kind(*request) for request in self.requests))
 
-    # Not all versions of zarr make copies by _with_store, or compare what is wrapped.
+    # Not all versions of zarr use _with_store for copies, or compare the wrapped stores.
 
     def with_read_only(self, read_only: bool = False) -> Self:
         return self._with_store(self._store.with_read_only(read_only))

@@ -1,4 +1,4 @@
-"""Random stores that follow conventions: drawing their parts, and stores that declare `cs`."""
+"""Strategies of hypothesis for stores that declare `cs`, and tools to draw parts of stores."""
 
 import copy
 import math
@@ -16,7 +16,7 @@ Json: TypeAlias = Any
 
 
 def thorough(max_examples: int) -> settings:
-    """Return settings by which a test draws the same examples each time."""
+    """Return settings for a test that uses the same examples each time."""
     return settings(
         derandomize=True,
         deadline=None,
@@ -31,7 +31,7 @@ def cs_of(*systems: Json, **more: Json) -> dict[str, Json]:
 
 
 def numbered(shape: Sequence[int], start: int = 0) -> npt.NDArray[Any]:
-    """Return an array of floats that are all different."""
+    """Return an array of consecutive floats."""
     size = math.prod(shape)
     return np.arange(start, start + size, dtype="f8").reshape(tuple(shape))
 
@@ -43,13 +43,18 @@ class Drawing:
         self._draw = draw
 
     def any(self, *choices: Any) -> Any:
-        """Return one of several values, or a value of one of several strategies."""
+        """Return one of several values, or a value drawn from one of several strategies."""
         return self._draw(
-            st.one_of(*(it if isinstance(it, st.SearchStrategy) else st.just(it) for it in choices))
+            st.one_of(
+                *(
+                    choice if isinstance(choice, st.SearchStrategy) else st.just(choice)
+                    for choice in choices
+                )
+            )
         )
 
     def chance(self, one_of: int = 2) -> bool:
-        """Return True in one of two cases, or in one of this many."""
+        """Return True with probability 1 / `one_of`."""
         return bool(self._draw(st.integers(1, one_of)) == one_of)
 
 
@@ -83,7 +88,7 @@ _attributes = st.dictionaries(
 
 
 class _Builder(Drawing):
-    """One random store in the making."""
+    """Draws the nodes of one random store."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         super().__init__(draw)
@@ -99,10 +104,10 @@ class _Builder(Drawing):
         self._count += 1
         return f"{prefix}{self._count}"
 
-    # Arrays elsewhere.
+    # Referenced arrays.
 
     def external(self, values: npt.NDArray[Any], dims: tuple[str, ...], written: str) -> Json:
-        """Store an array beside the referring one or in another group; return a reference."""
+        """Add an array to the group of the referring array or a different group. Return a reference."""
         name = self.unique("stored")
         group = self.any(GROUP, COORDINATES)
         attributes: dict[str, Json] = {}
@@ -110,7 +115,7 @@ class _Builder(Drawing):
         self.optional(attributes, "long_name", "name of its own")
         self.arrays[f"{group}/{name}"] = Array(values, dims, attributes)
         paths = {
-            # From the group of the array, from the array itself, from the root.
+            # Relative to the group of the array, to the array itself, and absolute.
             GROUP: [name, f"./{name}", f"../{name}", f"/{GROUP}/{name}"],
             COORDINATES: [
                 f"../{COORDINATES}/{name}",
@@ -119,7 +124,7 @@ class _Builder(Drawing):
             ],
         }[group]
         if written == "":
-            paths.append(f"{group}/{name}")  # from the group where it is written
+            paths.append(f"{group}/{name}")  # relative to the group of the reference
         return self.reference(self.any(*paths))
 
     def reference(self, node: str, attribute: str | None = None) -> Json:
@@ -182,8 +187,8 @@ class _Builder(Drawing):
 
     def values(self, axis: str, written: str, *, texts: bool = True) -> dict[str, Json]:
         length = self.sizes.get(axis, 1)
-        ways = ["regular"] if axis in self.sizes else []
-        kind = self.any(*ways, "explicit", "external", *(["text"] if texts else []))
+        kinds = ["regular"] if axis in self.sizes else []
+        kind = self.any(*kinds, "explicit", "external", *(["text"] if texts else []))
         if kind == "regular":
             return {"regular": [self.any(_numbers), self.any(_steps)]}
         if kind == "external":
@@ -259,8 +264,8 @@ class _Builder(Drawing):
 def cs_stores(draw: st.DrawFn) -> dict[str, Array | Mapping[str, Json]]:
     """Return stores in which the array `ARRAY` declares a valid `cs`.
 
-    What it refers to is beside it in `GROUP` or in `COORDINATES`. A second array may declare
-    the same, a third one declares nothing.
+    The arrays that it refers to are in `GROUP` or in `COORDINATES`. A second array may have the
+    same attributes. A third array declares no convention.
     """
     builder = _Builder(draw)
     dims = draw(st.lists(st.sampled_from(_DIMENSIONS), min_size=1, max_size=3, unique=True))
