@@ -1,4 +1,4 @@
-"""Explanations to be drawn: of a store that has something of everything, large ones and hostile ones."""
+"""Explanations to display: of a store with all kinds of content, large ones, and hostile ones."""
 
 import io
 from dataclasses import replace
@@ -22,7 +22,7 @@ from zarr_xgroup.report.results import Explanation
 from zarr_xgroup.tests.builders import Array, Json, Nodes, declaring
 from zarr_xgroup.tests.tables import store_of
 
-#: What nobody may take for anything but a name.
+#: Names that must not be interpreted as HTML, markup or control characters.
 HOSTILE_NAMES = (
     "</script><script>document.title='owned'</script>",
     "<!--<script>",
@@ -38,7 +38,7 @@ HOSTILE_NAMES = (
 
 
 class Stream(io.TextIOWrapper):
-    """Where output goes: a terminal or not, with an encoding."""
+    """An output stream with an encoding, optionally a terminal."""
 
     def __init__(self, *, terminal: bool = False, encoding: str = "utf-8") -> None:
         super().__init__(io.BytesIO(), encoding=encoding)
@@ -55,26 +55,26 @@ class Stream(io.TextIOWrapper):
 
 
 def sized(dims: str, *shape: int, dtype: Any = "float32", **attrs: Any) -> Array:
-    """Return an array without values along dimensions."""
+    """Return an array of zeros; `dims` is one string with spaces."""
     return Array(np.broadcast_to(np.zeros((), dtype), shape), dims.split(), attrs)
 
 
 def axes(**values: Json) -> Json:
-    """Return the attributes of an array whose axes have the values, or all that is given of them."""
-    told = {
-        name: {"coordinates": [it if "values" in it else {"values": it}]}
-        for name, it in values.items()
+    """Return the attributes of an array that declares axes, each given by values or by a coordinate set."""
+    declared = {
+        name: {"coordinates": [item if "values" in item else {"values": item}]}
+        for name, item in values.items()
     }
-    return declaring("cs", cs={"crs": [{"id": {"proj:code": "EPSG:4326"}, "axes": told}]})
+    return declaring("cs", cs={"crs": [{"id": {"proj:code": "EPSG:4326"}, "axes": declared}]})
 
 
 def external(node: str, **more: str) -> Json:
-    """Return values that are stored elsewhere."""
+    """Return values that refer to an array."""
     return {"external": {"node": node, **more}}
 
 
 def located(x: str, y: str) -> Json:
-    """Return the attributes of what has its coordinates in two arrays."""
+    """Return the attributes of an array that declares two geolocation arrays."""
     return declaring("geolocation", geolocation={"geodetic": {"x": {"node": x}, "y": {"node": y}}})
 
 
@@ -87,7 +87,7 @@ LAYOUT = [
     {"asset": "half", "derived_from": "fine", "transform": {"scale": [2.0, 2.0]}},
 ]
 
-#: Nodes of a store in which each convention does something, and something is wrong.
+#: Nodes of a store that uses each convention, and has a problem.
 SAMPLE: Nodes = {
     "": {},
     "axes": {},
@@ -116,12 +116,13 @@ SAMPLE: Nodes = {
 
 @cache
 def sample() -> Explanation:
-    """Return what is found in the sample, and a reference to another store."""
+    """Return the explanation of the sample, with an additional reference to a foreign store."""
     mask = Place("/mask", store="https://example.org/masks.zarr")
     where = Place("/sea/ice", "/attributes/mask")
-    elsewhere = FoundReference(where, f"{mask.store}|/mask", mask, arrays=("/sea/ice",))
-    found = explain(store_of(SAMPLE))
-    return replace(found, store="sample.zarr", references=(*found.references, elsewhere))
+    foreign = FoundReference(where, f"{mask.store}|/mask", mask, arrays=("/sea/ice",))
+    explanation = explain(store_of(SAMPLE))
+    references = (*explanation.references, foreign)
+    return replace(explanation, store="sample.zarr", references=references)
 
 
 def array(path: str, *sizes: int, **facts: Any) -> FoundArray:
@@ -135,25 +136,25 @@ def of_groups(*groups: FoundGroup, **facts: Any) -> Explanation:
 
 
 def of_arrays(count: int, name: str = "a{}") -> Explanation:
-    """Return an explanation of many arrays in one group, which are alike."""
+    """Return an explanation of many similar arrays in one group."""
     return of_groups(FoundGroup("/", tuple(array(f"/{name.format(n)}", 3) for n in range(count))))
 
 
 def of_scenes(count: int) -> Explanation:
-    """Return groups that are alike, with references to one of axes; the last has a problem and fewer arrays."""
+    """Return similar groups that refer to a group of axes. The first scene has a problem and fewer arrays."""
     bands = {
         n: tuple(array(f"/scene_{n:03}/B{band:02}", 10, 10) for band in range(5 if n else 3))
         for n in reversed(range(count))
     }
-    scenes = [FoundGroup(f"/scene_{n:03}", it) for n, it in sorted(bands.items())]
+    scenes = [FoundGroup(f"/scene_{n:03}", arrays) for n, arrays in sorted(bands.items())]
     axis, mask = Place("/axes/x"), Place("/mask", store="https://example.org/masks.zarr")
     references = [
         FoundReference(
-            Place(it.path, f"/attributes/{name}"), name, end, name == "x", "", (it.path,)
+            Place(band.path, f"/attributes/{name}"), name, target, name == "x", "", (band.path,)
         )
         for scene in scenes
-        for it in scene.arrays
-        for name, end in (("x", axis), ("mask", mask))
+        for band in scene.arrays
+        for name, target in (("x", axis), ("mask", mask))
     ]
     axes = FoundGroup("/axes", (array("/axes/x", 10, is_coordinate=True),))
     problem = FoundProblem("problem", "no node /axes/z", None, ("/scene_000/B01",), "'z'")
@@ -162,14 +163,14 @@ def of_scenes(count: int) -> Explanation:
 
 
 def of_depth(depth: int) -> Explanation:
-    """Return groups in one another, each with an array."""
+    """Return nested groups, each with an array."""
     paths = ["".join(f"/level{n}" for n in range(level)) for level in range(depth)]
     arrays = {path: (array(f"{path}/t", 3, missing=("lat",)),) for path in paths}
-    return of_groups(*(FoundGroup(path or "/", it) for path, it in arrays.items()))
+    return of_groups(*(FoundGroup(path or "/", members) for path, members in arrays.items()))
 
 
 def hostile(*names: str) -> Explanation:
-    """Return an explanation that has names wherever a text of a store can be."""
+    """Return an explanation with names wherever it has text from a store."""
     groups, references, problems = [FoundGroup("/")], [], []
     for name in names:
         path, place = f"/{name}/{name}", Place(f"/{name}", name, name)
@@ -191,7 +192,7 @@ def hostile(*names: str) -> Explanation:
             )
             for kind in kinds
         )
-        all_names = tuple(it.name for it in coordinates)
+        all_names = tuple(coordinate.name for coordinate in coordinates)
         other = replace(found, path=f"{path}2", coordinates=all_names, crs=FoundCrs(name))
         group = FoundGroup(f"/{name}", (found, other), coordinates)
         groups += [group, replace(group, path=f"/{name}3")]

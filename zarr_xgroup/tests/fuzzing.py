@@ -1,4 +1,4 @@
-"""The laws that hold for every store whatever: what each way to open it gives, beside engine zarr."""
+"""Laws that hold for every store: each way to open it, compared with engine zarr."""
 
 import gc
 import json
@@ -45,16 +45,16 @@ T = TypeVar("T")
 
 PACKAGE = Path(zarr_xgroup.__file__).parent
 
-#: What declares conventions, as documents write it, in small letters.
+#: Texts in documents that declare conventions, in lower case.
 DECLARATIONS = ("zarr_conventions", "nz-1.0")
 
-#: More elements than this nobody reads, engine zarr neither.
+#: The largest number of elements that the tests read.
 READABLE = 1_000_000
 
-#: Frames that engine zarr needs for no hierarchy met here, but for copies of groups in themselves.
+#: A recursion limit that engine zarr reaches only for copies of groups in themselves.
 FRAMES = 500
 
-#: What numpy and xarray warn of what is written, in whichever engine; engine zarr may not get there.
+#: Warnings of numpy, xarray and zarr about the contents of documents, with any engine.
 OF_DOCUMENTS = (
     "overflow encountered in",
     "Duplicate dimension names present",
@@ -67,7 +67,7 @@ OF_DOCUMENTS = (
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What came of a call: a value or an error, and the warnings."""
+    """The result of a call: a value or an error, and the warnings."""
 
     value: T | None
     error: Exception | None
@@ -75,22 +75,22 @@ class Outcome(Generic[T]):
 
 
 def attempt(function: Callable[..., T], *args: Any, **options: Any) -> Outcome[T]:
-    """Call a function, whatever comes of it."""
+    """Call a function and return its value or error, and its warnings."""
     value, error = None, None
-    with warnings.catch_warnings(record=True) as given:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         try:
             value = function(*args, **options)
-        except Exception as caught:  # noqa: BLE001 - what is raised is what is asked for
+        except Exception as caught:  # noqa: BLE001 - any error is a result
             error = caught
-    told = [item.message for item in given]
-    return Outcome(value, error, tuple(item for item in told if isinstance(item, Warning)))
+    messages = [item.message for item in caught_warnings]
+    return Outcome(value, error, tuple(item for item in messages if isinstance(item, Warning)))
 
 
 def described(error: BaseException) -> str:
-    """Return the class of an error, the last function of this package that it came through, and all of it."""
-    frames = [Path(it.filename) for it in traceback.extract_tb(error.__traceback__)]
-    names = [it.name for it in traceback.extract_tb(error.__traceback__)]
+    """Return the class of an error, the last function of this package in its traceback, and the traceback."""
+    frames = [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+    names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     ours = [
         f"{path.stem}.{name}"
         for path, name in zip(frames, names, strict=True)
@@ -101,29 +101,32 @@ def described(error: BaseException) -> str:
 
 
 def unexpected_warnings(given: Iterable[Warning], *known: type[Warning]) -> Iterator[str]:
-    """Yield the warnings that are not of known classes, and not of what a document says."""
+    """Yield the warnings that are neither of known classes nor about contents of documents."""
     for warning in given:
         if not (isinstance(warning, known) or str(warning).startswith(OF_DOCUMENTS)):
             yield f"warns: {type(warning).__name__}: {warning}"
 
 
 def violations(store: Documents, **options: Any) -> list[str]:
-    """Return the laws that are broken when a store is opened with options of xarray, each way to open it."""
+    """Return the laws that are broken when a store is opened in each way, with options of xarray."""
     opened = Opened(store, options)
     if opened.is_huge_index and not HAS_INDEX_OPTION:
-        return []  # xarray could not be kept from reading it
-    return [*opened.faults_of_tree(), *(it for path in opened.paths for it in opened.faults(path))]
+        return []  # this xarray would read it
+    return [
+        *opened.faults_of_tree(),
+        *(fault for path in opened.paths for fault in opened.faults(path)),
+    ]
 
 
 class Opened:
-    """A store, opened by both engines: the tree by ours, and each group by either.
+    """A store whose groups are opened with both engines, and as a tree with engine xgroup.
 
     Parameters
     ----------
     store : dict
         The store.
     of_xarray : mapping, optional
-        Options of xarray that both engines are given.
+        Options of xarray for both engines.
     """
 
     def __init__(self, store: Documents, of_xarray: Mapping[str, Any] | None = None) -> None:
@@ -138,7 +141,7 @@ class Opened:
             posixpath.basename(key) == ".zmetadata" or "consolidated" in json.dumps(document)
             for key, document in self._documents.items()
         )
-        # In groups of v2 that keep their format to themselves, engine zarr looks for nodes of v3.
+        # In v2 groups without "zarr_format", engine zarr looks for v3 nodes.
         is_odd = any(
             posixpath.basename(key) == ".zgroup"
             and not (isinstance(document, dict) and "zarr_format" in document)
@@ -166,131 +169,140 @@ class Opened:
         return attempt(function, self._store, engine="xgroup", **options)
 
     def _by_engine_zarr(self, group: str) -> Outcome[Any]:
-        """Return what engine zarr makes of a group, nothing where copies of documents say something else."""
+        """Return a group opened with engine zarr, or nothing if consolidated copies differ."""
         nothing: Outcome[Any] = Outcome(None, None)
-        is_taken = all(map(_is_taken, filter(None, group.split("/"))))
+        is_opened = all(map(_is_opened, filter(None, group.split("/"))))
         # Older versions of xarray and zarr answer differently if copies are inconsistent (law 1).
         has_oracle_of_copies = OPENS_GROUPS and TRUSTS_CONSOLIDATED
-        if not (self._has_oracle and is_taken) or (self._has_copies and not has_oracle_of_copies):
+        if not (self._has_oracle and is_opened) or (self._has_copies and not has_oracle_of_copies):
             return nothing
         with _few_frames():
-            found, *others = (
+            outcome, *others = (
                 attempt(
                     *(oracle_with_warnings, xr.open_dataset, self._store),
                     **{**self._of_xarray, **options, "group": group},
                 )
                 for options in ({}, *([{"consolidated": False}] if self._has_copies else []))
             )
-        if isinstance(found.error, RecursionError):
-            quietly(gc.collect)  # what it left unfinished says so now, and not while we open
+        if isinstance(outcome.error, RecursionError):
+            quietly(gc.collect)  # unfinished objects give their warnings now, not while we open
             return nothing
         for other in others:
-            if other.value is None or found.value is None:
+            if other.value is None or outcome.value is None:
                 return nothing
-            if list(differences(found.value, other.value)):
+            if list(differences(outcome.value, other.value)):
                 return nothing
-        return found
+        return outcome
 
     def faults(self, path: str) -> Iterator[str]:
-        """Yield what is wrong with one group, opened alone."""
+        """Yield the faults of one group, opened alone."""
         ours, theirs = self._ours[path], self._theirs[path]
         yield from self._of_call(ours, path, *map(type, theirs.warnings))
         if ours.value is None:
             return
         yield from _unreadable(ours.value, theirs.value)
-        told = {place for it in _told(ours) for place in it.paths}
+        reported = {path for warning in _our_warnings(ours) for path in warning.paths}
         if theirs.value is not None:
-            names = [it for it in theirs.value.variables if _is_taken(it)]
-            expected = [it for it in names if f"/{path}/{it}".replace("//", "/") not in told]
+            names = [name for name in theirs.value.variables if _is_opened(name)]
+            expected = [
+                name for name in names if f"/{path}/{name}".replace("//", "/") not in reported
+            ]
             yield from _lost(ours.value, theirs.value[expected])
             is_declared = bool(self.options) or self._declares(path)
-            if len(expected) == len(theirs.value.variables) and not (is_declared or told):
+            if len(expected) == len(theirs.value.variables) and not (is_declared or reported):
                 yield from differences(ours.value, theirs.value)
         elif self._has_oracle and not self._has_copies:
             texts = " ".join(map(str, ours.warnings))
             known = {*map(str, ours.value.variables), *self._of_xarray.get("drop_variables", ())}
             for name in self._arrays_that_open_alone(path) - known:
-                if _is_taken(name) and f"/{path}/{name}".replace("//", "/") not in texts:
+                if _is_opened(name) and f"/{path}/{name}".replace("//", "/") not in texts:
                     yield f"loses a variable that engine zarr opens alone: {name!r}"
 
     def faults_of_tree(self) -> Iterator[str]:
-        """Yield what is wrong with the tree, whose nodes are the groups."""
-        their_warnings = (it for outcome in self._theirs.values() for it in outcome.warnings)
+        """Yield the faults of the tree."""
+        their_warnings = (
+            warning for outcome in self._theirs.values() for warning in outcome.warnings
+        )
         yield from self._of_call(self.tree, "", *map(type, their_warnings))
         if self.tree.value is None:
             return
         nodes = {node.path.strip("/"): node for node in self.tree.value.subtree}
         alone = {
-            path: it.value for path, it in self._ours.items() if posixpath.dirname(path) in nodes
+            path: outcome.value
+            for path, outcome in self._ours.items()
+            if posixpath.dirname(path) in nodes
         }
         for path, dataset in alone.items():
             names = path.split("/") if path else []
-            if dataset is None or not all(map(_is_taken, names)) or self._has_copies:
+            if dataset is None or not all(map(_is_opened, names)) or self._has_copies:
                 continue
             if path not in nodes:
-                told = [it for warning in _told(self.tree) for it in warning.paths]
-                if not any(f"/{path}".startswith(it) for it in told):
+                reported = [it for warning in _our_warnings(self.tree) for it in warning.paths]
+                if not any(f"/{path}".startswith(start) for start in reported):
                     yield f"loses a group in the tree: {path}"
             else:
                 yield from _lost_in_tree(nodes[path], dataset)
         if not self._has_copies:
             yield from (f"adds a group: {path}" for path in nodes.keys() - {*self.paths, ""})
-        theirs = {path: it.value for path, it in self._theirs.items()}
-        if bool(self.options) or _told(self.tree) or _declares(self._documents.values()):
+        theirs = {path: outcome.value for path, outcome in self._theirs.items()}
+        if bool(self.options) or _our_warnings(self.tree) or _declares(self._documents.values()):
             return
-        if theirs.keys() == nodes.keys() and all(it is not None for it in theirs.values()):
-            tree = attempt(xr.DataTree.from_dict, {f"/{path}": it for path, it in theirs.items()})
+        if theirs.keys() == nodes.keys() and all(
+            dataset is not None for dataset in theirs.values()
+        ):
+            datasets = {f"/{path}": dataset for path, dataset in theirs.items()}
+            tree = attempt(xr.DataTree.from_dict, datasets)
             if tree.value is not None:
                 yield from differences(self.tree.value, tree.value)
 
     def _of_call(
         self, ours: Outcome[Any], path: str, *their_warnings: type[Warning]
     ) -> Iterator[str]:
-        """Yield errors and warnings that are not to be."""
-        is_right = isinstance(ours.error, XGroupError) and self._is_broken(path)
+        """Yield unexpected errors and warnings."""
+        is_expected = isinstance(ours.error, XGroupError) and self._is_broken(path)
         if "is not aligned with its parents" in str(ours.error) and not hides_indexes():
-            is_right = True
-        if ours.error is not None and not is_right:
+            is_expected = True
+        if ours.error is not None and not is_expected:
             yield f"raises: {described(ours.error)}"
         known = (XGroupWarning, xr.SerializationWarning, *their_warnings)
         yield from unexpected_warnings(ours.warnings, *known)
 
     def _is_broken(self, path: str) -> bool:
-        """Return whether engine zarr cannot open a group itself, or is not to, or copies may say otherwise."""
-        is_taken = all(map(_is_taken, filter(None, path.split("/"))))
+        """Return whether zarr cannot open a group, its path is not opened, or consolidated copies may differ."""
+        is_opened = all(map(_is_opened, filter(None, path.split("/"))))
         alone = attempt(zarr.open_group, self._store, path=path, mode="r")
-        return not is_taken or self._has_copies or alone.error is not None
+        return not is_opened or self._has_copies or alone.error is not None
 
     def _declares(self, path: str) -> bool:
-        """Return whether a group, what is in it or a group above declares a convention."""
-        above = ["", *(path[: match.start()] for match in re.finditer("/", path)), path]
+        """Return whether a group, one of its members or an ancestor declares a convention."""
+        ancestors = ["", *(path[: match.start()] for match in re.finditer("/", path)), path]
         return _declares(
             document
             for key, document in self._documents.items()
-            if posixpath.dirname(key) in above
+            if posixpath.dirname(key) in ancestors
             or posixpath.dirname(posixpath.dirname(key)) == path
             or "consolidated" in json.dumps(document)
         )
 
     def _arrays_that_open_alone(self, path: str) -> set[str]:
-        """Return the names of the arrays of a group that engine zarr opens, each for itself."""
+        """Return the names of the arrays of a group that engine zarr opens alone."""
         prefix = f"{path}/" if path else ""
-        inside = [it.removeprefix(prefix) for it in self.contents if it.startswith(prefix)]
-        own = {it: self.contents[it] for it in self.contents if posixpath.dirname(it) == path}
-        found = set()
-        for name in {it.partition("/")[0] for it in inside if "/" in it}:
+        inside = [key.removeprefix(prefix) for key in self.contents if key.startswith(prefix)]
+        own = {key: self.contents[key] for key in self.contents if posixpath.dirname(key) == path}
+        names = set()
+        for name in {key.partition("/")[0] for key in inside if "/" in key}:
             start = f"{prefix}{name}/"
-            rest = {it: value for it, value in self.contents.items() if it.startswith(start)}
+            rest = {key: value for key, value in self.contents.items() if key.startswith(start)}
             store: Any = memory_store({**own, **rest})
             opened = attempt(xr.open_dataset, store, engine="zarr", group=path, consolidated=False)
             if opened.value is not None and name in opened.value.variables:
-                found.add(name)
-        return found
+                names.add(name)
+        return names
 
 
 @contextmanager
 def _few_frames() -> Iterator[None]:
-    """Keep what goes round in circles from doing so for a second."""
+    """Set a low recursion limit, so that endless recursion ends soon."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(FRAMES)
     try:
@@ -303,7 +315,7 @@ def _few_frames() -> Iterator[None]:
 def hides_indexes() -> bool:
     """Return whether a node's coordinate hides an index of its parent from the node's children.
 
-    Older versions of xarray take the index for that of the coordinate, and refuse the children.
+    Older versions of xarray confuse the two, and refuse the children.
     """
     parent = xr.Dataset(coords={"y": [1, 2]})
     node = xr.Dataset(coords={"y": ("x", [1, 2, 3]), "x": [1, 2, 3]})
@@ -311,11 +323,11 @@ def hides_indexes() -> bool:
     return attempt(xr.DataTree.from_dict, nodes).error is None
 
 
-# What documents say.
+# Documents.
 
 
 def _declares(documents: Iterable[Json]) -> bool:
-    """Return whether any of documents declares a convention, or takes dimensions of groups above it."""
+    """Return whether a document declares a convention, or names dimensions of ancestors."""
     for document in documents:
         text = json.dumps(document).lower()
         if any(declaration in text for declaration in DECLARATIONS):
@@ -334,30 +346,30 @@ def _all_of(documents: Documents) -> Iterator[Json]:
             yield container[key]
 
 
-def _is_taken(name: Hashable) -> bool:
-    """Return whether a node of a name is opened at all; the specification says why others are not.
+def _is_opened(name: Hashable) -> bool:
+    """Return whether a node with a name is opened; see the specification.
 
-    They lead elsewhere; in a group of v3, what is called as a document of v2 is taken for one.
+    Other names refer to a different node, or are the names of v2 documents.
     """
     return is_plain_name(str(name)) and name not in GROUP_KEYS[2]
 
 
 def _is_huge(document: Json) -> bool:
-    """Return whether an array is too long to be read, or has chunks longer than any number can count.
+    """Return whether an array is too large to read, or has a chunk length above 2**63.
 
-    Of the latter zarr finds none: where nothing fills them, it gives what is in memory by chance.
+    zarr does not find chunks of such a length, and may return uninitialised memory.
     """
     if not isinstance(document, dict):
         return False
     shape, chunks = document.get("shape"), document.get("chunks")
-    lengths = [it for it in shape if isinstance(it, int)] if isinstance(shape, list) else []
+    lengths = [size for size in shape if isinstance(size, int)] if isinstance(shape, list) else []
     return prod(lengths) > READABLE or (isinstance(chunks, int) and chunks > 2**63)
 
 
 def _is_huge_index(key: str, documents: Documents) -> bool:
-    """Return whether a document is that of a huge coordinate of its own dimension.
+    """Return whether a document is that of a huge dimension coordinate, which engine zarr reads.
 
-    Engine zarr reads all of it. Where no name of a dimension is written, a convention may say it.
+    If the document names no dimension, a convention may name it.
     """
     path, document = posixpath.dirname(key), documents[key]
     if not _is_huge(document):
@@ -368,22 +380,22 @@ def _is_huge_index(key: str, documents: Documents) -> bool:
     return names in (None, [None], [posixpath.basename(path)])
 
 
-# What was opened.
+# Opened objects.
 
 
-def _told(outcome: Outcome[Any]) -> list[XGroupWarning]:
-    """Return our warnings but that arrays declare no principal convention."""
-    told = [item for item in outcome.warnings if isinstance(item, XGroupWarning)]
-    return [item for item in told if type(item) is not XGroupNoPrincipalWarning]
+def _our_warnings(outcome: Outcome[Any]) -> list[XGroupWarning]:
+    """Return our warnings, except about missing principal conventions."""
+    ours = [warning for warning in outcome.warnings if isinstance(warning, XGroupWarning)]
+    return [warning for warning in ours if type(warning) is not XGroupNoPrincipalWarning]
 
 
 def _opened_shape(dataset: xr.Dataset, name: Hashable) -> tuple[int, ...]:
-    """Return the shape that a variable had when it was opened; zarr reads lengths above 2**53 as others."""
+    """Return the shape of a variable on opening, because zarr changes lengths above 2**53."""
     return tuple(dataset.sizes[dim] for dim in dataset.variables[name].dims)
 
 
 def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[str]:
-    """Yield the variables that only engine zarr gives, or gives in another shape."""
+    """Yield the variables that only engine zarr returns, or returns with a different shape."""
     for name in theirs.variables:
         if name not in ours.variables:
             yield f"loses a variable: {name!r}"
@@ -392,22 +404,26 @@ def _lost(ours: xr.Dataset, theirs: xr.Dataset) -> Iterator[str]:
 
 
 def _lost_in_tree(node: xr.DataTree, alone: xr.Dataset) -> Iterator[str]:
-    """Yield the variables that only the group alone has, and those under another name.
+    """Yield the variables that the group has only if it is opened alone.
 
-    xarray leaves a coordinate that a group above has as well there. Dimensions that do not align with the groups
-    above are renamed with their coordinates, and so are variables that have the name of an index above.
+    In a tree, xarray removes coordinates that an ancestor has, too. Dimensions that do not align with ancestors
+    are renamed with their coordinates, and so are variables with the name of an inherited index.
     """
-    there = [*node.to_dataset(inherit=False).variables.items(), *node.coords.variables.items()]
+    in_tree = [*node.to_dataset(inherit=False).variables.items(), *node.coords.variables.items()]
     for name, variable in alone.variables.items():
-        shapes = [it.shape for other, it in there if f"_{name}_" in f"_{other}_"]
+        shapes = [
+            in_tree_variable.shape
+            for other, in_tree_variable in in_tree
+            if f"_{name}_" in f"_{other}_"
+        ]
         if variable.shape not in shapes:
             yield f"loses a variable in a tree: {name!r}"
 
 
 def differences(ours: Any, theirs: Any) -> Iterator[str]:
-    """Yield how what was opened differs, values included where they can be read.
+    """Yield the differences of two opened objects, including their values if these can be read.
 
-    What only engine zarr can read is found group by group.
+    Values that only engine zarr can read are compared for each group (`_unreadable`).
     """
     datasets: list[xr.Dataset] = []
     for opened in (ours, theirs):
@@ -421,16 +437,16 @@ def differences(ours: Any, theirs: Any) -> Iterator[str]:
 
 
 def _unreadable(ours: xr.Dataset, theirs: xr.Dataset | None) -> Iterator[str]:
-    """Yield the variables that cannot be read, but could by engine zarr or are read from no store.
+    """Yield the variables that cannot be read, although they can with engine zarr or are not stored.
 
-    The others say in their encoding where they are read from.
+    The encoding of stored variables names their source.
     """
     for name, variable in ours.variables.items():
         error = _reading_error(variable)
         if error is None:
             continue
         is_stored = "source" in variable.encoding or "preferred_chunks" in variable.encoding
-        is_stored |= " in stored." in described(error)  # what is worked out from an array
+        is_stored |= " in stored." in described(error)  # computed from an array
         their = None if theirs is None else theirs.variables.get(name)
         if not is_stored or (their is not None and not _reading_error(their)):
             yield f"cannot be read: {described(error)}"

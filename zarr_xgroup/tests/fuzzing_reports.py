@@ -1,4 +1,4 @@
-"""The laws that hold for explanations and checks of every store, whichever it is."""
+"""Laws that hold for `explain` and `check` of every store."""
 
 import json
 import pickle
@@ -25,8 +25,8 @@ from zarr_xgroup.tests.builders import recording_store
 from zarr_xgroup.tests.fuzzing import Opened, attempt, described, unexpected_warnings
 from zarr_xgroup.tests.random_stores import Documents
 
-#: Which class of warnings tells a problem of each kind.
-TELLING: Mapping[str, type[XGroupWarning]] = {
+#: The class of warnings that reports a problem of each kind.
+WARNING_OF_KIND: Mapping[str, type[XGroupWarning]] = {
     "problem": XGroupResolutionWarning,
     "choice": XGroupResolutionWarning,
     "dimension": XGroupDimensionWarning,
@@ -35,8 +35,8 @@ TELLING: Mapping[str, type[XGroupWarning]] = {
     "no principal convention": XGroupNoPrincipalWarning,
 }
 
-#: What warnings say of values, or of how Datasets fit together: an explanation does not know it.
-OF_VALUES = (
+#: Parts of warnings about values or the alignment of Datasets, which an explanation does not have.
+ONLY_ON_OPENING = (
     "cannot decode it: ",
     "opened with undecoded times: ",
     ": opened without '",
@@ -45,28 +45,28 @@ OF_VALUES = (
     " in a DataTree",
 )
 
-#: What is shown of a report.
+#: The ways to show a report.
 SHOWN: Mapping[str, Mapping[str, Callable[[Any], str]]] = {
     "explain": {
         "text": repr,
         "page": page,
-        "notebook": lambda it: it._repr_html_(),
-        "all": lambda it: as_text(explanation_parts(it, is_whole=True)),
-        "JSON": lambda it: json.dumps(it.to_dict(), allow_nan=False),
+        "notebook": lambda report: report._repr_html_(),
+        "all": lambda report: as_text(explanation_parts(report, is_whole=True)),
+        "JSON": lambda report: json.dumps(report.to_dict(), allow_nan=False),
     },
     "check": {
         "text": repr,
-        "all": lambda it: as_text(verdict_parts(it, is_whole=True)),
-        "JSON": lambda it: json.dumps(it.to_dict(), allow_nan=False),
+        "all": lambda report: as_text(verdict_parts(report, is_whole=True)),
+        "JSON": lambda report: json.dumps(report.to_dict(), allow_nan=False),
     },
 }
 
 
 def report_violations(documents: Documents) -> Iterator[str]:
-    """Yield the laws that are broken when a store is explained and checked."""
+    """Yield the laws that `explain` and `check` break for a store."""
     opened = Opened(documents)
     if opened.is_huge_index:
-        return  # another open was made than is told of
+        return  # it was opened with different options
     error, given = opened.tree.error, opened.tree.warnings
     for name, ways in SHOWN.items():
         store = recording_store(opened.contents)
@@ -80,34 +80,44 @@ def report_violations(documents: Documents) -> Iterator[str]:
         if store.chunk_gets:
             yield f"{name} reads chunks: {list(store.chunk_gets)}"
         if name == "explain" and error is None:
-            yield from _told_otherwise(report.value, given)
+            yield from _differences_from_warnings(report.value, given)
         for way, make in ways.items():
             shown = attempt(make, report.value)
             if shown.error is not None:
                 yield f"{name} cannot be shown as {way}: {described(shown.error)}"
-            elif raw := {it for it in set(str(shown.value)) - {"\n"} if printable(it) != it}:
-                yield f"{name} as {way} has letters that are not printable: {raw!r}"
-        if attempt(lambda it: pickle.loads(pickle.dumps(it)), report.value).value != report.value:
+            elif raw := {c for c in set(str(shown.value)) - {"\n"} if printable(c) != c}:
+                yield f"{name} as {way} has characters that are not printable: {raw!r}"
+        if (
+            attempt(lambda value: pickle.loads(pickle.dumps(value)), report.value).value
+            != report.value
+        ):
             yield f"{name} cannot be pickled"
 
 
-def _told_otherwise(explanation: Explanation, given: tuple[Warning, ...]) -> Iterator[str]:
-    """Yield what only one of an explanation and of the warnings of an open tells."""
-    told = [it for it in given if isinstance(it, XGroupWarning)]
-    named = [(it, TELLING[it.kind], _anonymous(it.text)) for it in explanation.problems]
+def _differences_from_warnings(
+    explanation: Explanation, given: tuple[Warning, ...]
+) -> Iterator[str]:
+    """Yield the problems that only an explanation, or only the warnings on opening, report."""
+    ours = [warning for warning in given if isinstance(warning, XGroupWarning)]
+    named = [
+        (problem, WARNING_OF_KIND[problem.kind], _anonymous(problem.text))
+        for problem in explanation.problems
+    ]
     for problem, kind, text in named:
         if not any(
-            type(it) is kind and text in _anonymous(str(it)) and {*problem.arrays} <= {*it.paths}
-            for it in told
+            type(warning) is kind
+            and text in _anonymous(str(warning))
+            and {*problem.arrays} <= {*warning.paths}
+            for warning in ours
         ):
-            yield f"explain alone tells: {problem.kind}: {problem.text}"
-    for warning in told:
+            yield f"only explain reports: {problem.kind}: {problem.text}"
+    for warning in ours:
         shown = _anonymous(str(warning))
-        is_known = any(type(warning) is kind and text in shown for _it, kind, text in named)
-        if not (is_known or any(words in shown for words in OF_VALUES)):
-            yield f"explain does not tell: {type(warning).__name__}: {warning}"
+        is_known = any(type(warning) is kind and text in shown for _problem, kind, text in named)
+        if not (is_known or any(words in shown for words in ONLY_ON_OPENING)):
+            yield f"explain does not report: {type(warning).__name__}: {warning}"
 
 
 def _anonymous(text: str) -> str:
-    """Return a text without the name of the store, which is another one where reads are recorded."""
+    """Return a text without the name of the store, which differs in a recording store."""
     return re.sub(r"memory://\d+|recording store", "the store", text)

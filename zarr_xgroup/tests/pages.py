@@ -1,15 +1,13 @@
-"""The pages of the documentation as programs: their blocks run in order, what they show is compared.
+"""The pages of the documentation as programs: run their code and compare the output.
 
-In a page, README.md among them,
+In each page, including README.md:
 
-- a block ``python`` is run, in one program with all others of the page; one that imports what is
-  not installed is left out. A block ``py`` is only to be read: it needs a network, say;
-- a line ``python scripts/make_...`` or ``xgroup ...`` of a block ``sh`` is run there, too; other lines,
-  such as those that install something, are not;
-- a block ``text`` right after one of these is what it prints, warnings of this package included;
-  ``...`` stands for anything, and white space is as in prose. A block that prints something is
-  followed by one;
-- an image right after a block is the figure that it leaves open. `scripts/make_pictures.py` saves it.
+- All ``python`` blocks run in order, in one program. A block that imports a missing package is skipped.
+  A ``py`` block never runs, for example because it needs a network.
+- In ``sh`` blocks, the lines ``python scripts/make_...`` and ``xgroup ...`` run, and other lines do not.
+- A ``text`` block directly after such a block is its output, including warnings of this package. ``...``
+  matches anything, and white space is normalised. Each block with output must have one.
+- An image directly after a block is the figure that the block draws. `scripts/make_pictures.py` saves it.
 """
 
 import ast
@@ -34,7 +32,7 @@ from zarr_xgroup import XGroupWarning
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
 
-#: Pages whose blocks are parts of the code, no programs.
+#: Pages whose blocks are excerpts of the code.
 _NO_PROGRAMS = ("design.md",)
 
 _BLOCK = re.compile(
@@ -48,7 +46,7 @@ _SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def page_paths() -> list[Path]:
-    """Return README.md and the pages of the documentation; none if there is no repository."""
+    """Return README.md and the pages of the documentation, or nothing without the repository."""
     if not DOCS.is_dir():
         return []
     pages = sorted(path for path in DOCS.rglob("*.md") if path.name not in _NO_PROGRAMS)
@@ -57,22 +55,22 @@ def page_paths() -> list[Path]:
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page that can be run.
+    """A block of a page that runs.
 
     Attributes
     ----------
     language : str
         ``python`` or ``sh``.
     text : str
-        What is in it.
+        The code.
     start : int
-        The number of its first line in the page, from 0.
+        The index of its first line in the page.
     span : tuple of int
-        Where it begins in the page, and where it ends with what the page shows after it, in characters.
+        The positions in the page of its first and last characters, including output and image.
     shown : str or None
-        What the page shows as its output.
+        The output in the page.
     image : str or None
-        The figure that the page shows after it, relative to the page.
+        The path of the figure after the block, relative to the page.
     """
 
     language: str
@@ -83,30 +81,30 @@ class Block:
     image: str | None = None
 
     def missing(self) -> list[str]:
-        """Return the packages that it needs, one to draw a figure among them, and that are not there."""
+        """Return the packages that the block needs and that are not installed."""
         if self.language != "python":
             return []
-        found: list[str] = []
+        imported: list[str] = []
         for node in ast.parse(self.text).body:
             if isinstance(node, ast.Import):
-                found += [alias.name for alias in node.names]
+                imported += [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module:
-                found.append(node.module)
-        packages = {name.partition(".")[0] for name in found}
+                imported.append(node.module)
+        packages = {name.partition(".")[0] for name in imported}
         if self.image is not None:
             packages.add("matplotlib")
         return sorted(name for name in packages if importlib.util.find_spec(name) is None)
 
     def code(self) -> list[str]:
-        """Return lines of Python that run it."""
+        """Return lines of Python that run the block."""
         if self.language == "python":
             return self.text.splitlines()
         return [f"_run_in_shell({line!r})" for line in self.text.splitlines()]
 
 
 def blocks_of(text: str) -> list[Block]:
-    """Return the blocks of a page that can be run, in order."""
-    found = []
+    """Return the blocks of a page that run, in order."""
+    blocks = []
     for match in _BLOCK.finditer(text):
         code = match["text"]
         if match["language"] == "sh":
@@ -114,31 +112,31 @@ def blocks_of(text: str) -> list[Block]:
         if match["language"] in ("python", "sh") and code:
             start = text.count("\n", 0, match.start("text"))
             shown = match["shown"], match["image"]
-            found.append(Block(match["language"], code, start, match.span(), *shown))
-    return found
+            blocks.append(Block(match["language"], code, start, match.span(), *shown))
+    return blocks
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a page that was run.
+    """The result of running a page.
 
     Attributes
     ----------
     printed : tuple of tuple
-        Each block, and what it printed.
+        Each block and its output.
     left_out : frozenset of str
-        Packages that were missing for some of its blocks.
+        The missing packages of skipped blocks.
     """
 
     printed: tuple[tuple[Block, str], ...]
     left_out: frozenset[str]
 
     def differences(self) -> Iterator[str]:
-        """Yield where a page shows something else than was printed."""
+        """Yield the differences between the output in the page and the actual output."""
         for block, printed in self.printed:
             shown = block.shown or ""
             if not doctest.OutputChecker().check_output(shown, printed, _SAME):
-                yield f"line {block.start}: the page shows\n{shown}\nand this was printed\n{printed}"
+                yield f"line {block.start}: the page shows\n{shown}\nand the actual output is\n{printed}"
 
 
 def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _block: None) -> Run:
@@ -149,7 +147,7 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
     text : str
         The page.
     folder : Path
-        Where it is run.
+        The folder in which it runs.
     ended : callable
         Called after each block.
     """
@@ -169,7 +167,7 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
     names = {"_block_ended": block_ended, "_run_in_shell": _run_in_shell}
     with chdir(folder), redirect_stdout(output), warnings.catch_warnings():
         warnings.simplefilter("error")
-        # As Python itself by default: about code of other packages that calls that of others.
+        # As Python does by default: these are about calls between other packages.
         warnings.simplefilter("ignore", PendingDeprecationWarning)
         warnings.simplefilter("always", XGroupWarning)
         warnings.showwarning = _print_warning
@@ -178,7 +176,7 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
 
 
 def _program(blocks: Iterable[Block]) -> str:
-    """Return the program of blocks, whose lines are where the page has them."""
+    """Return a program with the blocks, each at its line number in the page."""
     lines: list[str] = []
     for number, block in enumerate(blocks):
         lines += [""] * (block.start - len(lines))
@@ -198,7 +196,7 @@ def _print_warning(
 
 
 def _run_in_shell(line: str) -> None:
-    """Run a command of the repository or of the package, and print what it prints."""
+    """Run a script of the repository or the command `xgroup`, and print its output."""
     program, *arguments = shlex.split(line)
     if program == "xgroup":
         arguments = ["-m", "zarr_xgroup", *arguments]
@@ -214,6 +212,6 @@ def _run_in_shell(line: str) -> None:
         check=False,
     )
     print(done.stdout, end="")
-    # `xgroup check` ends with 1 if there is something to mend.
+    # `xgroup check` exits with 1 if it finds problems.
     if done.returncode not in ((0, 1) if program == "xgroup" else (0,)):
         raise subprocess.CalledProcessError(done.returncode, line, done.stdout)

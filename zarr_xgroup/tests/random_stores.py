@@ -1,8 +1,8 @@
-"""Random stores: sample stores, in any form, with members of their documents changed at random.
+"""Random stores: sample stores in any form, with random changes to their documents.
 
-A store is a dict of JSON values by key, so that it can be printed, kept and cut down. A text
-stands for the bytes of its characters: a chunk, or a document that is no JSON. One key is no part
-of the store: `ASSUMED`, which says how it is to be opened.
+A store is a dict of JSON values by key, so that it can be printed, saved and reduced. A string
+stands for bytes: a chunk, or a document that is not JSON. The key `ASSUMED` is not part of the
+store, but an option for opening it.
 """
 
 import copy
@@ -22,7 +22,7 @@ Documents: TypeAlias = dict[str, Json]
 
 DOCUMENT_NAMES = ("zarr.json", ".zgroup", ".zarray", ".zattrs", ".zmetadata")
 
-#: The key at which a store says which conventions are assumed when it is opened.
+#: The key for the option `assume_conventions` of a store.
 ASSUMED = "assume_conventions"
 
 _CONVENTIONS = (
@@ -45,7 +45,7 @@ _ODD_NAMES = (
     *("..", ".", "...", "a\\b", "a#b", "a?b", "a:b", "%2e%2e", "a%2Fb", "-", "\ud800", "\n", "~0"),
     *("zarr.json", ".zarray", ".zgroup", "__proto__", "x_1", "phony_dim_0", "node", "x", "v", "t"),
 )
-#: Values of every type of JSON; some mean something at some places.
+#: Values of every JSON type, some of which are valid at some places.
 _ODD_VALUES: tuple[Json, ...] = (
     *(None, True, False, 0, 1, -1, 0.5, 1e308, float("nan"), float("-inf"), 10**400, 2**53 + 1),
     *(2**31, 2**63, -(2**63), 5e-324, -0.0, "NaN", "-Infinity", "0x7fc00000"),
@@ -79,7 +79,7 @@ _ODD_ATTRIBUTES = (
 
 
 def contents_of(store: Documents) -> Contents:
-    """Return what is stored by key."""
+    """Return the stored bytes by key."""
     return {
         key: (
             value.encode("latin-1", "replace")
@@ -98,7 +98,7 @@ def node_paths(store: Documents) -> Iterator[str]:
 
 
 def places(value: Json) -> Iterator[tuple[Any, Any]]:
-    """Yield every member of every object and list within a JSON value: container and key."""
+    """Yield the container and key of each member of each object and list in a JSON value."""
     if isinstance(value, dict | list):
         for key in list(value) if isinstance(value, dict) else range(len(value)):
             yield value, key
@@ -106,15 +106,15 @@ def places(value: Json) -> Iterator[tuple[Any, Any]]:
 
 
 def random_store(random: Random, *, is_plain: bool = False) -> Documents:
-    """Return a store that a source of random numbers settles; a plain one declares no convention."""
+    """Return a store made with random numbers. A plain store declares no convention."""
     sample = random.choice([_PLAIN, *SAMPLES.values()])
     zarr_format, consolidated = random.choice(FORMS)
     store = _documents(sample.contents(zarr_format, consolidated))
     if is_plain:
-        for container, key in [it for document in store.values() for it in places(document)]:
+        for container, key in [place for document in store.values() for place in places(document)]:
             if key == "zarr_conventions":
                 del container[key]
-    elif random.random() < 0.3:  # other groups, whose references lead elsewhere now
+    elif random.random() < 0.3:  # groups whose references now refer to other nodes
         other = _documents(random.choice([*SAMPLES.values()]).contents(zarr_format))
         store |= {f"other/{key}": value for key, value in other.items()}
     for _time in range(random.choice([0, 1, 1, 2, 2, 4, 8])):
@@ -134,24 +134,24 @@ def _documents(contents: Contents) -> Documents:
 
 
 def _change(store: Documents, random: Random) -> None:
-    """Change one member of a document, mostly of its attributes, or a document, a chunk or a name."""
+    """Change a member of a document (usually an attribute), a document, a chunk, or a name."""
     key = random.choice(list(store))
-    document, what = store[key], random.random()
+    document, choice = store[key], random.random()
     if isinstance(document, str):
         store[key] = document[: random.randint(0, len(document))]
-    elif what < 0.05:
+    elif choice < 0.05:
         store[key] = copy.deepcopy(random.choice(["", "{", "\0", "[1,]", *_ODD_VALUES]))
-    elif what < 0.1:
+    elif choice < 0.1:
         old, new = posixpath.dirname(key), random.choice(_ODD_NAMES)
-        for other in [it for it in store if it.startswith(f"{old}/") and old]:
+        for other in [name for name in store if name.startswith(f"{old}/") and old]:
             path = posixpath.join(posixpath.dirname(old), new)
             store[path + other.removeprefix(old)] = store.pop(other)
     elif isinstance(document, dict):
         attributes = document if key.endswith(".zattrs") else document.get("attributes")
-        if isinstance(attributes, dict) and what < 0.2:
+        if isinstance(attributes, dict) and choice < 0.2:
             attributes[random.choice(_ODD_ATTRIBUTES)] = copy.deepcopy(random.choice(_ODD_VALUES))
-        elif found := list(places(attributes if attributes and what < 0.8 else document)):
-            _change_member(random, *random.choice(found))
+        elif members := list(places(attributes if attributes and choice < 0.8 else document)):
+            _change_member(random, *random.choice(members))
 
 
 def _change_member(random: Random, container: Any, key: Any) -> None:

@@ -1,15 +1,15 @@
-"""Tables of stores and of what comes out of them: a row has nodes, and the Dataset they open as, in text.
+"""Tables of stores and expected output: a row has nodes, and the opened Dataset as text.
 
-The text has a line for each variable, coordinates first, each by name, and one for each warning::
+The text has a line for each variable, coordinates first and sorted by name, and for each warning::
 
     lat (y) 50.0 51.5 | axis=Y units=degrees
     spatial_ref () EPSG:4326
     data (y x) @ lat spatial_ref | grid_mapping=spatial_ref units=K
     ! Resolution: /data#/attributes/cs/crs/0: ...
 
-A coordinate has its dimensions, its values and its attributes, a variable of data has its dimensions, the names
-of its coordinates, and its attributes but those of conventions. Dtypes are told where numbers do not
-show them, and indexes where a dimension coordinate has none.
+The line of a coordinate has its dimensions, values and attributes. The line of a data variable has its
+dimensions, coordinate names, and attributes except those of conventions. Dtypes are given if the numbers do
+not show them. A dimension coordinate without an index has "no index".
 """
 
 import json
@@ -37,23 +37,23 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
 )
 
-#: Attributes that conventions are declared by: what they say is told by what comes out of it.
+#: Attributes of conventions, which the text omits because it shows their result.
 _OF_CONVENTIONS = re.compile(
     r"(zarr_conventions|cs|crs|ref|uom|geolocation|multiscales|dggs|tile_matrix\w*|"
     r"(spatial|proj|coords|dimensions|stac)[:_].*)$"
 )
-#: A warning: its topic, the arrays that it names first, and its text.
+#: A warning: its topic, the first arrays that it names, and its text.
 _WARNED = re.compile(r"^(! \w+): ((?:/[^\s:#,]*)(?:, /[^\s:#,]*)*).*$")
-#: What numbers in the text are without being said to be.
+#: Dtypes that the text omits.
 _PLAIN = ("float64", "int64", "bool", "object")
 
 
 def rows(table: Mapping[str, Any], names: str = "nodes, expected") -> pytest.MarkDecorator:
-    """Return what runs a test for each row of a table, whose keys say what a row is about."""
+    """Return a mark that runs a test for each row of a table. Its keys become the ids."""
     is_single = "," not in names
     params = [
-        pytest.param(row, id=about) if is_single else pytest.param(*row, id=about)
-        for about, row in table.items()
+        pytest.param(row, id=topic) if is_single else pytest.param(*row, id=topic)
+        for topic, row in table.items()
     ]
     return pytest.mark.parametrize(names, params)
 
@@ -61,7 +61,7 @@ def rows(table: Mapping[str, Any], names: str = "nodes, expected") -> pytest.Mar
 def store_of(
     nodes: Group | Nodes, zarr_format: ZarrFormat = 3, *, consolidated: bool = False
 ) -> MemoryStore:
-    """Return a store in memory; for parameters see `build`."""
+    """Return a store in memory. For the parameters see `build`."""
     return memory_store(build(nodes, zarr_format, consolidated=consolidated))
 
 
@@ -74,26 +74,26 @@ def check(
     zarr_format: ZarrFormat = 3,
     **options: Any,
 ) -> Any:
-    """Assert what a store opens as, and return that.
+    """Open a store, compare it with the expected text, and return the opened object.
 
     Parameters
     ----------
-    store : Group, mapping, or anything that names a store
-        Nodes as `build` takes them, the contents of a store by key, or what xarray opens.
+    store : Group, mapping, or anything that xarray opens
+        Nodes for `build`, the contents of a store by key, or an address or store.
     expected : str
-        The text, see `text_of`; indentation and empty lines do not matter.
+        The text of `text_of`, and a line for each warning. Indentation and empty lines are ignored.
     only : str, optional
-        The names of the variables that are looked at, with spaces between them, or ``coords`` for all
-        coordinates; warnings always are. Default: all variables.
+        The names of the variables to compare, separated by spaces, or ``coords`` for all
+        coordinates. Warnings are always compared. Default: all variables.
     function : callable
-        Opens the store: `xarray.open_dataset`, `open_datatree` or `open_groups`.
+        `xarray.open_dataset`, `open_datatree` or `open_groups`.
     zarr_format : {2, 3}
-        How nodes are written.
+        The format of the nodes.
     **options
-        What it is opened with.
+        Options for opening.
     """
-    opened, found = outcome(store, only=only, function=function, zarr_format=zarr_format, **options)
-    assert found == _lines(expected)
+    opened, lines = outcome(store, only=only, function=function, zarr_format=zarr_format, **options)
+    assert lines == _lines(expected)
     return opened
 
 
@@ -105,8 +105,8 @@ def outcome(
     zarr_format: ZarrFormat = 3,
     **options: Any,
 ) -> tuple[Any, list[str]]:
-    """Return what a store opens as, None if that fails, and the lines of text that tell it; see `check`."""
-    if isinstance(store, Mapping) and all(isinstance(it, bytes) for it in store.values()):
+    """Return the opened object, or None if opening fails, and its text as lines; see `check`."""
+    if isinstance(store, Mapping) and all(isinstance(value, bytes) for value in store.values()):
         store = memory_store(dict(store))
     elif isinstance(store, Group | Mapping):
         store = store_of(store, zarr_format)
@@ -115,14 +115,14 @@ def outcome(
     except XGroupError as error:
         return None, [f"raises {type(error).__name__}: {error}"]
     names = None if only is None else only.split()
-    told = [f"! {_topic(warning)}: {warning}" for warning in given]
-    return opened, [*text_of(opened, names), *told]
+    warned = [f"! {_topic(warning)}: {warning}" for warning in given]
+    return opened, [*text_of(opened, names), *warned]
 
 
 def brief(store: Any, **options: Any) -> str:
-    """Return what a store opens as in one line: of warnings their topics, and the arrays that they name first.
+    """Return the text of the opened object in one line, with only the topic and first arrays of each warning.
 
-    For rows about names and dimensions, whose lines are short; for parameters see `check`.
+    This is for rows about names and dimensions, which are short. For the parameters see `check`.
     """
     _opened, lines = outcome(store, **options)
     return "; ".join(_WARNED.sub(r"\1 \2", line) for line in lines)
@@ -137,7 +137,7 @@ def _topic(warning: Warning) -> str:
 
 
 def text_of(opened: Any, names: Sequence[str] | None = None) -> list[str]:
-    """Return the lines that tell a Dataset, or the groups of a tree or of a dict under their paths."""
+    """Return the text of a Dataset, or of each group of a tree or dict, as lines."""
     if isinstance(opened, xr.Dataset):
         return list(_dataset_lines(opened, names))
     if isinstance(opened, xr.DataTree):
@@ -156,7 +156,9 @@ def _dataset_lines(dataset: xr.Dataset, names: Sequence[str] | None) -> Iterator
         if names is None or name in names:
             array = dataset[name]
             coords = " ".join(["", "@", *sorted(map(str, array.coords))]) if array.coords else ""
-            attrs = {key: it for key, it in array.attrs.items() if not _OF_CONVENTIONS.match(key)}
+            attrs = {
+                key: value for key, value in array.attrs.items() if not _OF_CONVENTIONS.match(key)
+            }
             yield f"{name} ({' '.join(map(str, array.dims))}){coords}{_attrs(attrs)}"
 
 
@@ -170,12 +172,12 @@ def _coordinate_line(dataset: xr.Dataset, name: str) -> str:
     dtype = "" if array.dtype.name in _PLAIN or array.dtype.kind in "UMmT" else f" {array.dtype}"
     index = " no index" if array.dims == (name,) and name not in dataset.xindexes else ""
     values = np.asarray(array.values)
-    text = " ".join(_text(it) for it in values) if values.ndim == 1 else _text(values)
+    text = " ".join(map(_text, values)) if values.ndim == 1 else _text(values)
     return f"{start}{dtype} {text}{index}{_attrs(array.attrs)}"
 
 
 def _text(value: Any) -> str:
-    """Return values of an array as text, nested ones in brackets."""
+    """Return values of an array as text, with brackets around nested values."""
     if isinstance(value, np.ndarray) and value.ndim:
         return f"[{' '.join(map(_text, value))}]"
     if isinstance(value, np.ndarray):
@@ -190,7 +192,7 @@ def _text(value: Any) -> str:
 
 
 def _short(time: str) -> str:
-    """Return a time without the fractions, seconds, minutes and hours that are zero."""
+    """Return a time without trailing zeros for hours, minutes, seconds and fractions."""
     return re.sub(r"(T00)?(:00)?(:00)?(\.0+)?$", "", time) if time.endswith(("0", "00")) else time
 
 

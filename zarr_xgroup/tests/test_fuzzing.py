@@ -58,7 +58,7 @@ def bounded() -> Iterator[None]:
 
 
 def peak() -> int:
-    """Return the most memory in bytes that this process has had, as far as the system says."""
+    """Return the peak memory of this process in bytes, or 0 if the system does not report it."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -105,7 +105,7 @@ OPTIONS = {
     randoms.map(lambda it: random_store(it, is_plain=True)),
     st.fixed_dictionaries({}, optional=OPTIONS),
 )
-def test_random_stores_without_conventions_are_as_in_engine_zarr(
+def test_random_stores_without_conventions_open_like_with_engine_zarr(
     store: Documents, options: dict[str, Any]
 ) -> None:
     with bounded():
@@ -153,12 +153,12 @@ BROKEN: dict[str, Callable[[xr.Dataset], xr.Dataset]] = {
 }
 
 
-def test_a_sound_store_breaks_no_law() -> None:
+def test_a_valid_store_breaks_no_law() -> None:
     assert violations(STORE) == []
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_law_that_is_broken_is_found(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_broken_law_is_found(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     original = XGroupBackendEntrypoint.open_dataset
 
     def changed(self: Any, store: Any, **options: Any) -> xr.Dataset:
@@ -168,8 +168,8 @@ def test_a_law_that_is_broken_is_found(monkeypatch: pytest.MonkeyPatch, kind: st
     assert any(found.startswith(kind) for found in violations(STORE))
 
 
-#: A store of which something is told, and one of which an error is told.
-TOLD: Documents = {
+#: A store with a problem to report, and attributes with an error.
+REPORTED: Documents = {
     "zarr.json": group(),
     "a/zarr.json": array(2, "x", declaring("CF", coordinates="/nowhere")),
 }
@@ -178,9 +178,9 @@ WRONG = declaring("spatial", **{"spatial:dimensions": ["y", "x"], "spatial:trans
 
 @pytest.mark.parametrize(
     "store",
-    [STORE, TOLD, {**TOLD, "a/zarr.json": array(2, "x", WRONG)}, {}, {"zarr.json": "{"}],
+    [STORE, REPORTED, {**REPORTED, "a/zarr.json": array(2, "x", WRONG)}, {}, {"zarr.json": "{"}],
 )
-def test_what_is_told_of_a_store_breaks_no_law(store: Documents) -> None:
+def test_reports_of_a_store_break_no_law(store: Documents) -> None:
     assert list(report_violations(store)) == []
 
 
@@ -193,27 +193,25 @@ BROKEN_REPORTS: dict[str, Callable[[Any], Any]] = {
     "explain raises: ValueError in xarray": raising(ValueError("broken")),
     "explain warns: UserWarning": lambda store: warning(explain(store)),
     "explain reads chunks": reading_a_chunk,
-    "explain does not tell: XGroupResolutionWarning": lambda store: replace(
+    "explain does not report: XGroupResolutionWarning": lambda store: replace(
         explain(store), problems=()
     ),
-    "explain alone tells: metadata": lambda store: replace(
-        explain(store), problems=(FoundProblem("metadata", "what no open tells"),)
+    "only explain reports: metadata": lambda store: replace(
+        explain(store), problems=(FoundProblem("metadata", "not reported on opening"),)
     ),
     "explain cannot be shown as JSON": lambda it: replace(explain(it), zarr_format=math.nan),  # type: ignore[arg-type]
 }
 
 
 @pytest.mark.parametrize("kind", BROKEN_REPORTS)
-def test_a_law_of_what_is_told_that_is_broken_is_found(
-    monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_broken_law_of_reports_is_found(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(zarr_xgroup, "explain", BROKEN_REPORTS[kind])
-    found = list(report_violations(TOLD))
+    found = list(report_violations(REPORTED))
     assert any(it.startswith(kind) for it in found), found
 
 
-def test_what_a_terminal_obeys_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_escape_sequences_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "printable", str)
-    broken = {**TOLD, "zarr.json": group(declaring("cs", **{"\x1b[31m": 5}))}
-    broken["a\x1b[31m/zarr.json"] = TOLD["a/zarr.json"]
-    assert any("check as text has letters" in it for it in report_violations(broken))
+    broken = {**REPORTED, "zarr.json": group(declaring("cs", **{"\x1b[31m": 5}))}
+    broken["a\x1b[31m/zarr.json"] = REPORTED["a/zarr.json"]
+    assert any("check as text has characters" in it for it in report_violations(broken))
