@@ -1,4 +1,4 @@
-"""The committed stores, their twins of other forms, and the scripts that write them."""
+"""The committed stores, the same stores in other forms, and the scripts that write them."""
 
 import importlib
 import sys
@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 REPOSITORY = TESTS.parents[1]
 STORES = TESTS / "stores"
 
-#: All forms that a store of the same contents can have: format, consolidated or not.
+#: All forms of a store: its format, and whether it is consolidated.
 FORMS: tuple[tuple[ZarrFormat, bool], ...] = ((3, False), (3, True), (2, False), (2, True))
 ALL_FORMS = pytest.mark.parametrize(
     "form", FORMS, ids=["v3", "v3-consolidated", "v2", "v2-consolidated"]
@@ -22,7 +22,7 @@ ALL_FORMS = pytest.mark.parametrize(
 
 
 def consolidate(folder: Path) -> None:
-    """Consolidate a store's metadata, in the way of its format."""
+    """Write consolidated metadata in the format of the store."""
     zarr_format: ZarrFormat = 2 if (folder / ".zgroup").exists() else 3
     whole = builders.consolidate(dict(sorted(files(folder).items())), zarr_format=zarr_format)
     key = ".zmetadata" if zarr_format == 2 else "zarr.json"
@@ -30,7 +30,7 @@ def consolidate(folder: Path) -> None:
 
 
 def script(name: str) -> ModuleType:
-    """Return one of the repository's scripts as a module, or skip the test without them."""
+    """Return one of the repository's scripts as a module, or skip the test if there is none."""
     folder = REPOSITORY / "scripts"
     if not (folder / f"{name}.py").is_file():
         pytest.skip("installed without the repository's scripts folder")
@@ -40,7 +40,7 @@ def script(name: str) -> ModuleType:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Return the contents of all files of a store by key."""
+    """Return the contents of all files in a folder by key."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
@@ -49,7 +49,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def committed(name: str, folder: Path, form: tuple[ZarrFormat, bool]) -> Path:
-    """Return a store of `STORES`, or its twin of another form that is written to a folder."""
+    """Return a store of `STORES`, or write it to a folder if it has a different form."""
     if form == (3, False):
         return STORES / f"{name}.zarr"
     zarr_format, consolidated = form

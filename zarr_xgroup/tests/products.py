@@ -1,8 +1,7 @@
-"""Products of ESA's EOPF as metadata without chunks: published ones where they are, else made up.
+"""EOPF products as metadata without chunks: published products if available, otherwise synthetic ones.
 
-The documents of three real products may lie beside the repository. Whoever has none gets products that
-are made here from facts about them: their groups, the types and dimensions of their arrays, and the
-attributes by which these are described. They hold fewer arrays of a kind.
+The documents of three real products are not in the repository. Without them, this module makes similar
+products: with the same groups, dtypes, dimensions and attributes, but fewer similar arrays.
 """
 
 import json
@@ -32,10 +31,10 @@ PRODUCTS = ("sentinel1_grd_eopf_v2", "sentinel2_l1c_eopf_v2", "sentinel2_l1c_geo
 _PUBLISHED = Path(__file__).parents[3] / "shared" / "samples" / "products"
 
 _UTM = 32632
-#: The outer corner of the tile, and its length, in metres.
+#: The upper left corner of the tile and the length of its edges, in metres.
 _LEFT, _TOP, _LENGTH = 300000.0, 5000040.0, 109800.0
 _FLAGS = {"flag_masks": [1, 2, 4], "flag_meanings": ["LOST", "DEGRADED", "NO_DATA"]}
-#: Not a number, as xarray writes it into an attribute of Zarr v3.
+#: NaN, in the form that xarray writes to an attribute of Zarr v3.
 _NAN = "AAAAAAAA+H8="
 
 Documents = Mapping[str, Mapping[str, Json]]
@@ -43,17 +42,17 @@ Documents = Mapping[str, Mapping[str, Json]]
 
 @cache
 def _documents(name: str) -> Documents:
-    """Return the documents of a product, by path of their node and name of their file."""
+    """Return the documents of a product, by path of the node and file name."""
     published = _PUBLISHED / f"{name}.json"
     if published.is_file():
         return dict(_published(json.loads(published.read_text(encoding="utf-8"))))
     zarr_format: Any = int(name[-1])
-    made = _sentinel_1() if name == PRODUCTS[0] else _sentinel_2(is_geozarr=zarr_format == 3)
-    return {path: documents_of(node, zarr_format) for path, node in all_nodes(made)}
+    root = _sentinel_1() if name == PRODUCTS[0] else _sentinel_2(is_geozarr=zarr_format == 3)
+    return {path: documents_of(node, zarr_format) for path, node in all_nodes(root)}
 
 
 def _published(node: Json, path: str = "") -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield the documents of a product that has those of its nodes as ``members``."""
+    """Yield the documents of a product, given as one document with nested ``members``."""
     members = node.pop("members", None)
     if node["zarr_format"] == 3:
         yield path, {"zarr.json": {**node, "node_type": "array" if members is None else "group"}}
@@ -75,18 +74,18 @@ def group_paths(name: str) -> list[str]:
 
 
 def write(name: str, folder: Path) -> Path:
-    """Write a product without consolidated metadata, and return its folder."""
+    """Write a product without consolidated metadata and return its folder."""
     for path, files in _documents(name).items():
         write_local({key: to_json(content) for key, content in files.items()}, folder / path)
     return folder
 
 
-# Made up.
+# Synthetic products.
 
 
 def _array(dtype: str, sizes: dict[str, int], attributes: Json | None = None) -> Array:
     kind, chunks = np.dtype(dtype), tuple(min(size, 1830) for size in sizes.values())
-    # Texts are of fixed length, which arrays of builders are not.
+    # Strings have a fixed length, unlike the strings of `builders`.
     values = np.broadcast_to(np.zeros((), "f8" if kind.kind == "U" else kind), [*sizes.values()])
     fixed = {"name": "fixed_length_utf32", "configuration": {"length_bytes": kind.itemsize}}
     empty = {"f": "NaN", "U": "", "b": False}.get(kind.kind, 0)
@@ -100,15 +99,16 @@ def _array(dtype: str, sizes: dict[str, int], attributes: Json | None = None) ->
 
 def _sentinel_1() -> Group:
     def described(dtype: str, sizes: dict[str, int], name: str, **attributes: Any) -> Array:
-        said = {"long_name": name, "dtype": dtype, **attributes}
-        return _array(dtype, sizes, {**said, "_eopf_attrs": {"dimensions": list(sizes), **said}})
+        declared = {"long_name": name, "dtype": dtype, **attributes}
+        copy = {"dimensions": list(sizes), **declared}
+        return _array(dtype, sizes, {**declared, "_eopf_attrs": copy})
 
     def times(size: int) -> Array:
         units = {"units": "days since 2025-09-12", "calendar": "proleptic_gregorian"}
         return _array("<i8", {"azimuth_time": size}, units)
 
     def polarisation() -> Group:
-        places = {
+        locations = {
             name: described("<f8", {"azimuth_time": 210}, name, units="degrees", coordinates="line")
             for name in ("latitude", "longitude", "incidence_angle")
         }
@@ -121,7 +121,7 @@ def _sentinel_1() -> Group:
         image = {"azimuth_time": 16678, "ground_range": 26587}
         gamma = described("<f4", {"azimuth_time": 27, "ground_range": 67}, "gamma")
         conditions = {
-            "gcp": Group({"azimuth_time": times(210), **positions, **places}),
+            "gcp": Group({"azimuth_time": times(210), **positions, **locations}),
             "orbit": Group({"azimuth_time": times(16), "position": orbit}),
             "replica": Group({"azimuth_time": times(15), "valid_flag": flag}),
         }
@@ -152,15 +152,15 @@ def _sentinel_2(*, is_geozarr: bool) -> Group:
         cell: float, names: tuple[str, ...], dtype: str, **attributes: Any
     ) -> dict[str, Array]:
         size = scaled(cell)
-        said = scaled(min(cell, 60.0))  # overviews keep what is true of their source
-        side = _LENGTH / said
+        declared_size = scaled(min(cell, 60.0))  # overviews keep the attributes of their source
+        side = _LENGTH / declared_size
         box = [_LEFT, _TOP - _LENGTH, _LEFT + _LENGTH, _TOP]
         georeference = {
             "proj:bbox": box,
             "proj:epsg": _UTM,
-            "proj:shape": [said, said],
+            "proj:shape": [declared_size, declared_size],
             "proj:transform": [side, 0.0, _LEFT, 0.0, -side, _TOP, 0.0, 0.0, 1.0],
-            "proj:wkt2": wkt1,  # as they have it
+            "proj:wkt2": wkt1,  # WKT1, as in the published products
         }
         members = {
             name: _array(dtype, {"y": size, "x": size}, {**attributes, **georeference})
@@ -190,12 +190,13 @@ def _sentinel_2(*, is_geozarr: bool) -> Group:
     }
     packing = {"scale_factor": 0.0001, "add_offset": -0.1, "valid_min": 1}
     floats = {"_FillValue": _NAN, "units": "1"}
-    kind, said = ("<f4", floats) if is_geozarr else ("<u2", packing)
+    dtype, attributes = ("<f4", floats) if is_geozarr else ("<u2", packing)
     names = {10.0: ("b02", "b03", "b04", "b08"), 20.0: ("b05", "b8a"), 60.0: ("b01", "b09")}
     coarse: dict[float, tuple[str, ...]] = dict.fromkeys((120.0, 360.0, 720.0), ("b01",))
     cells = {**names, **coarse} if is_geozarr else names
     reflectance = {
-        f"r{cell:.0f}m": grid(cell, bands(cell, own, kind, **said)) for cell, own in cells.items()
+        f"r{cell:.0f}m": grid(cell, bands(cell, own, dtype, **attributes))
+        for cell, own in cells.items()
     }
     mask = {
         f"r{cell:.0f}m": grid(cell, bands(cell, own, "|u1", **_FLAGS))
@@ -233,7 +234,7 @@ def _sentinel_2(*, is_geozarr: bool) -> Group:
 
 
 def _meteorology(*, is_geozarr: bool) -> Group:
-    """Return forecasts as cfgrib describes them: CF, with scalar coordinates."""
+    """Return forecasts with the CF attributes of cfgrib, and scalar coordinates."""
     units = {"units": "days since 2025-01-13 00:00:00", "calendar": "proleptic_gregorian"}
     names = "number time step surface latitude longitude valid_time"
     pressure = {"GRIB_gridType": "regular_ll", "coordinates": names, "units": "Pa"}

@@ -1,4 +1,4 @@
-"""One small store of each convention, for the laws that hold for all of them."""
+"""A small store for each convention, for tests of laws that hold for all conventions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from zarr_xgroup.tests.builders import (
 _SIZES = {"time": 4, "s": 3, "lat": 4, "lon": 6, "y": 4, "x": 6, "cells": 6}
 
 
-#: What two objects might share.
+#: Mutable attributes, which returned objects must not share.
 _NESTED: Json = {"nested": {"list": [1, {"a": None}]}}
 
 
@@ -208,11 +208,11 @@ class Sample:
     Attributes
     ----------
     make : callable
-        Returns the whole store.
+        Returns the root of the store.
     group : str
-        The group that is described.
+        The group to open.
     assumed : str or None
-        What is assumed of it.
+        The convention for the option `assume_conventions`.
     """
 
     make: Callable[[], Group]
@@ -221,12 +221,12 @@ class Sample:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the described group is opened with."""
+        """The options to open the group."""
         return {"group": self.group, **self.assuming}
 
     @property
     def assuming(self) -> dict[str, Any]:
-        """What the whole store is opened with."""
+        """The options to open the whole store."""
         return {"assume_conventions": self.assumed}
 
     def contents(self, zarr_format: ZarrFormat = 3, consolidated: bool = False) -> Contents:

@@ -1,7 +1,7 @@
-"""Documents as the texts of conventions show them, made here from what is in these: spellings, places, numbers.
+"""Documents modelled on the examples in the specifications of conventions, with the same forms.
 
-They declare conventions by the address of a schema alone, or by all that may be said of one; their systems of
-coordinates have axes as a list or by name, times as one text or in parts, references bare or in a ``ref``.
+They declare conventions by the URL of a schema alone, or with all members. Their coordinate reference systems have
+axes as a list or an object, times as one string or in parts, references directly or in a ``ref``.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from zarr_xgroup.tests.builders import UUIDS, Json
 
 
 def sample(name: str) -> Json:
-    """Return a document, anew each time: that of an array has a shape, but where its text has none."""
+    """Return a new copy of a document. Some documents of arrays have no shape, like their examples."""
     return SAMPLES[name]()
 
 
-# What they declare.
+# Declarations.
 
 _SCHEMAS = {
     "cs": "R-CF/zarr_convention_cs/main",
@@ -32,8 +32,8 @@ def _by_schema(*names: str, **attributes: Any) -> Json:
     return {"zarr_conventions": declared, **attributes}
 
 
-def _schema(place: str) -> str:
-    return f"https://raw.githubusercontent.com/{place}/schema.json"
+def _schema(repository: str) -> str:
+    return f"https://raw.githubusercontent.com/{repository}/schema.json"
 
 
 def _in_full(repository: str, version: str, name: str) -> Json:
@@ -74,14 +74,14 @@ def _times(time: Json, values: Json) -> Json:
     return {"direction": "future", "time": time, **values}
 
 
-def _axes(**said: tuple[str, Json]) -> list[Json]:
-    return [{"name": name, **axis} for name, axis in _axes_by_name(**said).items()]
+def _axes(**axes: tuple[str, Json]) -> list[Json]:
+    return [{"name": name, **axis} for name, axis in _axes_by_name(**axes).items()]
 
 
-def _axes_by_name(**said: tuple[str, Json]) -> dict[str, Json]:
+def _axes_by_name(**axes: tuple[str, Json]) -> dict[str, Json]:
     return {
         name: {"abbreviation": letter, "coordinates": [values]}
-        for name, (letter, values) in said.items()
+        for name, (letter, values) in axes.items()
     }
 
 
@@ -108,18 +108,18 @@ def _monthly() -> Json:
     lon = ("X", _degrees("east", _cells(0.625, 1.25)))
     lat = ("Y", _degrees("north", _cells(-89.5, 1)))
     days = {"unit": "days", "epoch": "1850-01-01", "calendar": "noleap"}
-    elsewhere = {
+    references = {
         part: {"external": {"ref": {"node": f"../{node}"}}}
         for part, node in (("values", "time"), ("boundaries", "time_bnds"))
     }
     horizontal = {"type": "planar", "name": "WGS84", "axes": _axes_by_name(lon=lon, lat=lat)}
-    temporal = {"type": "temporal", "axes": _axes_by_name(time=("T", _times(days, elsewhere)))}
+    temporal = {"type": "temporal", "axes": _axes_by_name(time=("T", _times(days, references)))}
     cs = {"crs": [horizontal, temporal]}
     return _array(_by_schema("cs", "ref", cs=cs), time=1200, lat=180, lon=288)
 
 
 def _cordex() -> Json:
-    places = {
+    geodetic = {
         "x": {"node": "lon"},
         "y": {"node": "lat"},
         "crs": {"proj:code": "EPSG:4326"},
@@ -130,7 +130,7 @@ def _cordex() -> Json:
     rotated = {
         "name": "rotated pole",
         "axes": _axes(rlon=rlon, rlat=rlat),
-        "geolocation": {"geodetic": places},
+        "geolocation": {"geodetic": geodetic},
     }
     cs = {"crs": [rotated, {"axes": _axes(time=("T", _times(days, _cells(20190.5, 1))))}]}
     return _array(_by_schema("cs", "geolocation", cs=cs), time=1800, rlat=412, rlon=424)
@@ -156,13 +156,13 @@ def _of_the_shared(referring: Callable[[Json], Json], node: str) -> Json:
 
 
 def _geodetic_and_planar() -> Json:
-    def places(code: str, x: str, y: str) -> Json:
+    def system(code: str, x: str, y: str) -> Json:
         nodes = {"x": {"node": f"../geolocation/{x}"}, "y": {"node": f"../geolocation/{y}"}}
         return {**nodes, "crs": {"proj:code": code}}
 
     geolocation = {
-        "geodetic": places("EPSG:4326", "geodetic/longitude", "geodetic/latitude"),
-        "planar": places("EPSG:25828", "UTM28N/easting", "UTM28N/northing"),
+        "geodetic": system("EPSG:4326", "geodetic/longitude", "geodetic/latitude"),
+        "planar": system("EPSG:25828", "UTM28N/easting", "UTM28N/northing"),
     }
     attributes = _by_schema("geolocation", "ref", "proj:", geolocation=geolocation)
     return _array(attributes, time=8605, y=180, x=288)
@@ -184,11 +184,11 @@ def _scene() -> Json:
 
 
 def _levels() -> Json:
-    def level(metres: int, **said: Any) -> Json:
+    def level(metres: int, **members: Any) -> Json:
         scale = metres / 10
         return {
             "asset": f"r{metres}m",
-            **said,
+            **members,
             "transform": {"scale": [scale, scale], "translation": [0.0, 0.0]},
             "spatial:shape": [12000 // metres, 12000 // metres],
             "spatial:transform": [float(metres), 0.0, 500000.0, 0.0, -float(metres), 5000000.0],

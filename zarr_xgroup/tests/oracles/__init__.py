@@ -1,4 +1,4 @@
-"""Readings of the conventions' texts, written apart from the package, and what compares the two.
+"""Independent implementations of the conventions (oracles), and tests that compare the package with them.
 
-A module without `test_` in its name imports nothing of the package, of which it knows nothing.
+The oracles do not import the package.
 """

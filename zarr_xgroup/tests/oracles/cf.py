@@ -1,4 +1,4 @@
-"""What CF attributes refer to in other groups: CF 1.12, section 2.7, as section 8.4 of ours has it."""
+"""Oracle for references of CF attributes to other groups (CF 1.12, section 2.7; our specification, section 8.4)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,52 +14,57 @@ from zarr_xgroup.tests.oracles.stores import (
     upwards,
 )
 
-#: Attributes that name arrays along dimensions of the array.
+#: Attributes that only refer to arrays along dimensions of the array.
 ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
 
 def names_in(attribute: str, text: str) -> list[str]:
-    """Return what an attribute refers to; cell measures come with their kind."""
+    """Return the names in an attribute, without the kinds of cell measures."""
     words = text.split()
     return words[1::2] if attribute == "cell_measures" else words
 
 
 @dataclass(frozen=True)
 class References:
-    """Resolves what the arrays of a store refer to.
+    """Resolves the references of the arrays of a store.
 
     Attributes
     ----------
     nodes : mapping
         The nodes by path.
     defined : mapping, optional
-        The group that defines each dimension of an array, where the store says so.
+        The group that defines a dimension of an array, if the store declares it.
     """
 
     nodes: Nodes
     defined: dict[tuple[str, str], str]
 
     def find(self, reference: str, array: str, key: str) -> str | None:
-        """Return the array that a reference means: by its path, or by proximity. What is in the group
-        itself stays; of others only what lies along the array's dimensions is taken where the
-        attribute is about such arrays.
+        """Return the referenced array: by its path, or by proximity.
+
+        By proximity, attributes in `ALONG` only refer to arrays of other groups that fit the array.
         """
         if "/" in reference:
             path = joined("" if reference.startswith("/") else parent(array), reference)
             return path if path is not None and is_array(self.nodes, path) else None
-        places = (f"{group}/{reference}".lstrip("/") for group in upwards(parent(array)))
-        arrays = (it for it in places if is_array(self.nodes, it))
-        own, free = parent(array), key not in ALONG
+        paths = (f"{group}/{reference}".lstrip("/") for group in upwards(parent(array)))
+        arrays = (path for path in paths if is_array(self.nodes, path))
+        own_group, is_free = parent(array), key not in ALONG
         return next(
-            (it for it in arrays if free or parent(it) == own or self.fits(it, array)), None
+            (
+                path
+                for path in arrays
+                if is_free or parent(path) == own_group or self.fits(path, array)
+            ),
+            None,
         )
 
     def fits(self, path: str, array: str) -> bool:
-        """Whether an array has all dimensions of another one."""
+        """Return whether an array has all dimensions of the array at a path."""
         return sizes_of(self.nodes, path).items() <= sizes_of(self.nodes, array).items()
 
     def attached(self, array: str) -> set[str]:
-        """Return the arrays of other groups that belong to an array, with their boundaries."""
+        """Return the arrays of other groups that are attached to an array, with their bounds."""
         found: set[str | None] = set(self.coordinate_variables(array))
         for key in (*ALONG, "grid_mapping"):
             found |= set(self.referred(array, key))
@@ -72,20 +77,20 @@ class References:
         return {it for it in arrays | bounds if it is not None and parent(it) != parent(array)}
 
     def referred(self, array: str, key: str) -> list[str]:
-        """Return the arrays that an attribute of an array refers to, or that stand in their place."""
+        """Return the arrays that an attribute refers to, or the group's own arrays that replace them."""
         names = names_in(key, attributes(self.nodes, array).get(key, ""))
         found = (self.find(name, array, key) for name in names)
         arrays = [it for it in found if it is not None]
-        return [self.standing(it, array) for it in arrays] if key == "coordinates" else arrays
+        return [self.used(path, array) for path in arrays] if key == "coordinates" else arrays
 
-    def standing(self, path: str, array: str) -> str:
-        """Return the array of the group that stands in the place of a coordinate, else the coordinate.
+    def used(self, path: str, array: str) -> str:
+        """Return the array of the group that replaces a coordinate, or the coordinate.
 
-        It is called so, and has its dimensions and sizes. Of several coordinates that are called alike the
-        first one that the group's arrays refer to is meant.
+        It has the name, dimensions and sizes of the coordinate. Of several coordinates with the same name,
+        it replaces the first one that the group's arrays refer to.
         """
         own = joined(parent(array), name_of(path))
-        if own is None or own == path or not self.is_alike(own, path):
+        if own is None or own == path or not self.has_same_sizes(own, path):
             return path
         group = sorted(
             it for it in self.nodes if is_array(self.nodes, it) and parent(it) == parent(own)
@@ -97,10 +102,10 @@ class References:
         )
         found = (self.find(name, it, "coordinates") for it, name in words)
         others = (it for it in found if it and it != own and name_of(it) == name_of(own))
-        first = next(it for it in others if self.is_alike(own, it))
+        first = next(it for it in others if self.has_same_sizes(own, it))
         return own if path == first or sizes_of(self.nodes, own).keys() == {name_of(own)} else path
 
-    def is_alike(self, own: str, path: str) -> bool:
+    def has_same_sizes(self, own: str, path: str) -> bool:
         return is_array(self.nodes, own) and sizes_of(self.nodes, own) == sizes_of(self.nodes, path)
 
     # Coordinate variables of dimensions.
@@ -113,9 +118,9 @@ class References:
                     yield found
 
     def region(self, array: str, dim: str, size: int) -> list[str]:
-        """Return the groups in which a dimension is that of an array, the array's own first."""
+        """Return the groups that share a dimension with an array, its own group first."""
         apex = self.defined.get((array, dim))
-        found = []
+        groups = []
         for group in upwards(parent(array)):
             if any(
                 sizes_of(self.nodes, it).get(dim, size) != size
@@ -123,18 +128,19 @@ class References:
                 if is_array(self.nodes, it) and parent(it) == group
             ):
                 break
-            found.append(group)
+            groups.append(group)
             if group == apex:
                 break
-        return found
+        return groups
 
     def above(self, array: str, dim: str, size: int) -> str | None:
         places = (f"{it}/{dim}".lstrip("/") for it in self.region(array, dim, size)[1:])
         return next((it for it in places if self.is_coordinate(it, size)), None)
 
     def lateral(self, array: str, dim: str, size: int) -> str | None:
-        """Return the one that is the fewest levels below: of where the dimension is defined, if
-        that is said, else of the first group upwards that has one below.
+        """Return the coordinate variable at the lowest depth below the group that defines the dimension.
+
+        If no group is declared to define it, this is the first group upwards with such a variable below.
         """
         groups = self.region(array, dim, size)
         if (array, dim) in self.defined:

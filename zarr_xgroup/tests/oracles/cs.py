@@ -1,4 +1,4 @@
-"""The coordinates of an array as `cs` has them: a slow reader of its documents."""
+"""Oracle for `cs`: the coordinates of an array, computed slowly from its documents."""
 
 import re
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ Json = Any
 
 @dataclass
 class Expected:
-    """What a document says of one coordinate.
+    """The expected coordinate.
 
     Attributes
     ----------
     name : str
-        What it should be called.
+        The name.
     dims : tuple of str
-        Its dimensions.
+        The dimensions.
     values : numpy.ndarray
-        Its values, not decoded.
+        The values, not decoded.
     attrs : dict
-        The attributes it must have.
+        The required attributes.
     since : tuple or None
         Unit, epoch and calendar of times.
     source : str or None
-        The path of the array it is read from.
+        The path of the stored array.
     """
 
     name: str
@@ -166,7 +166,7 @@ class Reader:
         return values["ref"] if "external" in values.get("ref", ()) else values
 
     def value(self, item: Json) -> tuple[Json, str]:
-        """Return a CRS, and where it is written."""
+        """Return a CRS, and the node where it is written."""
         reference = item.get("ref", item)
         if "node" not in reference:
             return item, self.array
@@ -178,13 +178,13 @@ class Reader:
         return value(self.nodes, path, pointer), path
 
     def path(self, reference: Json, written: str) -> str:
-        """Return the array that is referred to; names are such that the first one fits."""
-        found = target(self.nodes, reference, self.array, written)
-        assert found is not None
-        return found
+        """Return the referenced array. In the test stores the first candidate fits."""
+        path = target(self.nodes, reference, self.array, written)
+        assert path is not None
+        return path
 
 
-#: Lengths of units by how they begin; `m` is a minute.
+#: Lengths of units by the start of their names; `m` is a minute.
 _MICROSECONDS = {
     "d": 86_400_000_000,
     "h": 3_600_000_000,

@@ -1,4 +1,4 @@
-"""Which node a reference means: the first candidate that is there and fits."""
+"""Oracle for references: the target is the first candidate that exists and fits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,16 +7,16 @@ from zarr_xgroup.tests.oracles.stores import Nodes, attributes, is_array, joined
 
 
 def candidates(nodes: Nodes, path: str, array: str, written: str) -> list[str]:
-    """Return the nodes that a path may mean: from the group of an array, from the array, then
-    from where it is written, if that is elsewhere. What is above the root is none.
+    """Return the possible targets of a path: relative to the group of an array, to the array, then
+    to the node where it is written, if that is a different one. Paths above the root are omitted.
     """
     bases = [parent(array), array]
     if written != array:
         bases += (
             [parent(written), written] if is_array(nodes, written) else [written, parent(written)]
         )
-    places = [joined("" if path.startswith("/") else base, path) for base in bases]
-    return list(dict.fromkeys(it for it in places if it is not None))
+    paths = [joined("" if path.startswith("/") else base, path) for base in bases]
+    return list(dict.fromkeys(path for path in paths if path is not None))
 
 
 def target(
@@ -26,15 +26,15 @@ def target(
     written: str | None = None,
     fits: Callable[[str], bool] | None = None,
 ) -> str | None:
-    """Return the first candidate that is there and fits, which any array does by default."""
+    """Return the first candidate that exists and fits. By default any array fits."""
     inner = reference.get("ref", reference)
-    found = candidates(nodes, inner["node"], array, array if written is None else written)
+    paths = candidates(nodes, inner["node"], array, array if written is None else written)
     fitting = fits or (lambda path: is_array(nodes, path))
-    return next((it for it in found if it in nodes and fitting(it)), None)
+    return next((path for path in paths if path in nodes and fitting(path)), None)
 
 
 def value(nodes: Nodes, path: str, pointer: str) -> Any:
-    """Return what a JSON pointer into the document of a node leads to; None where nothing is."""
+    """Return the value at a JSON pointer in the document of a node, or None if there is none."""
     found: Any = {"attributes": attributes(nodes, path)}
     if is_array(nodes, path):
         found["shape"] = list(nodes[path].values.shape)

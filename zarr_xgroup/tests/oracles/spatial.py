@@ -1,9 +1,9 @@
-"""Where the cells of an array are, as `spatial`, `multiscales` and `proj` have it.
+"""Oracle for `spatial`, `multiscales` and `proj`: the grid of an array.
 
-Which attribute counts for an array: its own; the layout item that names the array; its group; the
-item that names the group; the group with the layout, whose transform and shape are those of its
-direct arrays alone that no item is about. A level that is derived from another one follows that
-level's grid, registration included, and its numbers stand in the order of the array's axes.
+The attributes of an array are, in this order: its own; those of the layout item that names the array; of its
+group; of the item that names the group; of the group with the layout, whose transform and shape apply only to
+its direct arrays that no item names. A level derived from another level follows the grid and registration of
+that level. The numbers of its transform are in the order of the array's axes.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from zarr_xgroup.tests.oracles.stores import (
     upwards,
 )
 
-#: What of a layout's group is not about the levels.
+#: Attributes of a layout's group that do not apply to the levels.
 _OF_ONE_GRID = ("spatial:transform", "spatial:shape")
 
 
@@ -35,7 +35,7 @@ class Grid:
     numbers : tuple of Fraction
         a, b, c, d, e, f.
     centre : Fraction
-        The index of the first cell's centre: 1/2 where index 0 is its outer corner, else 0.
+        The index of the first cell's centre: 1/2 if index 0 is its outer corner, otherwise 0.
     """
 
     numbers: tuple[Fraction, ...]
@@ -55,14 +55,14 @@ class Grid:
         return self.at(row + self.centre, column + self.centre)
 
     def from_corner(self) -> tuple[Fraction, ...]:
-        """Return the numbers of the same grid whose index 0 is the outer corner."""
+        """Return the numbers of the same grid with index 0 at the outer corner."""
         a, b, _c, d, e, _f = self.numbers
         off = self.centre - Fraction(1, 2)
         x, y = self.at(off, off)
         return a, b, x, d, e, y
 
     def part(self, scale: list[Any], offset: list[Any]) -> "Grid":
-        """Return the grid whose index (row, column) is (scale * index + offset) of this one."""
+        """Return the grid whose index (row, column) is the index (scale * index + offset) of this grid."""
         rows, columns = map(Fraction, scale)
         a, b, _c, d, e, _f = self.numbers
         x, y = self.at(*map(Fraction, offset))
@@ -71,7 +71,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Spatial:
-    """Reads the arrays of a store."""
+    """Reads the grids of the arrays of a store."""
 
     nodes: Nodes
 
@@ -86,14 +86,14 @@ class Spatial:
         return dims.index(names[0]), dims.index(names[1])
 
     def own(self, path: str, axis: int) -> Any:
-        """Return the values of the array beside it that is the coordinate of an axis, if any."""
+        """Return the values of the dimension coordinate of an axis in the array's group, or None."""
         if not dims_of(self.nodes, path):
             return None
         dim = dims_of(self.nodes, path)[axis]
-        beside, length = f"{parent(path)}/{dim}".lstrip("/"), self.nodes[path].values.shape[axis]
-        if not is_array(self.nodes, beside) or sizes_of(self.nodes, beside) != {dim: length}:
+        own, length = f"{parent(path)}/{dim}".lstrip("/"), self.nodes[path].values.shape[axis]
+        if not is_array(self.nodes, own) or sizes_of(self.nodes, own) != {dim: length}:
             return None
-        return self.nodes[beside].values
+        return self.nodes[own].values
 
     def attribute(self, path: str, key: str) -> Any:
         group, layout = parent(path), self.layout(path)
@@ -108,7 +108,7 @@ class Spatial:
         return next((it[key] for it in places if it.get(key) is not None), None)
 
     def layout(self, path: str) -> str | None:
-        """Return the nearest group above that has a layout."""
+        """Return the nearest ancestor with a layout, or None."""
         groups = (it for it in upwards(parent(path)) if "multiscales" in attributes(self.nodes, it))
         return next(groups, None)
 
@@ -119,7 +119,7 @@ class Spatial:
         return next((it for it in items if joined(layout, it["asset"]) == path), {})
 
     def grid(self, path: str) -> Grid | None:
-        """Return the grid of an array that has the dimensions of one."""
+        """Return the grid of an array, or None if it has none."""
         centre = Fraction(0 if self.attribute(path, "spatial:registration") == "node" else 1, 2)
         if self.axes(path) is None:
             return None
@@ -131,7 +131,7 @@ class Spatial:
         return self.derived(path, centre) or self.of_box(path, centre)
 
     def relation(self, path: str) -> tuple[str | None, dict[str, Any]]:
-        """Return the array that a level follows from, if there is one, and the item that says how."""
+        """Return the array from which a level is derived, or None, and the layout item of the level."""
         layout = self.layout(path)
         items = (self.item(layout, it) for it in (path, parent(path)))
         item = next((it for it in items if it.get("transform")), {})
@@ -140,10 +140,10 @@ class Spatial:
         return self.level(joined(layout, item["derived_from"]) or "", name_of(path)), item
 
     def contradicts(self, path: str) -> bool:
-        """Tell whether a level, or one that it follows from, has not as many cells as the layout says.
+        """Return whether the size of a level, or of one of its sources, contradicts the layout.
 
-        A cell of a level is `scale` cells of its source: so many times its size is the source's, but for a
-        cell of the coarser; less if a translation says that the level begins elsewhere, as a part does.
+        A cell of a level is `scale` cells of its source, so `scale` times its size is the size of the source,
+        plus or minus one cell of the coarser level. It may be smaller if the level has a translation.
         """
         source, item = self.relation(path)
         if source is None or self.attribute(path, "spatial:transform") is not None:
@@ -171,7 +171,7 @@ class Spatial:
             return None
         if "derived_from" in item:
             base = None if source is None else self.grid(source)
-        else:  # the level of which all others follow
+        else:  # the level from which the others are derived
             written = attributes(self.nodes, layout).get("spatial:transform")
             base = None if written is None else Grid(tuple(map(Fraction, written)), centre)
         relation = item["transform"]
@@ -180,12 +180,12 @@ class Spatial:
         return None if base is None else base.part(scale, offset)
 
     def level(self, path: str, name: str) -> str | None:
-        """Return the array of a level that has the grid of another level's array of a name."""
-        found = path if is_array(self.nodes, path) else f"{path}/{name}".lstrip("/")
-        return found if is_array(self.nodes, found) else None
+        """Return the array of a level (an array or a group) with a name, or None."""
+        array = path if is_array(self.nodes, path) else f"{path}/{name}".lstrip("/")
+        return array if is_array(self.nodes, array) else None
 
     def for_rows_and_columns(self, path: str, numbers: list[Any]) -> list[Any]:
-        """Return those of the numbers for each axis, or each of both axes, that are Y's and X's."""
+        """Return the numbers for Y and X, from numbers for all axes or for these two."""
         axes = self.axes(path)
         assert axes is not None
         if len(numbers) == 2:
@@ -193,7 +193,7 @@ class Spatial:
         return [numbers[it] for it in axes]
 
     def of_box(self, path: str, centre: Fraction) -> Grid | None:
-        """Return the grid, north up, that has a box: of cells' edges, or of outermost centres."""
+        """Return the north-up grid in a bounding box of outer edges, or of outermost centres."""
         box = self.attribute(path, "spatial:bbox")
         axes = self.axes(path)
         if box is None or axes is None:

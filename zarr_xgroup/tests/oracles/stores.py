@@ -1,10 +1,10 @@
-"""What an oracle is given: the nodes of a store by path."""
+"""The input of the oracles: the nodes of a store by path."""
 
 import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-#: Paths have no leading slash; of a group there are its attributes alone.
+#: Paths have no leading slash. A group is a dict of its attributes.
 Nodes: TypeAlias = Mapping[str, Any]
 
 
@@ -14,8 +14,8 @@ def is_array(nodes: Nodes, path: str) -> bool:
 
 def attributes(nodes: Nodes, path: str) -> Mapping[str, Any]:
     node = nodes.get(path, {})
-    found: Mapping[str, Any] = node.attrs if hasattr(node, "dims") else node
-    return found
+    attrs: Mapping[str, Any] = node.attrs if hasattr(node, "dims") else node
+    return attrs
 
 
 def dims_of(nodes: Nodes, path: str) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def name_of(path: str) -> str:
 
 
 def upwards(group: str) -> Iterator[str]:
-    """Yield a group and those above it, up to the root."""
+    """Yield a group and its ancestors, up to the root."""
     while group:
         yield group
         group = parent(group)
@@ -43,12 +43,12 @@ def upwards(group: str) -> Iterator[str]:
 
 
 def arrays_in(nodes: Nodes, group: str) -> list[str]:
-    """Return the arrays that are in a group itself, by name."""
+    """Return the paths of the direct child arrays of a group, sorted."""
     return sorted(path for path in nodes if is_array(nodes, path) and parent(path) == group)
 
 
 def joined(base: str, path: str) -> str | None:
-    """Return where a path leads from a node; None above the root."""
+    """Return a path relative to a node as an absolute one, or None if it is above the root."""
     steps = [] if path.startswith("/") else base.split("/") if base else []
     for step in path.split("/"):
         if step == "..":

@@ -133,7 +133,7 @@ def assert_refers(dataset: xr.Dataset, path: str, oracle: References) -> None:
         for written, name in zip(names_in(key, text), after, strict=True):
             found = oracle.find(written, path, key)
             if found is not None and key == "coordinates":
-                found = oracle.standing(found, path)
+                found = oracle.used(found, path)
             if found in attached:
                 assert source_of(dataset.variables[name]) == found
             elif found is None or parent(found) == parent(path):
