@@ -133,14 +133,14 @@ def test_a_store_that_is_open_is_all_there_is(way: Way, tmp_path: Path) -> None:
 # What an address means.
 
 
-def test_a_group_is_asked_for_below_what_is_named(root: Path) -> None:
+def test_a_group_is_requested_below_the_address(root: Path) -> None:
     whole = opened(xr.open_dataset, root, group="images/r60m")
     for group in ("r60m", "/r60m", "r60m/"):
         assert opened(xr.open_dataset, root / "images", group=group).identical(whole)
     assert set(opened(xr.open_groups, root / "images", group="r60m")) == {".", "deep"}
 
 
-def test_a_relative_path_leads_upwards(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_with_dots(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root / "images" / "axes")
     for path in ("../r60m", "../../images/r60m", Path("..", "r60m")):
         assert "time" in opened(xr.open_dataset, path).coords
@@ -178,7 +178,7 @@ def test_a_relative_path_leads_upwards(root: Path, monkeypatch: pytest.MonkeyPat
         (5, None),
     ],
 )
-def test_which_addresses_lead_into_a_store(address: Any, expected: tuple[str, str] | None) -> None:
+def test_addresses_inside_of_a_store(address: Any, expected: tuple[str, str] | None) -> None:
     assert root_of(address) == expected
 
 
@@ -196,9 +196,7 @@ def document(**members: Any) -> bytes:
     },
     "above",
 )
-def test_where_no_group_is_at_the_root_the_address_is_the_store(
-    above: Contents, tmp_path: Path
-) -> None:
+def test_the_address_is_the_store_if_the_root_has_no_group(above: Contents, tmp_path: Path) -> None:
     contents = product()
     address = write_local({**below(contents, "in"), **above}, tmp_path / "p.zarr") / "in"
     assert found(address, group="grid") == (str(address), "/grid")
@@ -218,7 +216,7 @@ def test_a_root_that_a_server_refuses_is_none(status: int, http_server: FileServ
 
 
 @each_way(ADDRESSES, (2, True), (3, True))
-def test_what_the_root_keeps_of_a_group_may_be_old(
+def test_stale_consolidated_metadata_of_the_root_are_ignored(
     way: Way, zarr_format: ZarrFormat, consolidated: bool, tmp_path: Path
 ) -> None:
     """Somebody appends to a group, or adds one, and nobody consolidates the root again."""
@@ -235,7 +233,7 @@ def test_what_the_root_keeps_of_a_group_may_be_old(
 
 
 @server
-def test_what_cannot_be_listed_has_to_be_consolidated_itself(http_server: FileServer) -> None:
+def test_a_group_that_cannot_be_listed_needs_consolidated_metadata(http_server: FileServer) -> None:
     http_server.contents = below(build(PRODUCT, 2, consolidated=True), "p.zarr")
     root = f"{http_server.url}/p.zarr"
     with pytest.raises(XGroupStoreError) as caught:
@@ -257,7 +255,7 @@ def test_what_cannot_be_listed_has_to_be_consolidated_itself(http_server: FileSe
     ],
     ids=["group", "pipe", "endless"],
 )
-def test_nothing_above_an_address_is_looked_at(
+def test_nodes_above_an_address_are_not_requested(
     plant: Callable[[Path, bytes], object], tmp_path: Path
 ) -> None:
     """What others plant there could be a group, a pipe that nobody writes to, or what never ends."""
@@ -327,7 +325,7 @@ def test_a_path_or_an_asset_opens_by_its_url_with_its_options(http_server: FileS
     assert found(asset(f"{url}/images", storage_options=access)) == (url, "/images")
 
 
-def test_an_asset_does_not_say_which_other_stores_may_be_opened(root: Path) -> None:
+def test_an_asset_does_not_allow_foreign_stores(root: Path) -> None:
     wrong = {"cross_store_timeout": "none", "engine": "zarr", "chunks": {}}
     opening = asset(f"{root}/images/r60m", open_kwargs=wrong)
     assert "time" in opened(xr.open_dataset, opening).coords
@@ -355,7 +353,7 @@ def test_assets_of_pystac_open_by_xpystac_and_without(root: Path) -> None:
 # fmt: on
 
 
-def test_a_group_that_is_not_there_is_told_with_what_is(root: Path) -> None:
+def test_a_missing_group_is_reported_with_existing_ones(root: Path) -> None:
     similar = "; did you mean '/images/r60m'?"
     near = "; existing groups: /images, /images/axes, /images/r60m"
     array = "is an array, not a group: open the group '/images/r60m' and take its variable 'b'"
@@ -399,7 +397,7 @@ def test_a_missing_group_names_the_one_with_a_similar_path(
 
 
 @pytest.mark.parametrize(("zarr_format", "consolidated"), [(2, True), (3, False)])
-def test_a_group_without_arrays_says_where_there_are_some(
+def test_a_group_without_arrays_names_groups_with_arrays(
     zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
     some = Group({"v": stored(np.ones(2), "x")})
@@ -416,7 +414,7 @@ def test_a_group_without_arrays_says_where_there_are_some(
     assert told("many") == [tuple(f"/many/g{number}" for number in range(8))]
 
 
-def test_a_tree_of_empty_groups_is_looked_at_as_far_as_it_is_worth_it() -> None:
+def test_the_search_in_a_tree_of_empty_groups_is_limited() -> None:
     wide = Group({f"g{number:04}": Group({"in": Group()}) for number in range(300)})
     store = recording_store(build(wide))
     assert recorded(xr.open_dataset, store, engine="xgroup")[1] == []

@@ -118,7 +118,7 @@ def test_the_page_of_the_api_has_each_public_name_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_all_that_is_announced_is_there(name: str) -> None:
+def test_all_public_names_exist(name: str) -> None:
     module = importlib.import_module(name)
     assert all(hasattr(module, exported) for exported in module.__all__)
     assert len(set(module.__all__)) == len(module.__all__)
@@ -134,7 +134,7 @@ FUNCTIONS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_help_and_completion_show_every_option_and_what_it_is_by_default(name: str) -> None:
+def test_help_and_completion_show_every_option_and_its_default(name: str) -> None:
     function: Any = FUNCTIONS[name]
     _store, *options = inspect.signature(function).parameters.values()
     kinds: dict[str, type] = {

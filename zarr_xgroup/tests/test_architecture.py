@@ -128,7 +128,7 @@ def test_no_constructor_does_io() -> None:
     assert [it for it in calls if it[1].rpartition(".")[2].startswith(doing_io)] == []
 
 
-def test_everything_is_caught_only_where_code_of_others_is_called() -> None:
+def test_all_exceptions_are_caught_only_around_code_of_third_parties() -> None:
     catching = {
         name
         for name, tree in MODULES.items()
@@ -250,7 +250,7 @@ def test_only_compat_uses_private_names_of_zarr_and_xarray() -> None:
 PER_ARRAY = ("zarr_xgroup.conventions.", "zarr_xgroup.datasets.")
 
 
-def test_nothing_is_left_to_the_garbage_collector() -> None:
+def test_no_resource_is_left_to_the_garbage_collector() -> None:
     """What is in a cycle of objects stays until Python looks for such: memory would pile up."""
 
     def number() -> Counter[type]:

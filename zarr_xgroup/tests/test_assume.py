@@ -119,7 +119,7 @@ def test_names_of_conventions(names: Any, function: Any) -> None:
         ),
     ],
 )
-def test_what_names_no_convention(names: Any, error: Any, text: str) -> None:
+def test_unknown_names_of_conventions(names: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         xr.open_dataset(STORES / "roms_test.zarr", engine="xgroup", assume_conventions=names)
 
@@ -226,7 +226,7 @@ def lines_of(names: str, root: Group) -> list[str]:
 
 
 @rows(ASSUMED, "names, nodes, expected")
-def test_what_is_assumed_gives(names: str, nodes: Group, expected: str) -> None:
+def test_results_of_assumed_conventions(names: str, nodes: Group, expected: str) -> None:
     assert lines_of(names, nodes) == [line.strip() for line in expected.strip().splitlines()]
 
 
@@ -237,7 +237,7 @@ def test_a_dimension_twice_is_no_grid() -> None:
     assert set(dataset.coords) == {"spatial_ref"}
 
 
-def test_a_transform_of_stac_counts_only_where_proj_is_assumed() -> None:
+def test_a_transform_of_stac_is_used_only_if_proj_is_assumed() -> None:
     declared = Group({"b02": band(**declaring("proj"))})
     check(declared, "spatial_ref () EPSG:32632", only="coords")
 
@@ -323,7 +323,7 @@ def test_the_first_version_of_proj(
     ]
 
 
-def test_an_own_coordinate_stands_beside_the_first_version_of_proj() -> None:
+def test_an_own_coordinate_is_kept_with_the_first_version_of_proj() -> None:
     dataset = opened(
         xr.open_dataset, store_of(Group({"a": zeros(**FIRST), "x": coordinate("x", range(4))}))
     )
@@ -474,7 +474,7 @@ def test_auto_gives_each_array_the_conventions_whose_marks_it_has(
         assert set(dataset[name].coords) == set(names.split())
 
 
-def test_what_a_list_holds_beside_auto_is_assumed_too() -> None:
+def test_other_names_in_a_list_with_auto_are_assumed_too() -> None:
     store: Any = store_of(Group({**SWATH, "b": alone()}))
     options: Any = {"engine": "xgroup", "assume_conventions": ["auto", "proj"]}
     tree, given = recorded(xr.open_datatree, store, **options)
@@ -523,7 +523,7 @@ SERVICES: dict[str, Any] = {
 
 
 @rows(SERVICES, "attributes, is_told")
-def test_services_alone_are_told_where_they_leave_a_dimension_bare(
+def test_services_alone_are_reported_if_a_dimension_has_no_coordinate(
     attributes: Any, is_told: bool
 ) -> None:
     cube = zeros("t y x")
@@ -539,7 +539,9 @@ def test_services_alone_are_told_where_they_leave_a_dimension_bare(
         ({"zarr_conventions": [{"name": "cs"}]}, "it has no attribute 'cs'"),
     ],
 )
-def test_what_an_array_lacks_whose_group_declares_a_convention(declared: Any, lack: str) -> None:
+def test_an_array_without_coordinates_whose_group_declares_a_convention(
+    declared: Any, lack: str
+) -> None:
     short = {"named": coordinate("named", [1.0]), "short": Array([1.0, 2.0], ("n",))}
     _opened, lines = outcome(Group({"v": zeros(), "w": zeros(), **short}, declared), only="")
     (line,) = lines
@@ -549,7 +551,7 @@ def test_what_an_array_lacks_whose_group_declares_a_convention(declared: Any, la
 
 
 @pytest.mark.parametrize("own", ["time y_1km x_1km", "y_1km x_1km"])
-def test_nothing_is_told_of_a_grid_with_coordinates_along_its_rows_and_columns(own: str) -> None:
+def test_a_grid_with_coordinates_along_its_rows_and_columns_is_not_reported(own: str) -> None:
     sizes = {"time": 2, "band": 3, "y_1km": 4, "x_1km": 5, "y": 6, "x": 7}
     embeddings = Array(np.ones((2, 3, 4, 5)), ("time", "band", "y_1km", "x_1km"))
     members = {it: coordinate(it, np.arange(float(sizes[it]))) for it in (*own.split(), "y", "x")}

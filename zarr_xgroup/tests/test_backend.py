@@ -118,7 +118,7 @@ def test_consolidated_metadata_that_is_required_is_as_in_engine_zarr(
     compare(function, sample_store(zarr_format, True), consolidated=True)
 
 
-def test_the_tree_is_rooted_at_the_group_asked_for() -> None:
+def test_the_tree_is_rooted_at_the_requested_group() -> None:
     tree = opened(xr.open_datatree, sample_store(), group="/sub/")
     assert [node.path for node in tree.subtree] == ["/", "/deep"]
     assert tree.attrs == {"title": "below"}
@@ -133,7 +133,7 @@ def test_a_tree_of_many_levels_and_siblings_is_as_in_engine_zarr(consolidated: b
     compare(xr.open_datatree, memory_store(build(root, consolidated=consolidated)))
 
 
-def test_both_formats_in_one_store_are_read_as_asked_for() -> None:
+def test_both_formats_in_one_store_are_read_as_requested() -> None:
     contents = {
         **build(Group({"v": Array([1.0], ("t",))}, {"format": 2}), 2),
         **build(Group({"v": Array([2.0, 3.0], ("t",))}, {"format": 3}), 3),
@@ -279,7 +279,7 @@ def test_groups_are_relative_to_a_group_that_is_opened(
         assert_same(sourceless(tree), opened(xr.open_datatree, store, group=path))
 
 
-def test_a_store_below_what_is_none_is_opened_by_its_group() -> None:
+def test_a_group_opens_although_the_root_has_no_documents() -> None:
     store = memory_store(below(sample_contents(), "p/q"))
     for function in (xr.open_dataset, xr.open_datatree):
         found = opened(function, store, group="p/q")
@@ -287,7 +287,7 @@ def test_a_store_below_what_is_none_is_opened_by_its_group() -> None:
 
 
 @pytest.mark.skipif(not builders.HAS_SYNC_FSSPEC, reason="fsspec is too old")
-def test_archive_whose_table_of_contents_takes_time(
+def test_archive_with_a_slow_table_of_contents(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The threads of an open do not take what one of them has made of it for the whole."""
@@ -356,7 +356,7 @@ MISTAKES: dict[str, Any] = {
 
 
 @rows(MISTAKES, "options, forms, kind, text")
-def test_what_is_asked_for_in_vain_is_an_error_and_the_store_is_closed(
+def test_invalid_requests_are_errors_and_the_store_is_closed(
     options: Any, forms: Any, kind: Any, text: str, tmp_path: Path, closed_stores: list[Any]
 ) -> None:
     for number, (form, function) in enumerate(product(forms, OPEN_FUNCTIONS)):
@@ -372,7 +372,7 @@ def test_what_is_asked_for_in_vain_is_an_error_and_the_store_is_closed(
 
 
 @each_format
-def test_an_array_at_the_root_is_no_group(tmp_path: Path, zarr_format: ZarrFormat) -> None:
+def test_an_array_at_the_root_is_not_a_group(tmp_path: Path, zarr_format: ZarrFormat) -> None:
     contents = build({"": Array([1.0], ("x",))}, zarr_format)
     path = write_local(contents, tmp_path / "s.zarr")
     with pytest.raises(XGroupGroupError) as error:
@@ -381,7 +381,7 @@ def test_an_array_at_the_root_is_no_group(tmp_path: Path, zarr_format: ZarrForma
 
 
 @each_function
-def test_metadata_of_the_group_itself_that_is_no_json(function: Open) -> None:
+def test_invalid_json_in_the_requested_group(function: Open) -> None:
     store = recording_store(edit(sample_contents(), "sub/zarr.json", b"{"))
     with pytest.raises(XGroupMetadataError, match=r"^recording store: /sub/zarr.json is not valid"):
         function(store, engine="xgroup", group="sub")
@@ -389,7 +389,7 @@ def test_metadata_of_the_group_itself_that_is_no_json(function: Open) -> None:
 
 @each_function
 @pytest.mark.parametrize("name", ["nothing.zarr", "nothing.zip", "nothing"])
-def test_a_store_that_is_not_there(function: Open, tmp_path: Path, name: str) -> None:
+def test_a_missing_store(function: Open, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with pytest.raises(XGroupStoreNotFoundError) as error:
         function(path, engine="xgroup")
@@ -398,7 +398,7 @@ def test_a_store_that_is_not_there(function: Open, tmp_path: Path, name: str) ->
     assert not path.exists()
 
 
-def test_what_is_no_store_says_so(tmp_path: Path, serve: Callable[[Contents], str]) -> None:
+def test_addresses_that_are_not_stores(tmp_path: Path, serve: Callable[[Contents], str]) -> None:
     (tmp_path / "file").write_text("no zarr")
     (tmp_path / "file.zip").write_text("no zip")
     for name in ("file", "file.zip"):
@@ -421,7 +421,7 @@ def test_what_is_no_store_says_so(tmp_path: Path, serve: Callable[[Contents], st
 
 @each_format
 @pytest.mark.parametrize("write", [write_local, write_zip])
-def test_a_store_inside_of_what_is_none_is_named(
+def test_a_store_below_the_address_is_named(
     write: Callable[[Contents, Path], Path], tmp_path: Path, zarr_format: ZarrFormat
 ) -> None:
     inside = below(sample_contents(zarr_format), "ocean.zarr")
@@ -436,7 +436,7 @@ def test_a_store_inside_of_what_is_none_is_named(
     opened(xr.open_dataset, path, group="ocean.zarr")
 
 
-def test_a_server_or_a_protocol_that_cannot_be_reached_is_told_without_secrets() -> None:
+def test_an_unreachable_server_or_protocol_is_reported_without_secrets() -> None:
     url = "http://user:secret@127.0.0.1:9/store.zarr?token=secret"
     with pytest.raises(XGroupStoreError, match=r"^http://127.0.0.1:9/store.zarr: ") as error:
         xr.open_dataset(url, engine="xgroup")
@@ -499,7 +499,7 @@ def test_a_store_that_cannot_be_listed_needs_consolidated_metadata(
 # The entry point.
 
 
-def test_the_engine_says_what_it_is_for_and_which_options_it_has() -> None:
+def test_the_engine_describes_itself_and_its_options() -> None:
     engine = xr.backends.list_engines()["xgroup"]
     assert isinstance(engine, XGroupBackendEntrypoint)
     assert engine.supports_groups
@@ -521,7 +521,7 @@ def close_all(result: Any) -> None:
 
 @each_function
 @pytest.mark.parametrize("chunks", [None, {}], ids=str)
-def test_a_store_opened_here_is_closed_with_what_was_opened(
+def test_a_store_opened_by_the_engine_is_closed_with_the_dataset(
     function: Open, chunks: Any, tmp_path: Path, closed_stores: list[Any]
 ) -> None:
     path = write_local(sample_contents(), tmp_path / "s.zarr")

@@ -63,7 +63,7 @@ GROUPS = dict(
 
 
 @pytest.mark.parametrize(("group", "expected"), GROUPS.items(), ids=GROUPS)
-def test_the_committed_store_opens_as_its_text_says(group: str, expected: str) -> None:
+def test_the_committed_store_opens_as_expected(group: str, expected: str) -> None:
     _dataset, lines = outcome(STORE, group=group)
     # Each data variable of `times` has the scalar coordinates of all others, too.
     assert [line for line in lines if " @ epoch_29_" not in line] == expected.splitlines()

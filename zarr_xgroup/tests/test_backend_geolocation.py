@@ -13,7 +13,7 @@ from zarr_xgroup.tests.tables import check, rows
 STORE = STORES / "geolocation_test.zarr"
 
 
-def test_the_committed_store_opens_as_its_text_says() -> None:
+def test_the_committed_store_opens_as_expected() -> None:
     expected = STORE.with_suffix(".txt").read_text("utf-8")
     check(STORE, expected, function=xr.open_groups)
 

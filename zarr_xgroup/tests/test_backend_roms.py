@@ -15,7 +15,7 @@ def test_a_group_opens_as_by_engine_zarr(group: str) -> None:
     compare(xr.open_dataset, COMMITTED, group=group, consolidated=False)
 
 
-def test_with_cf_assumed_it_opens_as_its_text_says() -> None:
+def test_with_cf_assumed_the_store_opens_as_expected() -> None:
     expected = COMMITTED.with_suffix(".txt").read_text("utf-8")
     check(COMMITTED, expected, function=xr.open_groups, assume_conventions="cf")
 

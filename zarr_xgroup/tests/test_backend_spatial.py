@@ -217,7 +217,7 @@ spatial:dimensions: is missing: an array that declares 'spatial' must have it
 
 
 @rows(GRIDS)
-def test_what_a_grid_opens_as(nodes: Nodes, expected: str) -> None:
+def test_opened_grids(nodes: Nodes, expected: str) -> None:
     check(nodes, expected)
 
 
@@ -333,7 +333,7 @@ BOXES: Mapping[str, Any] = {
 
 
 @rows(BOXES, "attributes, shape, expected")
-def test_what_follows_from_a_box(attributes: Json, shape: Any, expected: Any) -> None:
+def test_coordinates_from_a_bounding_box(attributes: Json, shape: Any, expected: Any) -> None:
     dataset, lines = outcome(grid(spatial(**attributes), shape), only="")
     found = {name: dataset[name].values.tolist() for name in ("y", "x") if name in dataset.coords}
     assert found == expected
@@ -364,7 +364,7 @@ ORDERS: Mapping[str, tuple[list[float], str, bool]] = {
 
 
 @rows(ORDERS, "numbers, unit, is_recognized")
-def test_which_numbers_are_taken_for_the_order_of_gdal(
+def test_transforms_in_the_order_of_gdal(
     numbers: list[float], unit: str, is_recognized: bool
 ) -> None:
     a, b, c, d, e, f = numbers
@@ -378,7 +378,7 @@ def test_which_numbers_are_taken_for_the_order_of_gdal(
 HUGE = 200_000
 
 
-def test_coordinates_of_a_huge_rotated_grid_are_computed_where_they_are_asked_for() -> None:
+def test_coordinates_of_a_huge_rotated_grid_are_computed_only_where_they_are_read() -> None:
     contents = build(grid(spatial(ROTATED), (1, 1)))
     contents = edit(contents, "a/zarr.json", update(shape=[HUGE, HUGE]))
     dataset = opened(xr.open_dataset, memory_store(contents))

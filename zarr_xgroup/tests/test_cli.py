@@ -100,7 +100,7 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
 
 
 @rows(COMMANDS, "arguments, status, printed, told")
-def test_what_a_command_prints_and_how_it_ends(
+def test_output_and_exit_status_of_a_command(
     store: str, capsys: Capture, arguments: str, status: int, printed: str, told: str
 ) -> None:
     try:
@@ -160,7 +160,9 @@ def test_json_is_printed_in_letters_of_ascii(
 # How it ends.
 
 
-def test_what_is_warned_of_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_warnings_are_printed_as_sentences(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     def explain(_store: str) -> Any:
         for _time in range(2):
             warnings.warn(XGroupPluginWarning("odd \x1b[31m\nplug-in"), stacklevel=1)
@@ -186,7 +188,7 @@ def test_ctrl_c_ends_it_quietly(monkeypatch: pytest.MonkeyPatch, capsys: Capture
     "arguments", [["explain"], ["explain", "--json"], ["check", "--json"], ["check"]]
 )
 @pytest.mark.usefixtures("asked")
-def test_it_ends_quietly_when_nobody_reads(
+def test_a_closed_pipe_ends_the_command_silently(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture, arguments: list[str]
 ) -> None:
     reading, writing = os.pipe()
@@ -208,7 +210,7 @@ def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: Ca
     assert told == "xgroup: the output cannot be written: No space left on device\n"
 
 
-def test_what_the_encoding_has_not_is_shown_as_escapes(
+def test_characters_outside_the_encoding_are_escaped(
     monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
 ) -> None:
     stream = Stream(encoding="ascii")
@@ -322,7 +324,7 @@ IN_A_SHELL = {
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
 @pytest.mark.parametrize(("command", "status"), IN_A_SHELL.items())
-def test_streams_change_nothing_but_what_is_printed(store: str, command: str, status: int) -> None:
+def test_streams_change_only_the_output(store: str, command: str, status: int) -> None:
     if "/dev/full" in command and not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     reading, writing = os.pipe()

@@ -72,7 +72,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 # Threads and event loops.
 
 
-def test_threads_open_read_explain_and_check_what_others_do() -> None:
+def test_threads_open_read_explain_and_check_the_same_stores() -> None:
     def used(name: str) -> tuple[xr.DataTree, Any]:
         store = STORES / f"{name}.zarr"
         return opened(store).load(), (explain(store), check(store))
@@ -250,9 +250,7 @@ def use(store: Any, times: int) -> None:
         check(store)
 
 
-def test_hundreds_of_opens_and_reports_leave_nothing_behind(
-    place: Any, http_server: FileServer
-) -> None:
+def test_hundreds_of_calls_leave_no_objects(place: Any, http_server: FileServer) -> None:
     gc.collect()
     gc.freeze()  # what there is already is neither walked nor counted
     use(place, 8)  # what is made once

@@ -103,7 +103,7 @@ def test_attributes_of_conventions_are_dropped_by_the_option_and_afterwards(
 
 
 @pytest.mark.parametrize("kind", ["Dataset", "DataArray", "DataTree"])
-def test_what_is_given_is_left_as_it_is(kind: str) -> None:
+def test_the_input_is_unchanged(kind: str) -> None:
     dataset = whole("fields")
     data: Any = {"Dataset": dataset, "DataArray": dataset["t"]}.get(kind, xr.DataTree(dataset))
     dropped = drop_conventions(data)
@@ -117,7 +117,7 @@ def test_what_is_given_is_left_as_it_is(kind: str) -> None:
 @pytest.mark.parametrize(
     ("assumed", "function"), [(None, xr.open_datatree), ("cs", xr.open_dataset)]
 )
-def test_what_a_group_above_declares_counts_for_prefixed_attributes(
+def test_declarations_of_ancestors_apply_to_prefixed_attributes(
     assumed: str | None, function: Any
 ) -> None:
     store = in_store({"cs": {"crs": []}, "proj:epsg": 4326}, {}, declaring("proj", "uom"))
@@ -131,7 +131,7 @@ def test_what_a_group_above_declares_counts_for_prefixed_attributes(
     assert kept["v"].attrs["proj:epsg"] == 4326
 
 
-def test_what_a_group_beside_declares_counts_for_nobody_else() -> None:
+def test_declarations_of_siblings_are_ignored() -> None:
     values = stored(np.ones((2, 2)), "y x", **{"proj:epsg": 4326})
     below = Group({"below": Group({"v": values}), "x": stored([1, 2], "x")}, PROJ)
     store = store_of(Group({"g": Group({"v": values}), "h": below}))
@@ -145,13 +145,13 @@ def test_what_a_group_beside_declares_counts_for_nobody_else() -> None:
         assert "x" not in tree["h/below"].to_dataset(inherit=False)
 
 
-def test_an_array_by_itself_needs_to_be_told_what_its_group_declared() -> None:
+def test_a_data_array_needs_the_conventions_of_its_group_as_an_option() -> None:
     red = whole("scene")["red"].assign_attrs({"proj:code": "EPSG:32632"})
     assert "proj:code" in drop_conventions(red).attrs
     assert "proj:code" not in drop_conventions(red, assume_conventions="proj").attrs
 
 
-def test_what_is_left_declares_nothing_when_it_is_written_and_read() -> None:
+def test_remaining_attributes_declare_nothing_after_writing() -> None:
     left = [whole(group, convention_attrs="json") for group in ("scene", "fields")]
     attrs = {key: value for key, value in left[1]["t"].attrs.items() if key != "units"}
     again = opened(xr.open_dataset, in_store(attrs, left[0].attrs))
@@ -159,7 +159,7 @@ def test_what_is_left_declares_nothing_when_it_is_written_and_read() -> None:
     assert not again.coords
 
 
-def test_what_cannot_be_meant_is_told() -> None:
+def test_invalid_options_are_errors() -> None:
     with pytest.raises(TypeError, match="must be a Dataset, a DataArray or a DataTree, got dict"):
         drop_conventions({})  # type: ignore[type-var]
     with pytest.raises(ValueError, match="convention_attrs must be 'keep', 'drop', 'json', got"):
@@ -181,12 +181,12 @@ class Tides(ConventionHandler):
 TIDES = {"zarr_conventions": [{"name": "tides"}], "tides": {}, "tides:m2": 1, "tide": 2}
 
 
-def test_a_plug_in_owns_what_is_called_like_it() -> None:
+def test_a_plug_in_owns_attributes_with_its_name() -> None:
     register(Tides)
     assert drop_conventions(xr.Dataset(attrs=TIDES)).attrs == {"tide": 2}
 
 
-def test_a_plug_in_that_cannot_say_what_it_owns_is_told() -> None:
+def test_a_plug_in_that_cannot_name_its_attributes_is_reported() -> None:
     class Broken(Tides):
         @classmethod
         def owned(cls, attributes: Any) -> Any:
@@ -232,7 +232,7 @@ VALUES: dict[str, tuple[Any, Any]] = {
 
 
 @rows(VALUES, "value, expected")
-def test_what_netcdf_cannot_hold_becomes_json_text(value: Any, expected: Any) -> None:
+def test_values_that_netcdf_cannot_store_become_json(value: Any, expected: Any) -> None:
     for how in ("json", "drop"):
         dataset = opened(
             xr.open_dataset, in_store({"a": value}, {"b": value}), convention_attrs=how
@@ -240,7 +240,7 @@ def test_what_netcdf_cannot_hold_becomes_json_text(value: Any, expected: Any) ->
         assert (dataset["v"].attrs, dataset.attrs) == ({"a": expected}, {"b": expected})
 
 
-def test_names_that_netcdf_keeps_for_itself_are_left_out() -> None:
+def test_names_reserved_by_netcdf_are_omitted() -> None:
     store = in_store({"CLASS": ["x"], "a": 1}, {"_NCProperties": "text"})
     dataset = opened(xr.open_dataset, store, convention_attrs="json")
     assert (dataset["v"].attrs, dataset.attrs) == ({"a": 1}, {})

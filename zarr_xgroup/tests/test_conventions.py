@@ -95,7 +95,7 @@ def test_declarations_that_are_recognised(declaration: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_declarations_that_are_of_something_else(declaration: dict[str, Any]) -> None:
+def test_declarations_of_other_conventions(declaration: dict[str, Any]) -> None:
     assert not matches(Station, declaration)
     assert not is_declared(Station, {"zarr_conventions": [declaration]})
 
@@ -145,12 +145,12 @@ def test_malformed_declarations_declare_nothing(value: Any) -> None:
     assert opened_with_warnings(xr.open_dataset, store_of({"": {}, "v": array}))[1] == []
 
 
-def test_what_is_declared_by_uuid_is_an_object_under_nothing_but_a_uuid() -> None:
+def test_declarations_as_an_object_need_uuids_as_keys() -> None:
     members = {UUID: {"name": "x"}, OTHER_UUID: 5, f"{UUID}-1": {"name": "y"}, "cs": {"name": "z"}}
     assert list(declarations({"zarr_conventions": members})) == [{"name": "x", "uuid": UUID}]
 
 
-def test_a_handler_without_uuid_matches_by_what_it_has() -> None:
+def test_a_handler_without_uuid_matches_by_its_name() -> None:
     class Nameless(Station):
         uuid = None
 
@@ -167,7 +167,7 @@ def test_attributes_belong_to_a_convention_by_its_name_as_prefix() -> None:
     assert list(Station.owned(attributes)) == ["Station", "Station:height"]
 
 
-def test_a_convention_is_known_by_all_of_its_names_in_any_case() -> None:
+def test_a_convention_is_identified_by_all_of_its_names_in_any_case() -> None:
     register(Station)
     names = [" station: ", "Dimensions:", "CS"]
     assert registry.named_conventions(names) == {"Station", "coords", "cs"}
@@ -187,7 +187,7 @@ TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @rows(TOLD, "declaration, warning, mistake")
-def test_what_is_told_of_a_declaration(
+def test_warnings_and_mistakes_of_a_declaration(
     declaration: dict[str, Any], warning: str, mistake: str
 ) -> None:
     array = stored([0.0, 0.0], "x", **declaring(declaration, units="m"))
@@ -197,7 +197,7 @@ def test_what_is_told_of_a_declaration(
     assert [mistake in it.text for it in check(store).mistakes] == [True] * bool(mistake)
 
 
-def test_what_a_grid_lacks_to_which_the_convention_of_its_group_does_not_apply() -> None:
+def test_a_grid_to_which_the_convention_of_its_group_does_not_apply() -> None:
     class Picky(Station):
         @staticmethod
         def detect(*_arguments: Any) -> bool:

@@ -114,7 +114,7 @@ REFUSED: dict[str, Any] = {
 
 
 @rows(REFUSED, "options, kind, text")
-def test_what_cannot_be_honoured_is_refused_before_anything_is_opened(
+def test_unsupported_options_are_refused_before_opening(
     options: dict[str, Any], kind: Any, text: str
 ) -> None:
     store = recording_store(build(PLAIN))
@@ -143,7 +143,7 @@ def test_zarr_version_is_the_older_name_of_zarr_format(function: Any, zarr_forma
         (xr.open_groups, ZarrBackendEntrypoint.open_groups_as_dict),
     ],
 )
-def test_all_that_engine_zarr_takes_can_be_given(
+def test_all_options_of_engine_zarr_are_accepted(
     function: Any, entry_point: Callable[..., Any]
 ) -> None:
     parameters = inspect.signature(entry_point).parameters
@@ -224,7 +224,7 @@ def test_a_hierarchy_of_references(
     assert pickle.loads(pickle.dumps(dataset))["a"].values.tolist() == [5.0, 6.0, 7.0]
 
 
-def test_references_below_a_path_and_a_group_that_they_lack(tmp_path: Path) -> None:
+def test_references_below_a_path_and_to_a_missing_group(tmp_path: Path) -> None:
     options = references(build(HIERARCHY), tmp_path)
     tree, (warning,) = opened_with_warnings(
         xr.open_datatree, "reference://g", storage_options=options

@@ -98,7 +98,7 @@ class OtherHandler(ConventionHandler):
     [(xr.open_datatree, (3, False)), (xr.open_groups, (2, True))],
     ids=["tree-v3", "groups-v2-consolidated"],
 )
-def test_each_fault_of_a_store_costs_what_it_is_about_and_one_warning(
+def test_each_fault_of_a_store_causes_one_warning_and_no_other_loss(
     function: Open, form: tuple[ZarrFormat, bool], tmp_path: Path
 ) -> None:
     register(OtherHandler)
@@ -185,7 +185,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
 
 
 @rows(MISTAKES)
-def test_a_mistake_costs_what_it_is_about_and_one_warning(nodes: Any, expected: str) -> None:
+def test_a_mistake_causes_one_warning_and_no_other_loss(nodes: Any, expected: str) -> None:
     check(nodes, expected, function=xr.open_datatree)
 
 
@@ -218,7 +218,7 @@ NOT_COUNTING: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("place", ["a", ""], ids=["array", "group"])
 @rows(NOT_COUNTING, "declared, reason")
-def test_a_declaration_that_does_not_count_is_told(declared: Any, reason: str, place: str) -> None:
+def test_an_invalid_declaration_is_reported(declared: Any, reason: str, place: str) -> None:
     nodes: dict[str, Any] = {"": {}, "a": v()}
     nodes[place] = v(zarr_conventions=declared) if place else {"zarr_conventions": declared}
     text = str(no_principal(xr.open_dataset, nodes))
@@ -295,7 +295,7 @@ COUNTED: dict[str, tuple[Nodes, Json, str, str]] = {
 
 
 @rows(COUNTED, "nodes, options, of_dataset, of_tree")
-def test_which_arrays_count_as_without_a_principal_convention(
+def test_arrays_reported_as_without_a_principal_convention(
     nodes: Nodes, options: Json, of_dataset: str, of_tree: str
 ) -> None:
     for function, expected in ((xr.open_dataset, of_dataset), (xr.open_datatree, of_tree)):
@@ -335,7 +335,7 @@ def test_errors_and_warnings_are_of_public_classes_that_python_users_catch() -> 
 
 
 @pytest.mark.parametrize("kind", BASES)
-def test_errors_and_warnings_carry_what_is_known_and_pickle(kind: Any) -> None:
+def test_errors_and_warnings_have_attributes_and_pickle(kind: Any) -> None:
     if issubclass(kind, XGroupWarning):
         given = kind("text", XGroupReferenceError("why"))
         given.paths = ("/a", "/b")
@@ -363,7 +363,7 @@ CARRIED: dict[str, tuple[Json, str, type[XGroupError], str, str]] = {
 }  # fmt: skip
 
 
-def test_errors_of_references_say_where_what_and_why() -> None:
+def test_errors_of_references_have_place_target_and_reason() -> None:
     references = {name: row[0] for name, row in CARRIED.items()}
     store = store_of({"": {}, "v": v(**declaring("ref", **references))})
     given: list[Any] = opened_with_warnings(xr.open_dataset, store)[1]
@@ -471,7 +471,7 @@ def oddly_named(zarr_format: ZarrFormat) -> dict[str, bytes]:
 
 @each_function
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_what_a_store_says_is_told_printable(function: Open, zarr_format: ZarrFormat) -> None:
+def test_text_of_a_store_is_printable_in_warnings(function: Open, zarr_format: ZarrFormat) -> None:
     store, group = memory_store(oddly_named(zarr_format)), f"/{ODD}"
     given: list[Any] = recorded(function, store, engine="xgroup", group=group)[1]
     kinds = {type(it) for it in given}
@@ -484,7 +484,7 @@ def test_what_a_store_says_is_told_printable(function: Open, zarr_format: ZarrFo
     assert f"{group}/absent" in {getattr(warning.error, "target", "") for warning in given}
 
 
-def test_what_a_store_says_is_printable_in_reports() -> None:
+def test_text_of_a_store_is_printable_in_reports() -> None:
     store: Any = memory_store(oddly_named(3))
     explanation, verdict = zarr_xgroup.explain(store), zarr_xgroup.check(store)
     texts = [part for it in explanation.problems for part in (it.text, it.lost)]

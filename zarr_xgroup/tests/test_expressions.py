@@ -221,7 +221,7 @@ def test_time_grows_with_the_length_of_a_text(use: Use) -> None:
         (r"[0-9]*[0-9,]*x", "match", 10_000),
     ],
 )
-def test_what_grows_with_the_square_is_found(expression: str, method: str, size: int) -> None:
+def test_quadratic_growth_is_found(expression: str, method: str, size: int) -> None:
     assert grows_too_fast(Use("", re.compile(expression), method), (size // 10, size))
 
 

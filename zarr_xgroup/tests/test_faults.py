@@ -194,7 +194,7 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
 
 @rows(FAULTS, "key, fault, text")
 @patiently
-def test_a_request_that_fails_costs_what_it_asks_for(
+def test_a_failed_request_loses_only_its_node(
     http_server: FileServer, key: str, fault: Fault, text: str, timeout: float
 ) -> None:
     http_server.contents.update(below({**build(FOREIGN), ".zattrs": b"{}"}, "a"))
@@ -457,7 +457,7 @@ def test_attributes_that_are_no_object_cost_themselves(
     assert_same(tree, whole)
 
 
-def test_what_is_not_wanted_is_not_told_of() -> None:
+def test_dropped_variables_and_other_groups_are_not_reported() -> None:
     for change in (update(codecs=[{"name": "nosuchcodec"}]), b"{", b"[]"):
         opened(xr.open_dataset, memory_store(broken(change)), drop_variables=["bad"])
         opened(xr.open_dataset, memory_store(broken(change, "sub/bad")))
@@ -481,7 +481,7 @@ LENIENT: dict[str, Contents] = {
 
 @pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree], ids=["dataset", "tree"])
 @rows(LENIENT, "contents")
-def test_what_zarr_can_do_without_changes_nothing(function: Any, contents: Contents) -> None:
+def test_members_that_zarr_does_not_need(function: Any, contents: Contents) -> None:
     compare(function, memory_store(contents))
 
 
@@ -499,7 +499,7 @@ def test_a_uri_that_cannot_be_a_path_costs_the_reference(tmp_path: Path, uri: st
 
 
 @pytest.mark.server
-def test_threads_lose_nothing_of_a_cache(tmp_path: Path) -> None:
+def test_threads_lose_no_entries_of_a_cache(tmp_path: Path) -> None:
     """One takes what another has just got for absent, or fails with a TypeError."""
     arrays = Group({f"v{number}": stored([1, 2], "x") for number in range(10)})
     contents = build(Group({f"g{number}": arrays for number in range(5)}))

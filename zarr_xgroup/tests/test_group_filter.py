@@ -164,7 +164,7 @@ def test_the_groups_are_those_of_the_whole_tree(
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_only_opened_groups_and_what_they_refer_to_are_read(zarr_format: ZarrFormat) -> None:
+def test_only_opened_groups_and_their_references_are_read(zarr_format: ZarrFormat) -> None:
     store = recording_store(build(archive(), zarr_format))
     opened(xr.open_datatree, store, group_filter="/y00?/r10m")
     nodes = {key.rpartition("/")[0] for key in store.metadata_gets}

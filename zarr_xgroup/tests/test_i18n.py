@@ -107,7 +107,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("LC_ALL=C LANG=de", "There is no store {store}"),
     ],
 )
-def test_the_language_is_chosen_by_the_environment_as_it_is_now(
+def test_the_language_follows_the_current_environment(
     monkeypatch: pytest.MonkeyPatch, environment: str, expected: str
 ) -> None:
     assert i18n._("There is no store {store}") == "There is no store {store}"

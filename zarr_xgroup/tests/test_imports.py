@@ -51,7 +51,7 @@ def printed(program: str) -> Any:
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def test_an_old_python_is_told_and_hardly_anything_is_imported_before_the_first_open() -> None:
+def test_an_old_python_is_reported_and_few_modules_are_imported_before_the_first_call() -> None:
     (told, imported), modules, names, (before, after) = printed(FIRST_STEPS)
     assert told.startswith("xarray-zarr-xgroup needs Python 3.11 or newer, and this is Python 3.10")
     assert imported == []
@@ -119,7 +119,7 @@ NEEDING = (
 )
 
 
-def test_what_is_missing_is_named_with_what_installs_it_and_local_stores_open_without(
+def test_missing_packages_are_named_with_their_extra_and_local_stores_open_without_them(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     programs = [it.format(store=store) for it in (LOCAL, *(program for _it, program in NEEDING))]

@@ -144,7 +144,7 @@ def test_a_large_tree_can_be_indexed_along_each_dimension(name: str, tmp_path: P
 
 
 @pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-def test_an_array_beside_its_copy_is_as_it_is_alone(sample: Sample) -> None:
+def test_an_array_opens_the_same_with_and_without_a_copy(sample: Sample) -> None:
     alone = datasets_of(sample.open())["/"]
     nodes = dict(all_nodes(sample.make()))
     (path,) = (it for it in nodes if it in (f"{sample.group}/v", "v"))
@@ -156,7 +156,7 @@ def test_an_array_beside_its_copy_is_as_it_is_alone(sample: Sample) -> None:
 
 
 @each_sample
-def test_xarray_decodes_what_was_opened_undecoded_to_the_same(sample: Sample) -> None:
+def test_decoding_an_undecoded_dataset_gives_the_same(sample: Sample) -> None:
     raw = sample.open(decode_cf=False)
     for options in ({}, {"decode_coords": "all"}, {"decode_times": False}):
         xr.testing.assert_identical(sample.open(**options), quietly(xr.decode_cf, raw, **options))
@@ -167,7 +167,7 @@ NAMING = {"ancillary_variables", "coordinates", "dggs", "grid_mapping"}
 
 
 @each_sample
-def test_nothing_that_engine_zarr_gives_is_lost_or_other(sample: Sample) -> None:
+def test_all_variables_of_engine_zarr_are_kept(sample: Sample) -> None:
     for zarr_format in (2, 3):
         store = store_of(sample, zarr_format)
         ours = opened(xr.open_groups, store, decode_cf=False, **sample.assuming)
@@ -269,7 +269,7 @@ def keys_of(path: str, zarr_format: ZarrFormat) -> set[str]:
 
 
 @each_format
-def test_a_group_reads_no_other_and_nothing_of_another_format(zarr_format: ZarrFormat) -> None:
+def test_opening_a_group_reads_no_other_group_or_format(zarr_format: ZarrFormat) -> None:
     contents = build(SAMPLE, zarr_format)
     store = recording_store(contents)
     opened(xr.open_dataset, store, group="sub")
@@ -304,7 +304,7 @@ def test_a_document_that_is_broken_or_forbidden_is_read_once_too() -> None:
 
 
 @pytest.mark.parametrize(("concurrency", "expected"), [(1, 100), (10, 100), (120, 120)])
-def test_documents_are_asked_for_together_but_not_all_of_them(
+def test_documents_are_requested_concurrently_up_to_a_limit(
     concurrency: int, expected: int
 ) -> None:
     root = Group({f"a{n:03}": Array([float(n)], ("x",)) for n in range(150)})
@@ -353,7 +353,7 @@ def load(pickled: bytes) -> Any:
 
 @each_sample
 @pytest.mark.parametrize(("zarr_format", "chunks"), [(2, {}), (3, None)], ids=str)
-def test_what_was_pickled_computes_here_and_in_another_process(
+def test_pickled_objects_compute_here_and_in_another_process(
     sample: Sample,
     zarr_format: ZarrFormat,
     chunks: Any,
@@ -394,7 +394,7 @@ def mutable_parts(value: Any) -> Iterator[Any]:
 
 
 @each_sample
-def test_two_objects_share_nothing_that_can_be_changed(sample: Sample) -> None:
+def test_two_objects_share_no_mutable_state(sample: Sample) -> None:
     group = zarr.open_group(store_of(sample), mode="r")
     results = [opened(it, group, **sample.assuming) for it in (*FUNCTIONS, *FUNCTIONS)]
     datasets = [dataset for result in results for dataset in datasets_of(result).values()]

@@ -123,7 +123,7 @@ def test_each_array_has_its_own_crs() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_meant_is_told_in_words_of_the_options(
+def test_invalid_options_are_reported_by_name(
     given: Any, options: dict[str, Any], kind: type[Exception], text: str
 ) -> None:
     for function in (xr.open_dataset, xr.open_groups, xr.open_datatree):
@@ -141,7 +141,7 @@ def test_what_cannot_be_meant_is_told_in_words_of_the_options(
         ({"mode": "w"}, "only reads"),
     ],
 )
-def test_nothing_is_read_with_options_that_are_wrong(options: Any, message: str) -> None:
+def test_invalid_options_are_refused_before_reading(options: Any, message: str) -> None:
     store: Any = recording_store(build(NODES))
     with pytest.raises((TypeError, ValueError), match=message):
         xr.open_dataset(store, engine="xgroup", **options)
@@ -149,7 +149,7 @@ def test_nothing_is_read_with_options_that_are_wrong(options: Any, message: str)
 
 
 @pytest.mark.parametrize("kind", ["MemoryStore", "Group", "StorePath", "dict"])
-def test_storage_options_are_refused_beside_a_store_that_is_open(kind: str) -> None:
+def test_storage_options_are_refused_with_an_open_store(kind: str) -> None:
     given: Any = {
         "MemoryStore": STORE,
         "Group": zarr.open_group(STORE, mode="r"),

@@ -278,7 +278,7 @@ def gdal(*calls: Any) -> Any:
 ROTATED = (20.0, 5.0, 500_000.0, -6.0, -30.0, 4_200_000.0)
 
 
-def test_what_gdal_writes(tmp_path: Path, same: Comparisons) -> None:
+def test_stores_written_by_gdal(tmp_path: Path, same: Comparisons) -> None:
     """Of several bands in one array GDAL 3.13 writes no CRS."""
     values = np.arange(192.0).reshape(2, 8, 12).tolist()
     transforms = [
@@ -323,7 +323,7 @@ def test_what_gdal_writes(tmp_path: Path, same: Comparisons) -> None:
     assert same.count > 5000
 
 
-def test_what_gdal_reads(tmp_path: Path, same: Comparisons) -> None:
+def test_stores_read_by_gdal(tmp_path: Path, same: Comparisons) -> None:
     """Where GDAL finds a transform and a CRS in our stores, they are those that we find."""
     stores = [STORES / "spatial_test.zarr", DEMO]
     for store, answers in zip(stores, gdal(*(("read", str(it)) for it in stores)), strict=True):

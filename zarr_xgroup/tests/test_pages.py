@@ -107,7 +107,7 @@ xgroup --version
 """
 
 
-def test_what_a_block_prints_is_compared(tmp_path: Path) -> None:
+def test_the_output_of_a_block_is_compared(tmp_path: Path) -> None:
     run = run_page(PAGE.format(version=__version__), tmp_path)
     assert not list(run.differences())
     assert run.left_out == {"no_such_package"}
@@ -123,7 +123,7 @@ def test_what_a_block_prints_is_compared(tmp_path: Path) -> None:
         ("print('no newline', end='')", "no newline"),
     ],
 )
-def test_what_is_printed_and_not_shown_is_a_difference(
+def test_output_without_a_block_in_the_page_is_a_difference(
     code: str, printed: str, tmp_path: Path
 ) -> None:
     text = f"```python\nfrom zarr_xgroup import XGroupNameWarning\n{code}\n```\n"
@@ -205,7 +205,7 @@ def test_the_site_has_a_notebook_of_a_page(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
-def test_a_notebook_leads_to_the_site_where_that_is_known() -> None:
+def test_a_notebook_links_to_the_site_if_its_url_is_known() -> None:
     pytest.importorskip("mkdocs")
     url = "https://docs.example.org/v1/tasks/page.html"
     text = "[a](#part), [b](../index.md#install), [c](https://example.org/page.md)"

@@ -50,7 +50,7 @@ TOO_OLD = 'one {} is too old (needed: 2.0 or newer). Run: pip install -U "one>=2
         ({"two": "2024.9.0"}, BOTH),
     ],
 )
-def test_what_is_missing_or_too_old_is_named_with_one_command(
+def test_missing_or_old_packages_are_named_with_one_command(
     versions: dict[str, str], problems: str | None
 ) -> None:
     def version_of(name: str) -> str:
@@ -72,7 +72,7 @@ def test_requirements_are_met_here_and_checked_before_anything_else_is_imported(
     assert lines[imports[0]].startswith("from zarr_xgroup._requirements import")
 
 
-def test_an_old_python_can_parse_what_tells_it() -> None:
+def test_an_old_python_can_parse_the_module_that_reports_it() -> None:
     tree = ast.parse(SOURCE.read_text(encoding="utf-8"), feature_version=(3, 4))
     assert ast.unparse(tree.body[1]) == "import sys"
     assert isinstance(tree.body[2], ast.If)
@@ -92,12 +92,12 @@ def test_a_fixture_that_serves_marks_its_test(
 
 def test_no_server_starts_without_the_marker(request: pytest.FixtureRequest) -> None:
     assert not is_marked(request)
-    with pytest.raises(pytest.fail.Exception, match=r"has the marker: @pytest\.mark\.server"):
+    with pytest.raises(pytest.fail.Exception, match=r"needs the marker @pytest\.mark\.server"):
         serve_http({})
 
 
 @pytest.mark.parametrize("kind", [DeprecationWarning, PendingDeprecationWarning, FutureWarning])
-def test_what_is_deprecated_is_an_error(kind: type[Warning]) -> None:
+def test_deprecation_warnings_are_errors(kind: type[Warning]) -> None:
     with pytest.raises(kind):
         warnings.warn("soon gone", kind, stacklevel=1)
 
@@ -157,7 +157,7 @@ def test_the_version_is_written_once_in_the_code() -> None:
 
 
 @in_repository
-def test_recipe_and_citation_say_what_pyproject_does() -> None:
+def test_recipe_and_citation_agree_with_pyproject() -> None:
     yaml: Any = pytest.importorskip("yaml")
     recipe, citation = (
         yaml.safe_load(text_of(it)) for it in ("recipe/recipe.yaml", "CITATION.cff")
@@ -263,7 +263,7 @@ def test_the_reference_explains_all_conventions_options_warnings_and_errors() ->
 
 
 @in_repository
-def test_the_specification_leads_to_the_same_pages_as_a_file_and_on_the_site() -> None:
+def test_links_of_the_specification_work_as_a_file_and_on_the_site() -> None:
     """Its links are relative to the repository; the page that includes it defines them anew."""
     definition = re.compile(r"^\[(\w+)\]: (\S+)$", re.MULTILINE)
     as_file = dict(definition.findall(text_of("xarray_zarr_xgroup_spec.md")))
@@ -299,7 +299,7 @@ def test_tests_that_a_page_names_exist(page: str, start: str, pattern: str) -> N
 
 
 @in_repository
-def test_what_a_store_cannot_do_is_tested() -> None:
+def test_statements_of_the_security_page_are_tested() -> None:
     section = text_of("SECURITY.md").partition("## What it cannot do\n")[2].partition("\n## ")[0]
     items = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
     assert [item for item in items if not re.search(r"`test_\w+`", item)] == []

@@ -211,7 +211,7 @@ def test_a_level_may_be_derived_from_the_group_of_the_layout(
 
 
 @rows(LOST_LEVELS, "items, text")
-def test_what_is_wrong_with_a_level_costs_its_coordinates(items: list[Json], text: str) -> None:
+def test_an_invalid_level_opens_without_coordinates(items: list[Json], text: str) -> None:
     place = "/#/attributes/multiscales/layout"
     told = f"! Resolution: /half/v was opened without coordinates along y, x: {place}/{text}"
     check(pyramid(*items), f"v (y x)\n{told}", group="half")
@@ -397,7 +397,7 @@ def test_a_resolution_opens_a_level(root: Group, groups: dict[Any, str]) -> None
     [0, -1, float("nan"), float("inf"), "50", True, (1, 2, 3), (1, -1), {}],
     ids=str,
 )
-def test_what_is_no_resolution(resolution: Any) -> None:
+def test_invalid_resolutions(resolution: Any) -> None:
     with pytest.raises(ValueError, match="resolution must be a positive number, or a pair"):
         opened(xr.open_dataset, store_of(PYRAMID), resolution=resolution)
 
@@ -422,7 +422,7 @@ TOLD: Mapping[str, tuple[Group, float, int, str]] = {
 
 
 @rows(TOLD, "root, resolution, size, text")
-def test_doubts_about_the_choice_are_told(
+def test_an_uncertain_choice_of_level_is_reported(
     root: Group, resolution: float, size: int, text: str
 ) -> None:
     store = store_of(root)
@@ -456,7 +456,7 @@ REFUSED: Mapping[str, tuple[Group, str, str]] = {
 
 
 @rows(REFUSED, "root, group, text")
-def test_it_is_told_why_no_level_can_be_chosen(root: Group, group: str, text: str) -> None:
+def test_the_reason_why_no_level_can_be_chosen(root: Group, group: str, text: str) -> None:
     store: Any = store_of(root)
     with pytest.raises(XGroupGroupError, match=re.escape(text)):
         xr.open_dataset(store, engine="xgroup", group=group, resolution=10)

@@ -175,7 +175,7 @@ ASKED: dict[str, tuple[Open, Any, bool, dict[str, Any], tuple[int, ...], tuple[i
 
 @pytest.mark.parametrize("about", ASKED)
 @each_format
-def test_what_is_asked_for(about: str, zarr_format: ZarrFormat) -> None:
+def test_requests_of_a_call(about: str, zarr_format: ZarrFormat) -> None:
     function, root, consolidated, options, v3, v2 = ASKED[about]
     if "create_default_indexes" in options and not HAS_INDEX_OPTION:
         pytest.skip("this xarray always builds indexes of dimension coordinates")
@@ -199,7 +199,7 @@ def test_times_that_are_not_to_be_decoded_are_not_read() -> None:
     assert [dataset[name].dtype.kind for name in names] == ["i", "M"]
 
 
-def test_nothing_is_asked_for_that_a_listing_denies() -> None:
+def test_nodes_missing_in_a_listing_are_not_requested() -> None:
     member = {
         "v": stored([1.0, 2.0], "x", **external("x", "nowhere")),
         "w": stored([1.0, 2.0], "z", **external("z", "/absent/below/it")),
@@ -213,7 +213,7 @@ def test_nothing_is_asked_for_that_a_listing_denies() -> None:
     assert keys == nodes
 
 
-def test_what_has_no_document_may_hold_nodes() -> None:
+def test_a_folder_without_a_document_may_contain_nodes() -> None:
     """A listing shows a folder: what is in it was not denied."""
     documents = build({"": {}, "v": stored([1.0, 2.0], "x", **external("x", "/folder/x"))})
     inside = build({"folder/x": coordinate("x", [5.0, 6.0])})
@@ -322,7 +322,7 @@ class LoggedFileSystem(AsyncFileSystem):  # type: ignore[misc]
     ("group", "zarr_format", "consolidated"),
     [("", 3, False), ("g", 3, True), ("g", 2, True), ("g/deep/down", 2, False)],
 )
-def test_the_root_is_asked_for_along_with_the_first_documents(
+def test_the_root_is_requested_with_the_first_documents(
     group: str, zarr_format: ZarrFormat, consolidated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fsspec.register_implementation("logged", LoggedFileSystem, clobber=True)
@@ -412,7 +412,7 @@ class ClosingServer(FileServer):
 
 
 @pytest.mark.server
-def test_a_server_that_keeps_no_connection_is_asked_for_little_at_once() -> None:
+def test_a_server_without_persistent_connections_gets_few_concurrent_requests() -> None:
     coordinates = {f"x{n:02}": coordinate(f"x{n:02}", [1.0, 2.0]) for n in range(40)}
     contents = build(Group({"v": stored(np.ones(2), "x00"), **coordinates}), consolidated=True)
     first = 6  # the keys of the root, and its listing: before anything is known

@@ -170,7 +170,7 @@ REFERENCES: dict[str, tuple[Places, Any, str]] = {
 
 
 @rows(REFERENCES, "places, it, expected")
-def test_where_a_reference_leads(places: Places, it: Any, expected: str) -> None:
+def test_targets_of_references(places: Places, it: Any, expected: str) -> None:
     assert follow(stored(places, {"it": it})) == expected
 
 
@@ -284,7 +284,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize(("text", "expected"), WRITTEN.items())
-def test_a_reference_as_it_is_written(text: str, expected: str) -> None:
+def test_the_form_of_a_reference(text: str, expected: str) -> None:
     value = json.loads(text)
     written = [value] if expected.startswith(IT) else [value, {"ref": value}]
     for item in written:
@@ -376,7 +376,7 @@ ENDING = {
 }
 
 
-def test_where_pointers_lead() -> None:
+def test_targets_of_pointers() -> None:
     for pointer, value in POINTERS.items():
         found = at_pointer(Node(0, "a"), DOCUMENT, pointer)
         assert (found.value, found.pointer) == (value, pointer)

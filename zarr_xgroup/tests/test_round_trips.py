@@ -274,7 +274,7 @@ def faults_on_map(dataset: xr.Dataset, when: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_what_was_done_is_read_again(operation: str, tmp_path: Path) -> None:
+def test_results_of_operations_are_the_same_after_writing(operation: str, tmp_path: Path) -> None:
     # Each kind in another format, and every other kind, so that each operation meets each format.
     first = list(OPERATIONS).index(operation)
     outcomes = {}
@@ -325,7 +325,7 @@ def check_again(before: xr.Dataset, store: Any, **options: Any) -> list[XGroupWa
 
 @needs_writing
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_what_was_cut_is_read_again_by_both_engines(kind: str) -> None:
+def test_subsets_are_the_same_after_writing_in_both_engines(kind: str) -> None:
     before = quietly(OPERATIONS["isel"], whole(kind, "v3"))
     check_again(before, written(before), assume_conventions=SAMPLES[kind].assumed)
 
@@ -351,7 +351,7 @@ GONE: dict[str, Operation] = {
 
 @needs_writing
 @pytest.mark.parametrize("change", GONE.values(), ids=GONE)
-def test_a_regular_axis_that_is_gone_is_no_scalar(change: Operation) -> None:
+def test_a_removed_regular_axis_does_not_become_a_scalar(change: Operation) -> None:
     before = change(opened(xr.open_dataset, store_of({"": {}, "t": FIELD})))
     told = check_again(before, written(before))
     assert any("has regular values, but is not a dimension of the array" in str(it) for it in told)
@@ -359,7 +359,7 @@ def test_a_regular_axis_that_is_gone_is_no_scalar(change: Operation) -> None:
 
 @needs_writing
 @each_format
-def test_what_is_opened_is_appended_and_written_into_a_region(zarr_format: ZarrFormat) -> None:
+def test_opened_datasets_are_appended_and_written_to_a_region(zarr_format: ZarrFormat) -> None:
     dataset = opened(xr.open_dataset, store_of({"": {}, "t": FIELD}, zarr_format))
     store = written(dataset.isel(time=[0]), zarr_format)
     quietly(dataset.isel(time=[1]).to_zarr, store, consolidated=False, append_dim="time")
@@ -470,7 +470,7 @@ PARTS: dict[str, Operation] = {
 
 @needs_writing
 @pytest.mark.parametrize("change", PARTS.values(), ids=PARTS)
-def test_a_part_of_what_another_store_has(change: Operation, tmp_path: Path) -> None:
+def test_a_subset_with_references_to_a_foreign_store(change: Operation, tmp_path: Path) -> None:
     other = write_local(build(Group({"geo": GEO})), tmp_path / "other.zarr")
     nodes: Any = {"": {}, "v": swath(uri=other.as_uri())}
     before = change(opened(xr.open_dataset, write_local(build(nodes), tmp_path / "whole.zarr")))

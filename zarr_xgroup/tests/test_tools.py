@@ -45,7 +45,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_pyresample_takes_a_swath_to_a_grid_and_finds_the_grid_of_an_image(product: Path) -> None:
+def test_pyresample_resamples_a_swath_and_finds_the_grid_of_an_image(product: Path) -> None:
     geometry, kd_tree, cf = (
         tool(f"pyresample.{name}") for name in ("geometry", "kd_tree", "utils.cf")
     )
@@ -117,7 +117,7 @@ def test_zarrs_decodes_the_same(product: Path) -> None:
         assert opened(xr.open_dataset, product / "images/r60m").load().identical(expected)
 
 
-def test_what_the_page_says_is_tested_is_installed_for_it() -> None:
+def test_tools_that_the_page_lists_as_tested_are_installed() -> None:
     page = DOCS / "reference" / "tools.md"
     if not page.is_file():
         pytest.skip("installed without the repository")

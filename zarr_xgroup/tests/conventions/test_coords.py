@@ -205,7 +205,7 @@ WRONG: dict[str, Any] = {
 
 
 @rows(WRONG, "descriptor, text")
-def test_what_is_wrong_costs_that_coordinate(descriptor: Any, text: str) -> None:
+def test_an_invalid_coordinate_is_omitted(descriptor: Any, text: str) -> None:
     member = field("level x", **older(x=descriptor, level=inline(1, 2, 3)))
     found, told = opened_with_warnings(xr.open_dataset, store_of(in_group(member)), group="g")
     assert {*found.coords} == {"level"}

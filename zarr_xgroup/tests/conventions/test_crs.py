@@ -91,7 +91,7 @@ SYSTEMS = {
 
 
 @rows(SYSTEMS, "text, system, axes")
-def test_what_is_known_of_a_crs(text: str, system: str, axes: str) -> None:
+def test_attributes_of_a_crs(text: str, system: str, axes: str) -> None:
     crs = Crs("proj:code", text)
     assert crs.is_understood
     assert crs.variable_name == crs.code.replace(":", "_") if crs.code else crs.variable_name
@@ -131,7 +131,7 @@ NOT_UNDERSTOOD: dict[str, Any] = {
 
 
 @rows(NOT_UNDERSTOOD, "text, name")
-def test_a_text_that_pyproj_does_not_understand_stays_as_it_is(text: str, name: Any) -> None:
+def test_a_text_that_pyproj_cannot_parse_is_unchanged(text: str, name: Any) -> None:
     crs = Crs("proj:code", text)
     assert [crs.is_understood, crs.is_geographic, crs.is_north_first] == 3 * [False]
     assert (crs.title, crs.code) == (text, None)
@@ -167,7 +167,7 @@ PAIRS = {
 
 
 @rows(PAIRS, "text, other, is_same")
-def test_which_crss_are_the_same(text: str, other: str, is_same: bool | None) -> None:
+def test_equality_of_crss(text: str, other: str, is_same: bool | None) -> None:
     one, two = Crs("proj:code", text), Crs("crs_wkt", other)
     for pair in ((one, two), (two, one)):
         assert pair[0].is_same(pair[1]) is (is_same is True)
@@ -194,7 +194,7 @@ IDENTITIES: dict[str, Any] = {
 
 
 @rows(IDENTITIES, "members, expected, geographic")
-def test_members_of_proj_say_crss(members: Any, expected: Any, geographic: bool) -> None:
+def test_crss_from_members_of_proj(members: Any, expected: Any, geographic: bool) -> None:
     assert [(crs.key, crs.text) for crs in crs_in(members)] == expected
     assert is_geographic(members) is geographic
     for name in ("WGS84", "wgs 84"):  # which counts only where no member says a CRS
@@ -211,7 +211,7 @@ LENGTHS = {
 
 
 @pytest.mark.parametrize(("unit", "expected"), LENGTHS.items())
-def test_lengths_are_called_as_udunits_calls_them(unit: str, expected: str) -> None:
+def test_units_of_length_have_their_names_in_udunits(unit: str, expected: str) -> None:
     assert cf_length(unit) == expected
 
 

@@ -198,13 +198,13 @@ def told(found: Iterator[Finding]) -> list[str]:
 
 
 @rows(READ, "members, shown, wrong")
-def test_what_a_model_reads(members: Json, shown: str, wrong: str) -> None:
+def test_values_read_by_a_model(members: Json, shown: str, wrong: str) -> None:
     model = Station.read(Fragment(Node(0, "a"), (), members))
     assert model.shown == shown
     assert told(model.all_wrong()) == [it.strip() for it in wrong.strip().splitlines()]
 
 
-def test_which_member_costs_something_and_which_is_lost() -> None:
+def test_invalid_members_of_a_model() -> None:
     members = {"kinds": "fixed", "name": "A", "state": 5, "main": NO_UNIT, "notes": 5, "ports": {"p": 5}}  # fmt: skip
     model = Station.read(Fragment(Node(0, "a"), ("attributes", "station"), members))
     keys, pointer = Station.__struct_fields__, "#/attributes/station"
@@ -236,7 +236,7 @@ def test_which_member_costs_something_and_which_is_lost() -> None:
     ],
     ids=str,
 )
-def test_what_was_meant(given: list[str], known: list[str], expected: dict[str, str]) -> None:
+def test_misspelt_keys(given: list[str], known: list[str], expected: dict[str, str]) -> None:
     assert misspelt(given, known, {"description"}) == expected
 
 

@@ -143,7 +143,7 @@ READ: dict[str, tuple[Any, Any]] = {
 
 
 @rows(READ, "grid, read")
-def test_what_xdggs_reads_of_a_grid(grid: Any, read: Any) -> None:
+def test_grids_as_read_by_xdggs(grid: Any, read: Any) -> None:
     store = store_of({"": of_group(coordinate="ids", **grid), "a": stored([0.0], "cells"), "ids": stored([5], "cells")})  # fmt: skip
     found = opened(xr.open_dataset, store)
     whole = {"grid_name": "healpix", "level": 1, "indexing_scheme": "nested"}
@@ -168,7 +168,7 @@ WRONG: dict[str, Any] = {
 
 
 @rows(WRONG, "grid, text")
-def test_what_is_wrong_costs_the_ids(grid: Any, text: str) -> None:
+def test_invalid_grids_open_without_cell_ids(grid: Any, text: str) -> None:
     nodes: Any = {"": {}, "a": on_cells(5, **grid), "texts": Array([["0", "5"]], ("range", "end"))}
     nodes |= {"few": stored([0, 1], "few"), "floats": stored([[0.0, 5.0]], "range end")}
     found, told = opened_with_warnings(xr.open_dataset, store_of(nodes))
@@ -176,7 +176,7 @@ def test_what_is_wrong_costs_the_ids(grid: Any, text: str) -> None:
     assert [text in str(warning) for warning in told] == [True], told
 
 
-def test_levels_say_which_cells_they_have() -> None:
+def test_levels_declare_their_cells() -> None:
     items = [
         {"asset": str(n), "dggs": {**GRID, "refinement_level": n, "coordinate": "cell_ids"}}
         for n in (1, 2)
@@ -252,7 +252,7 @@ def test_the_group_of_a_layout_may_be_a_level_with_members_that_differ() -> None
 
 @pytest.mark.skipif(Version("2025.1") > XARRAY, reason="this xarray does not write by this zarr")
 @pytest.mark.parametrize("named", [{}, {"coordinate": "/grids/ids", "compression": "none"}])
-def test_what_was_cut_and_written_again_has_its_own_ids(named: Any) -> None:
+def test_a_written_subset_has_its_own_cell_ids(named: Any) -> None:
     nodes: Any = {"": {}, "a": on_cells(NUMBER, **named), "grids": {}}
     store = store_of({**nodes, "grids/ids": stored(np.arange(NUMBER), "n")})
     again = MemoryStore()

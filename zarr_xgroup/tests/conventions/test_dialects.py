@@ -109,7 +109,7 @@ PUBLISHED: dict[str, tuple[Group | Nodes, str, str]] = {
 
 
 @rows(PUBLISHED, "nodes, names, expected")
-def test_what_published_stores_write(nodes: Any, names: str, expected: str) -> None:
+def test_published_stores(nodes: Any, names: str, expected: str) -> None:
     check(nodes, expected, only=names)
 
 
@@ -179,7 +179,7 @@ def test_scales_may_have_a_number_for_each_axis(dims: str, scale: Any, translati
     check(nodes, expected, group="1", only="x y mask")
 
 
-def test_numbers_for_other_axes_than_there_are_are_told() -> None:
+def test_a_wrong_count_of_numbers_is_reported() -> None:
     _dataset, told = outcome(pyramid({"d": band("y x", 2, 2)}, {"scale": [1, 2, 2]}), group="1")
     assert [line.rpartition("/transform/")[2] for line in told] == [
         "d (y x)",

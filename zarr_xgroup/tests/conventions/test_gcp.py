@@ -119,7 +119,7 @@ def test_values_are_computed_part_by_part(is_pointwise: bool, monkeypatch: Any) 
     xr.testing.assert_equal(part, whole)
 
 
-def test_what_is_computed_on_the_way_is_small() -> None:
+def test_intermediate_arrays_are_small() -> None:
     """Blocks follow the chunks of the data, which may be as large as memory allows."""
     ends = xr.Variable("n", np.array([0, 1999]))
     corners = xr.Variable(("y", "x"), np.array([[0.0, 1.0], [2.0, 3.0]]))
@@ -180,7 +180,7 @@ def test_control_points_are_only_assumed_and_advised() -> None:
     assert {*found.coords} == {"latitude", "longitude"}
 
 
-def test_own_latitudes_and_longitudes_stand() -> None:
+def test_own_latitudes_and_longitudes_are_kept() -> None:
     own = Array(np.ones((7, 10)), ("azimuth_time", "ground_range"))
     nodes = product(points(), latitude=own, longitude=own)
     expected = "grd (azimuth_time ground_range) @ latitude longitude"
@@ -217,11 +217,11 @@ OTHERS: dict[str, tuple[Group, str]] = {
 
 
 @rows(OTHERS)
-def test_which_measurements_are_located(nodes: Any, expected: str) -> None:
+def test_measurements_with_locations(nodes: Any, expected: str) -> None:
     check(nodes, expected, only="grd profile", **ASSUMED)
 
 
-def test_points_that_are_no_grid_are_told_when_they_are_read() -> None:
+def test_points_without_a_grid_are_an_error_on_reading() -> None:
     dataset = located(points(pixel=stored(np.arange(12), "n")))
     with pytest.raises(ValueError, match="not form a grid of rows and columns"):
         dataset["latitude"].load()

@@ -82,7 +82,7 @@ OF_NZ = Group(
 )
 
 
-def test_a_store_of_nz_is_read_as_it_says() -> None:
+def test_a_store_that_declares_nz() -> None:
     """Its types, scalars, fill values, packing and shards, coordinates by their names, and attributes as they are."""
     dataset = check(OF_NZ, "height () 2.0\nlat (lat) 50.0 51.0", only="lat height")
     assert all(dataset[kind].dtype == np.dtype(kind) for kind in TYPES)
@@ -231,7 +231,7 @@ UNUSABLE = {
 
 
 @rows(UNUSABLE, "nodes, text")
-def test_what_gdal_does_not_write_is_told(nodes: Group, text: str) -> None:
+def test_forms_that_gdal_does_not_write_are_reported(nodes: Group, text: str) -> None:
     dataset, lines = outcome(nodes, only="spatial_ref", assume_conventions="geozarr")
     (told,) = [line for line in lines if line.startswith("! Resolution")]
     assert text in told
@@ -399,7 +399,7 @@ WRONG_TILES = {
 
 
 @rows(WRONG_TILES, "tiles, text")
-def test_a_tile_matrix_set_that_cannot_be_used_is_told(tiles: Any, text: str) -> None:
+def test_an_unusable_tile_matrix_set_is_reported(tiles: Any, text: str) -> None:
     root, group = pyramid(tiles, limits(5, 7, 7, 8) if "90" in text else None)
     (told,) = tiled(root, group)
     assert text in told
@@ -416,7 +416,7 @@ def test_a_tile_matrix_set_by_its_identifier(prefix: str) -> None:
     np.testing.assert_allclose(dataset["x"].values[[0, -1]], [-half * 255 / 256, half * 255 / 256])
 
 
-def test_an_identifier_that_is_not_known_or_without_morecantile_is_told(
+def test_an_unknown_identifier_or_missing_morecantile_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("morecantile")

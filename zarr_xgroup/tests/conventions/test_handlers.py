@@ -81,7 +81,9 @@ def detecting(
 
 
 @pytest.mark.parametrize("handler", DECLARED)
-def test_an_array_follows_what_it_or_its_group_declares(handler: type[ConventionHandler]) -> None:
+def test_an_array_follows_the_conventions_that_it_or_its_group_declares(
+    handler: type[ConventionHandler],
+) -> None:
     convention, attributes = DECLARED[handler]
     groups: Nodes = {"": {}, "g": {}, "g/h": {}}
     declared = stored([1, 2], "x", **declaring(convention, **attributes))
@@ -160,7 +162,7 @@ GROUPS: dict[str, tuple[Nodes, str]] = {
 
 
 @rows(GROUPS)
-def test_what_a_group_has_itself(nodes: Nodes, expected: str) -> None:
+def test_own_members_of_a_group(nodes: Nodes, expected: str) -> None:
     check(nodes, expected, only="coords", group="g")
 
 

@@ -84,7 +84,7 @@ LEVELS = """
 """  # fmt: skip
 
 
-def test_all_that_a_handler_says_is_attached_along_renamed_dimensions_too() -> None:
+def test_interpretations_are_attached_along_renamed_dimensions() -> None:
     only = "level level_bounds level_k level_b level_b_bounds level_b_k surface spatial_ref"
     dataset = check(ROOT, LEVELS, only=only, group="i")
     assert dataset["a"].attrs["levelled"] == 1
@@ -109,7 +109,7 @@ def test_variables_and_references_outside_of_an_open() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "x", ["x"], (1,), ("x", "x"), 2], ids=repr)
-def test_what_are_no_names_of_axes_names_none(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_axis_names_are_ignored(answer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LevelsHandler, "axis_names", lambda *_arguments: answer)
     dataset = outcome(ROOT, group="i")[0]
     assert dataset["a"].dims == dataset["b"].dims == ("phony_dim_0",)
@@ -145,7 +145,7 @@ ZONES: dict[str, tuple[Json, str]] = {
 
 
 @rows(ZONES, "attributes, expected")
-def test_coordinates_of_other_conventions_are_in_the_crs_that_a_handler_says(
+def test_coordinates_of_other_conventions_are_in_the_crs_of_a_handler(
     attributes: Json, expected: str
 ) -> None:
     register(ZonesHandler)

@@ -114,7 +114,7 @@ BY_THEMSELVES: dict[str, tuple[type[ConventionHandler], Json, dict[str, Any]]] =
 
 @each_format
 @rows(BY_THEMSELVES, "convention, attributes, expected")
-def test_a_handler_by_itself_gives_what_an_open_does(
+def test_a_handler_called_directly_returns_the_opened_variables(
     convention: type[ConventionHandler],
     attributes: Json,
     expected: dict[str, Any],
@@ -156,7 +156,7 @@ RAISED: dict[str, tuple[type[ConventionHandler], Json, type[XGroupError], str]] 
 
 
 @rows(RAISED, "convention, attributes, kind, text")
-def test_what_an_open_warns_of_is_raised_by_get_variables(
+def test_warnings_on_opening_are_errors_of_get_variables(
     convention: type[ConventionHandler], attributes: Json, kind: type[XGroupError], text: str
 ) -> None:
     store = store_of({"": {}, "g": {}, "g/a": stored([1, 2, 3], "x", **attributes), **MEMBERS})
@@ -231,7 +231,7 @@ def test_a_handler_is_given_real_zarr_objects_that_it_cannot_change(
     assert dataset["a"].attrs["list"] == [3]
 
 
-def test_what_a_handler_refers_to_lacks_no_convention() -> None:
+def test_arrays_referenced_by_a_handler_need_no_principal_convention() -> None:
     def get_variables(self: ConventionHandler, *_arguments: Any) -> Any:
         return {"s": self.resolver.variable({"node": "/h/shared"}, "uv")}
 
@@ -307,7 +307,7 @@ ONE_OR_TWO: dict[str, tuple[xr.Variable, xr.Variable, int]] = {
 
 
 @rows(ONE_OR_TWO, "first, second, number")
-def test_what_arrays_have_in_common_is_one_coordinate(
+def test_a_coordinate_shared_by_arrays_is_one_variable(
     first: xr.Variable, second: xr.Variable, number: int
 ) -> None:
     values = [it.values.tolist() for it in (first, second)[:number]]
@@ -356,7 +356,7 @@ def test_of_coordinates_from_one_file_none_vanishes_and_each_is_one(cache: bool)
     assert coordinates_of(one, one) == [[0.0, 2.0]]
 
 
-def test_what_a_handler_keeps_is_never_handed_out_itself_and_groups_have_their_own() -> None:
+def test_variables_kept_by_a_handler_are_copied_for_each_group() -> None:
     kept = xr.Variable("x", np.array([7, 8]), {"list": [1]}, {"note": "kept"})
 
     def get_variables(_self: Any, array: Any, *_groups: Any) -> dict[str, xr.Variable]:

@@ -213,7 +213,7 @@ NO_HANDLERS: dict[str, tuple[Any, str]] = {
 
 
 @rows(NO_HANDLERS, "value, reason")
-def test_what_is_no_handler_is_told_and_left_out(
+def test_invalid_handlers_are_reported_and_ignored(
     value: object, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugins = [entry_point(monkeypatch, "b", value), entry_point(monkeypatch, "a", handler("ok"))]
@@ -241,7 +241,7 @@ def test_plugins_follow_the_built_in_handlers_by_name_and_the_first_of_two_is_us
     ]
 
 
-def test_registering_again_replaces_what_has_the_same_name_or_uuid() -> None:
+def test_registering_replaces_handlers_with_the_same_name_or_uuid() -> None:
     before = handlers()
     first, other = handler("it", uuid="u"), handler("another")
     for again in (handler("it"), handler("IT"), handler("it_2", uuid="u")):
@@ -311,7 +311,7 @@ GIVEN: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @rows(GIVEN, "members, expected")
-def test_what_a_handler_gives(members: dict[str, Any], expected: str) -> None:
+def test_results_of_handlers(members: dict[str, Any], expected: str) -> None:
     register(handler(**members))
     dataset = check(DECLARING, expected, only="coords")
     assert set(dataset.data_vars) == {"a", "b", "bands"}
@@ -366,7 +366,7 @@ FAILING: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @rows(FAILING, "members, arrays, text")
-def test_a_handler_that_fails_costs_one_warning_and_what_it_gives(
+def test_a_failing_handler_causes_one_warning_and_loses_its_variables(
     members: dict[str, Any], arrays: str, text: str
 ) -> None:
     register(handler(**members))
@@ -409,7 +409,7 @@ def test_the_error_of_a_handler_is_kept_with_its_reason(
 
 @pytest.mark.parametrize("is_auto", [False, True])
 @pytest.mark.parametrize("place", ["marks", "why_not"])
-def test_a_handler_that_fails_to_tell_what_is_meant_costs_that_alone(
+def test_a_handler_that_fails_in_applies_or_marks_causes_one_warning(
     place: str, is_auto: bool
 ) -> None:
     applies = classmethod(lambda _cls, _array: False)
@@ -439,7 +439,7 @@ BY_RULE = Attribute("it", Parsed(whole_number), Rule("it/form", "It", "1"), '"it
     ],
     ids=["what it finds", "its description"],
 )
-def test_a_handler_that_fails_to_check_is_told_and_others_check(
+def test_a_handler_that_fails_to_check_is_reported_and_others_check(
     members: dict[str, Any], reason: str
 ) -> None:
     register(handler(**members))

@@ -143,7 +143,7 @@ def test_the_crs_of_an_array_is(nodes: Any, expected: str) -> None:
     assert crss_of(nodes) == expected
 
 
-def test_geozarr_assumes_what_gdal_says_and_grid_mappings_of_groups_above() -> None:
+def test_geozarr_uses_attributes_of_gdal_and_grid_mappings_of_ancestors() -> None:
     nodes: Any = {"m": mapping(4326), "g": {}, "g/a": grid("proj", **code(32632), **GDAL)}
     nodes |= {"g/b": grid(**GDAL), "g/c": placed(grid_mapping="m"), "g/d": grid(_CRS={"wkt": "?"})}
     expected = "g/a=spatial_ref EPSG:32632, g/b=EPSG_32631 EPSG:32631, g/c=m EPSG:4326"
@@ -214,7 +214,7 @@ def test_rioxarray_finds_crs_and_outer_corner(
 
 @pytest.mark.usefixtures("rio")
 @pytest.mark.parametrize("number", [32631, 4326])
-def test_rioxarray_finds_the_grid_of_what_gdal_writes(number: int) -> None:
+def test_rioxarray_finds_the_grid_of_stores_of_gdal(number: int) -> None:
     axes = {name: stored(it.values, name) for name, it in (("X", OWN_AXES["x"]), ("Y", OWN_AXES["y"]))}  # fmt: skip
     array = stored(np.ones((2, 2)), "Y X", _CRS={"wkt": wkt(number)})
     found = opened(
@@ -239,7 +239,7 @@ DONE: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], Sequence[float]]] = {
 
 @pytest.mark.usefixtures("rio")
 @rows(DONE, "change, corner")
-def test_rioxarray_finds_the_grid_of_what_was_made_of_data_and_written(
+def test_rioxarray_finds_the_grid_of_written_results(
     change: Callable[[xr.Dataset], xr.Dataset],
     corner: Sequence[float],
     tmp_path: Path,

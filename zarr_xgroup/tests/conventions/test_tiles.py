@@ -61,7 +61,7 @@ def first_of(root: Group) -> tuple[float, float]:
 
 
 @rows(TILED, "root, expected")
-def test_which_tiles_of_which_matrix_a_level_has(root: Group, expected: Any) -> None:
+def test_tiles_of_levels(root: Group, expected: Any) -> None:
     assert first_of(root) == expected
 
 
@@ -71,14 +71,14 @@ AXES = ("X Y", "E N", "East North", "Easting Northing", "lon lat", "Long Lat", "
 
 @pytest.mark.parametrize("names", AXES)
 @pytest.mark.parametrize("crs", [None, f"{OGC}/OGC/1.3/CRS84", f"{OGC}/EPSG/0/4326"])
-def test_names_of_axes_say_how_corners_are_written_whatever_the_crs(names: str, crs: Any) -> None:
+def test_axis_names_determine_the_order_of_corners(names: str, crs: Any) -> None:
     x, y = names.split()
     for axes, corner in (([x, y], [7.0, 52.0]), ([y, x], [52.0, 7.0])):
         tiles = tile_set(matrix(size=0.5, pointOfOrigin=corner), crs=crs, orderedAxes=axes)
         assert first_of(tiled(tiles)) == (7.25, 51.75)
 
 
-def test_documents_elsewhere_are_not_read() -> None:
+def test_documents_at_other_urls_are_not_read() -> None:
     root = tiled("https://example.org/tiles.json#/tiles")
     _dataset, (_array, told) = outcome(root, group="0", assume_conventions="geozarr")
     assert told == (
@@ -88,7 +88,7 @@ def test_documents_elsewhere_are_not_read() -> None:
     )
 
 
-def test_the_groups_of_a_tile_matrix_set_are_levels_where_geozarr_is_assumed() -> None:
+def test_groups_of_a_tile_matrix_set_are_levels_if_geozarr_is_assumed() -> None:
     store: Any = store_of(tiled(tile_set(matrix(), matrix("1", 20.0, (1, 1)))))
     levels = zarr_xgroup.levels(store, assume_conventions="geozarr")
     assert [(it.path, it.resolution) for it in levels] == [("/0", (10, 10)), ("/1", (20, 20))]

@@ -123,7 +123,7 @@ def test_characters_that_become_text_have_no_dimension_that_could_conflict() -> 
     compare(xr.open_datatree, store_of(root, 2))
 
 
-def test_all_but_the_name_is_that_of_the_group_itself_and_is_lazy() -> None:
+def test_a_renamed_group_is_identical_except_for_the_name_and_lazy() -> None:
     group = {
         "x": coordinate("x", np.arange(6.0)),
         "v": Array(np.zeros((6, 6)), ("x", "y"), {"coordinates": "x aux"}, chunks=(2, 3)),
@@ -171,7 +171,7 @@ def test_without_indexes_sizes_have_to_fit_but_not_values() -> None:
 
 
 @pytest.mark.parametrize("attrs", [{}, {"coordinates": "x"}], ids=["data", "coordinate"])
-def test_an_array_called_like_a_coordinate_above_stays_in_its_group(attrs: Any) -> None:
+def test_an_array_with_the_name_of_an_inherited_coordinate_stays_in_its_group(attrs: Any) -> None:
     members = {"x": along("y", 3), "v": along("y", 3, **attrs)}
     group = Group({**members, "deep": Group(members)})
     tree = compare(xr.open_datatree, store_of(Group({"x": X, "g": group})))
@@ -328,7 +328,7 @@ def test_a_variable_does_not_have_the_name_of_an_inherited_index(
     check_renamed(nodes, renamed, "Name")
 
 
-def test_attributes_name_what_was_renamed() -> None:
+def test_attributes_use_the_new_names() -> None:
     terms = {"formula_terms": "sigma: s eta: eta", "standard_name": "ocean_sigma_coordinate"}
     group = {
         "crs": stored(0, grid_mapping_name="x"),
@@ -366,14 +366,14 @@ def test_attributes_name_what_was_renamed() -> None:
     assert tree["g/v"].encoding["coordinates"] == "g_s g_lon"
 
 
-def test_a_tree_rooted_at_a_group_inherits_nothing_from_above() -> None:
+def test_a_tree_rooted_at_a_group_inherits_nothing_from_its_ancestors() -> None:
     nodes = {"v": grid(), "g/v": in_crs(UTM33), "g/h/v": PLAIN, "g/h/x": along("obs", 3)}
     tree = opened(xr.open_datatree, store_of(in_groups(nodes)), group="g")
     assert tree["v"].dims == tree["h/v"].dims == ("y", "x")
 
 
 @pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray builds indexes always")
-def test_without_indexes_nothing_is_inherited_and_no_name_is_in_the_way() -> None:
+def test_without_indexes_nothing_is_inherited_or_renamed() -> None:
     nodes = {"v": grid(), "g/v": in_crs(UTM33), "g/h/x": along("obs", 3), **below("s", swath())}
     tree, told = opened_with_warnings(
         xr.open_datatree, store_of(in_groups(nodes)), create_default_indexes=False
@@ -400,5 +400,5 @@ BELOW: dict[str, tuple[Any, str]] = {
 
 
 @rows(BELOW)
-def test_a_coordinate_called_as_a_group_below_has_another_name(nodes: Any, expected: str) -> None:
+def test_a_coordinate_with_the_name_of_a_child_group_is_renamed(nodes: Any, expected: str) -> None:
     assert brief(in_groups(nodes), function=xr.open_datatree, group="p") == expected

@@ -82,7 +82,7 @@ def test_groups_that_only_a_key_shows_are_a_hundred_deep_at_most(depth: int) -> 
 
 
 @pytest.mark.parametrize("count", [200, 201, 300])
-def test_what_is_too_much_to_tell_is_counted_for_each_kind(count: int) -> None:
+def test_many_warnings_are_counted_for_each_class(count: int) -> None:
     lost = {f"v{n:05}": long("x", 2, **along(x=external(f"/no/x{n}"))) for n in range(count)}
     unnamed = {f"w{n:03}": long(None, 3 + n) for n in range(240)}
     _dataset, told = opened_with_warnings(xr.open_dataset, store_of({**lost, **unnamed}))
@@ -156,7 +156,9 @@ LONG: dict[str, tuple[Any, Any, str]] = {
 
 
 @rows(LONG, "nodes, options, expected")
-def test_of_what_is_too_long_nothing_is_read(nodes: Any, options: Any, expected: str) -> None:
+def test_coordinates_that_are_too_long_are_not_read(
+    nodes: Any, options: Any, expected: str
+) -> None:
     if options and not HAS_INDEX_OPTION:
         pytest.skip("this xarray always builds indexes")
     store = store_of(nodes)
@@ -176,7 +178,7 @@ COMMON: dict[str, tuple[Any, str]] = {
 
 
 @rows(COMMON)
-def test_what_is_of_common_length_is_indexed_and_decoded(nodes: Any, expected: str) -> None:
+def test_coordinates_of_common_length_are_indexed_and_decoded(nodes: Any, expected: str) -> None:
     store = store_of(nodes)
     dataset = check(store, expected, only="v")
     assert set(dataset.xindexes) == set(dataset.coords)
@@ -196,14 +198,14 @@ def test_lazy_coordinates_are_read_and_computed_in_part() -> None:
         assert dataset["x_1"][-1] == expected
 
 
-def test_what_the_group_has_itself_is_read_as_by_any_engine(monkeypatch: Any) -> None:
+def test_own_coordinates_of_a_group_are_read_as_by_any_engine(monkeypatch: Any) -> None:
     monkeypatch.setattr(factory, "MOST_VALUES", 0)
     monkeypatch.setattr(build, "MOST_VALUES", 0)
     check(store_of({"x": long("x", 20), "v": long("x", 20)}), "v (x) @ x", only="v")
     check(store_of({"v": long("n", 2**17, **TIME)}), "v (n)")
 
 
-def test_each_coordinate_counts_alone(monkeypatch: Any) -> None:
+def test_the_limit_applies_to_each_coordinate(monkeypatch: Any) -> None:
     monkeypatch.setattr(factory, "MOST_VALUES", 20)
     nodes = {}
     for length in (40, 8, 1, 20, 9, 21):

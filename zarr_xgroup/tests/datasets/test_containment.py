@@ -200,5 +200,5 @@ WRONG: dict[str, tuple[Nodes, str]] = {
 
 
 @rows(WRONG)
-def test_what_is_wrong_costs_nothing_else(nodes: Nodes, expected: str) -> None:
+def test_a_fault_affects_no_other_variable(nodes: Nodes, expected: str) -> None:
     check_but_reasons({"": {}, **nodes}, expected)

@@ -82,7 +82,7 @@ UNDECODED: dict[str, tuple[Any, Any, str]] = {
 
 
 @rows(UNDECODED, "attributes, options, told")
-def test_what_cannot_be_decoded_stays_as_it_is_stored(
+def test_variables_that_cannot_be_decoded_stay_encoded(
     attributes: Any, options: Any, told: str
 ) -> None:
     dataset, (warning,) = opened_with_warnings(
@@ -104,7 +104,7 @@ def test_a_dimension_coordinate_that_cannot_be_decoded_is_indexed() -> None:
 
 
 @pytest.mark.parametrize("function", [xr.open_groups, xr.open_datatree])
-def test_each_variable_that_cannot_be_decoded_is_told_of_in_its_group(function: Open) -> None:
+def test_each_variable_that_cannot_be_decoded_is_reported_in_its_group(function: Open) -> None:
     bad = {"a": ints(**BAD_UNITS), "b": ints(scale_factor=[1, 2]), "c": ints(coordinates=5)}
     store = store_with({"g": Group({**SOUND, **bad})})
     groups, told = opened_with_warnings(function, store)
@@ -134,13 +134,13 @@ KNOWN: dict[str, tuple[Any, Any, Any]] = {
 
 
 @rows(KNOWN, "attributes, of_group, options")
-def test_what_xarray_puts_up_with_is_as_in_engine_zarr(
+def test_attributes_that_xarray_tolerates_open_as_in_engine_zarr(
     attributes: Any, of_group: Any, options: Any
 ) -> None:
     compare(xr.open_dataset, store_with({"bad": attributes}, **of_group), **options)
 
 
-def test_letters_are_joined_to_texts_as_by_engine_zarr() -> None:
+def test_characters_are_joined_to_strings_as_by_engine_zarr() -> None:
     letters = np.array([[b"a", b"b"], [b"c", b"d"]], "S1")
     alone = Group({"v": Array(letters, ("x", "n"))})
     beside = Group({"v": Array(letters, ("x", "n")), "w": Array([1.0, 2.0], ("n",))})
@@ -150,7 +150,7 @@ def test_letters_are_joined_to_texts_as_by_engine_zarr() -> None:
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_what_is_packed_by_no_number_is_not_read_on_opening(zarr_format: Any) -> None:
+def test_invalid_scale_factors_cause_no_reads_on_opening(zarr_format: Any) -> None:
     shapes = {"s": (), "x": (2,), "yx": (3, 2), "ex": (0, 2)}
     arrays = {
         k: Array(np.ones(it, "i2"), tuple(k)[-len(it) or 9 :], {"scale_factor": "2"})
@@ -234,7 +234,7 @@ def test_boundaries_of_times_that_are_dropped(own: Any, options: Any) -> None:
     compare(xr.open_dataset, store, group="noleap", drop_variables=["time"], **options)
 
 
-def test_what_xarray_warns_of_is_called_by_its_name() -> None:
+def test_warnings_of_xarray_name_the_variable() -> None:
     field = Array(
         [1.0, 2.0], ("x",), of_axis(**external("/heights", boundaries={"regular": [-0.5, 0.5]}))
     )
@@ -250,7 +250,7 @@ def test_what_xarray_warns_of_is_called_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("with_indexes", [True, False])
-def test_a_dataset_is_what_its_constructor_makes(*, with_indexes: bool) -> None:
+def test_a_dataset_equals_that_of_its_constructor(*, with_indexes: bool) -> None:
     """Its order included: without it xarray shows, and writes, variables otherwise."""
 
     def parts() -> tuple[Any, ...]:
@@ -317,7 +317,7 @@ def test_a_scalar_time_of_another_group_is_read_once(function: Open) -> None:
     check(store, expected, only="coords", group="g")
 
 
-def test_values_that_cannot_be_read_are_told_of_all_arrays_that_have_them() -> None:
+def test_unreadable_values_are_reported_for_all_arrays_with_them() -> None:
     field = Array(np.ones(2), ("x",), of_axis(**external("/x")))
     nodes = Group({"x": ints(), "g": Group({"a": field, "b": field})})
     store = recording_store(build(nodes))

@@ -165,7 +165,7 @@ TOLD: dict[str, tuple[Any, str]] = {
 
 
 @rows(TOLD)
-def test_what_is_told_of_names_that_cannot_be_used(nodes: Any, expected: str) -> None:
+def test_warnings_about_invalid_dimension_names(nodes: Any, expected: str) -> None:
     check(nodes, expected)
 
 
@@ -249,7 +249,7 @@ OWN_TIMES: dict[str, tuple[dict[str, Group | Array], str]] = {
 
 
 @rows(OWN_TIMES, "own, expected")
-def test_beside_a_time_of_the_group_that_of_a_group_above_is_renamed(
+def test_the_time_of_an_ancestor_is_renamed_if_the_group_has_its_own(
     own: dict[str, Group | Array], expected: str
 ) -> None:
     root = Group({"time": ROOT_TIME, "g": Group({"deep": Group({**own, "v": IN_TIME})})})
@@ -290,14 +290,14 @@ COMPANIONS: dict[str, tuple[Any, str]] = {
 
 
 @rows(COMPANIONS)
-def test_what_a_coordinate_of_a_group_above_names_comes_along(
+def test_arrays_named_by_the_coordinate_of_an_ancestor_are_attached(
     nodes: dict[str, Any], expected: str
 ) -> None:
     assert brief(below(nodes), group="g/deep") == expected
 
 
 @pytest.mark.parametrize("bounds", ["nowhere", "wide", "across", 5])
-def test_what_are_no_bounds_is_not_attached(bounds: Any) -> None:
+def test_invalid_bounds_are_not_attached(bounds: Any) -> None:
     nodes = {
         "time": coordinate("time", [1, 2], bounds=bounds),
         "wide": stored(np.ones((2, 2, 2)), "time y x"),

@@ -83,7 +83,7 @@ ALIKE = Group(
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_each_array_is_answered_as_if_asked_alone(
+def test_each_array_is_interpreted_as_if_opened_alone(
     question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "_REGISTERED", [Asking])
@@ -179,7 +179,7 @@ BUT_FOR: dict[str, tuple[Any, str, str]] = {
 
 
 @rows(BUT_FOR, "nodes, names, expected")
-def test_what_is_alike_but_for(nodes: Any, names: str, expected: str) -> None:
+def test_almost_identical_arrays_and_groups(nodes: Any, names: str, expected: str) -> None:
     zarr_format: Any = 2 if "b" in nodes and nodes["b"].v2 else 3
     options: Any = {"function": xr.open_groups, "zarr_format": zarr_format}
     assert brief({"": {}, **nodes}, only=names, **options) == expected
@@ -214,14 +214,14 @@ def asked(root: Group, handler: type[ConventionHandler]) -> dict[str, Any]:
     }
 
 
-def test_what_begins_with_the_name_of_a_convention_may_declare_it() -> None:
+def test_attributes_with_the_prefix_of_a_convention_may_declare_it() -> None:
     arrays = {"a": stored([1], "x"), "b": stored([1], "x", mode=1)}
     group = Group({**arrays, "c": stored([1], "x", **{"it:mode": 1})})
     found = asked(Group({"g": group}, IT), Plugin)
     assert found == {"/g/a": None, "/g/b": None, "/g/c": "/g/c"}
 
 
-def test_siblings_share_what_a_handler_says_by_relative_references() -> None:
+def test_siblings_share_interpretations_with_relative_references() -> None:
     class Following(Plugin):
         reads = ()
 
@@ -236,7 +236,7 @@ def test_siblings_share_what_a_handler_says_by_relative_references() -> None:
         assert found[f"/{path}/g/a"] == found[f"/{path}/h/a"] == f"/{path}/g/a"
 
 
-def test_a_principal_convention_of_a_third_party_goes_before_cf_alone() -> None:
+def test_a_principal_convention_of_a_third_party_takes_precedence_only_over_cf() -> None:
     class Principal(Plugin):
         tier = "principal"
 
@@ -248,7 +248,7 @@ def test_a_principal_convention_of_a_third_party_goes_before_cf_alone() -> None:
     assert asked(Group(arrays), Principal) == {"/a": "/a", "/b": None, "/c": None}
 
 
-def test_what_two_conventions_say_of_an_array() -> None:
+def test_an_array_with_two_conventions() -> None:
     class Describing(Plugin):
         def interpret(self, array: ArrayView) -> Interpretation:
             return Interpretation(

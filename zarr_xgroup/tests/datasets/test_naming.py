@@ -163,7 +163,7 @@ TIMES: dict[str, tuple[Any, str]] = {
 
 
 @rows(TIMES, "members, times")
-def test_what_is_decoded_as_times(members: Any, times: str) -> None:
+def test_variables_decoded_as_times(members: Any, times: str) -> None:
     found = {name for name, it in dataset_of(members).variables.items() if it.dtype.kind == "M"}
     assert found == set(times.split())
 
@@ -208,7 +208,7 @@ NAMES: dict[str, tuple[Any, Coordinate, str]] = {
 
 
 @rows(NAMES, "members, coordinate, name")
-def test_what_a_coordinate_is_called(members: Any, coordinate: Coordinate, name: str) -> None:
+def test_names_of_coordinates(members: Any, coordinate: Coordinate, name: str) -> None:
     store = store_with({"a": ("yx", coordinate), **members})
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
     assert dataset.coords[name].dims == coordinate.source.dims
@@ -271,7 +271,7 @@ DIMENSIONS: dict[str, tuple[Any, str]] = {
 
 
 @rows(DIMENSIONS, "members, expected")
-def test_which_dimensions_coordinates_lie_along(members: Any, expected: str) -> None:
+def test_dimensions_of_coordinates(members: Any, expected: str) -> None:
     assert brief(store_with(members), group="g") == expected
 
 
@@ -333,7 +333,7 @@ OWN: dict[str, tuple[Any, str]] = {
 
 
 @rows(OWN, "members, expected")
-def test_what_of_the_group_is_a_coordinate(members: Any, expected: str) -> None:
+def test_own_variables_that_become_coordinates(members: Any, expected: str) -> None:
     assert brief(store_with(members), group="g") == expected
 
 
@@ -348,7 +348,7 @@ STANDING: dict[str, tuple[Any, Coordinate, str]] = {
 
 
 @rows(STANDING, "members, coordinate, name")
-def test_which_array_of_the_group_stands_in_place_of_what_is_declared(
+def test_own_arrays_that_replace_declared_coordinates(
     members: Any, coordinate: Coordinate, name: str
 ) -> None:
     dataset = dataset_of({"a": ("yx", coordinate), **members})
@@ -356,7 +356,7 @@ def test_which_array_of_the_group_stands_in_place_of_what_is_declared(
     assert dataset.coords.keys() & members.keys() == ({name} if name else set())
 
 
-def test_an_own_coordinate_is_explained_and_what_it_replaces_is_not_read() -> None:
+def test_an_own_coordinate_is_explained_and_the_replaced_one_is_not_read() -> None:
     declared = {"lat": {"regular": [44.5, -1]}, "time": {"external": {"node": "/axes/time"}}}
     axes = {name: {"coordinates": [{"values": it}]} for name, it in declared.items()}
     field = own(np.zeros((3, 2)), "time lat", **declaring("cs", cs={"crs": [{"axes": axes}]}))
@@ -409,7 +409,7 @@ GRIDS: dict[str, tuple[Any, str]] = {
 
 
 @rows(GRIDS, "members, expected")
-def test_which_grid_mappings_are_named_and_are_coordinates(members: Any, expected: str) -> None:
+def test_grid_mappings_that_become_coordinates(members: Any, expected: str) -> None:
     dataset = dataset_of(members)
     named = {
         str(name): {**it.encoding, **it.attrs}.get("grid_mapping")

@@ -137,7 +137,7 @@ def test_own_bounds_are_decoded_with_their_times(attributes: Any, kind: str) -> 
 SHARED = tree_of(field())
 
 
-def test_the_parent_is_as_it_says_itself_where_groups_are_no_tree() -> None:
+def test_open_groups_decodes_the_parent_by_its_own_attributes() -> None:
     store = store_of(SHARED)
     dataset = check(store, "time (time) 15.5 45.0 74.5")
     xr.testing.assert_identical(opened(xr.open_groups, store)["/"], dataset)
@@ -150,7 +150,7 @@ def test_the_parent_is_as_it_says_itself_where_groups_are_no_tree() -> None:
         assert time.attrs == {**UNITS, "axis": "T", "standard_name": "time"}
 
 
-def test_a_tree_below_the_root_is_one_of_its_own() -> None:
+def test_a_tree_below_the_root_is_decoded_alone() -> None:
     elsewhere = Group({"v": field("/model/run/time", OTHER)})
     model = Group({"run": tree_of(field("../time"))})
     store = store_of(Group({"model": model, "elsewhere": elsewhere}))
@@ -162,7 +162,7 @@ def test_a_tree_below_the_root_is_one_of_its_own() -> None:
     assert len(told) == 2
 
 
-def test_what_is_dropped_says_nothing() -> None:
+def test_dropped_variables_do_not_affect_times() -> None:
     members = {**SHARED.members, "ice": Group({"sic": field(time=OTHER)})}
     store = store_of(Group(members))
     tree = opened(xr.open_datatree, store, drop_variables="sic")
@@ -181,7 +181,7 @@ def test_times_of_another_store_are_none_of_the_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_an_explanation_says_so(consolidated: bool) -> None:
+def test_an_explanation_shows_declared_times(consolidated: bool) -> None:
     said = "times, declared by the arrays that refer to it: " + ", ".join(UNITS.values())
     explanation = explain(store_of(SHARED, consolidated=consolidated))
     times = {it.path: it.times for group in explanation.groups for it in group.arrays}
@@ -201,7 +201,7 @@ def requests(contents: Contents, **options: Any) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("options", [{}, {"create_default_indexes": False}], ids=str)
-def test_nothing_is_read_that_is_not_read_of_its_own_times(options: dict[str, Any]) -> None:
+def test_declared_times_need_no_further_reads(options: dict[str, Any]) -> None:
     if options and not HAS_INDEX_OPTION:
         pytest.skip("this xarray always builds indexes of dimension coordinates")
     time = Array(np.arange(40.0), ("time",), chunks=(4,))

@@ -165,7 +165,7 @@ def place_of(group: str, array: xr.DataArray) -> str:
     return absolute(path) if store else absolute(group, str(array.name))
 
 
-def test_cfdm_reads_what_is_recorded(tmp_path: Path) -> None:
+def test_cfdm_gives_the_recorded_results(tmp_path: Path) -> None:
     netcdf = pytest.importorskip("netCDF4")
     try:
         cfdm = importlib.import_module("cfdm")

@@ -141,7 +141,7 @@ def test_attributes_that_are_not_valid_json(wrong: bytes, is_readable: bool) -> 
 
 
 @each_format
-def test_names_that_zarr_takes_for_others_are_left_out(zarr_format: ZarrFormat) -> None:
+def test_names_that_zarr_changes_are_omitted(zarr_format: ZarrFormat) -> None:
     group = Group({"a-b": stored([1.0], "x"), "v": stored([1.0], "x")})
     contents = build(Group({"g": group}), zarr_format)
     renamed = {key.replace("a-b", "a\\b"): value for key, value in contents.items()}
@@ -155,7 +155,7 @@ def test_names_that_zarr_takes_for_others_are_left_out(zarr_format: ZarrFormat) 
         assert set(opened(xr.open_groups, memory_store(renamed))["/g"].variables) == {"v"}
 
 
-def test_what_is_no_node_is_overlooked() -> None:
+def test_files_that_are_not_nodes_are_ignored() -> None:
     others = ("readme.txt", "a/folder/file", "a/.DS_Store", "nothing/here/zarr.txt")
     check({**build(SMALL), **dict.fromkeys(others, b"hello")}, WHOLE, function=xr.open_datatree)
 
@@ -165,7 +165,7 @@ def test_a_backslash_is_a_slash_as_zarr_has_it() -> None:
         check(SMALL, "" if "b" in group else "w (y)", group=group)
 
 
-def test_the_format_is_that_of_the_group_asked_for() -> None:
+def test_the_format_is_that_of_the_requested_group() -> None:
     contents = {**build({"": {"a": 3}}), **below(build(SMALL, 2), "old")}
     check(contents, WHOLE, function=xr.open_datatree, group="old")
 
@@ -174,7 +174,7 @@ def test_the_format_is_that_of_the_group_asked_for() -> None:
 
 
 @each_format
-def test_consolidated_metadata_of_a_group_serve_it_and_what_is_below(
+def test_consolidated_metadata_of_a_group_are_used_for_its_descendants(
     zarr_format: ZarrFormat,
 ) -> None:
     store = recording_store(build(SMALL, zarr_format, consolidated=["a"]))
@@ -215,7 +215,7 @@ def test_a_store_that_supports_no_consolidated_metadata(monkeypatch: pytest.Monk
 
 
 @each_format
-def test_what_is_only_in_consolidated_metadata_opens(zarr_format: ZarrFormat) -> None:
+def test_nodes_that_are_only_in_consolidated_metadata_open(zarr_format: ZarrFormat) -> None:
     whole = build(SMALL, zarr_format, consolidated=True)
     documents = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
     for gone in ("a/", "v/"):
@@ -230,7 +230,7 @@ def test_what_is_only_in_consolidated_metadata_opens(zarr_format: ZarrFormat) ->
 
 
 @each_format
-def test_groups_that_consolidated_metadata_leaves_out_are_seen_by_what_is_in_them(
+def test_groups_missing_in_consolidated_metadata_are_found_by_their_members(
     zarr_format: ZarrFormat,
 ) -> None:
     contents = consolidate(build(SMALL, zarr_format), zarr_format=zarr_format)
@@ -283,7 +283,7 @@ WRONG = {
 
 
 @rows(WRONG, "zarr_format, consolidated, reason")
-def test_consolidated_metadata_that_are_wrong_are_told_and_not_used(
+def test_invalid_consolidated_metadata_are_reported_and_ignored(
     zarr_format: ZarrFormat, consolidated: Any, reason: str
 ) -> None:
     contents = build(SMALL, zarr_format)
@@ -346,7 +346,7 @@ def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() ->
 @pytest.mark.parametrize(
     "error", [NotImplementedError(), PermissionError("https://u:secret@h/ no"), None], ids=repr
 )
-def test_a_group_whose_listing_fails_or_shows_nothing(
+def test_a_group_whose_listing_fails_or_is_empty(
     zarr_format: ZarrFormat, error: Exception | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = recording_store(build(SMALL, zarr_format))

@@ -116,7 +116,7 @@ def stores(segment: str) -> Iterator[tuple[Contents, Json]]:
 
 
 @pytest.mark.parametrize("segment", LEAVING)
-def test_no_store_of_a_server_is_asked_for_them(
+def test_no_store_on_a_server_is_requested_for_unsafe_names(
     segment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (start, open_stores):
@@ -131,7 +131,7 @@ def test_no_store_of_a_server_is_asked_for_them(
         assert not [key for key in (*store.gets, *store.listed) if leaves(key)]
 
 
-def test_a_server_is_not_asked_for_what_is_beside_the_store(http_server: FileServer) -> None:
+def test_paths_outside_of_the_store_are_not_requested(http_server: FileServer) -> None:
     f = Array([1.0, 2.0], ("x",), referring("/%2e%2e/private.zarr/x"))
     public = Group({"f": f, "a%2Fb": Group(), "a": Group()})
     private = Group({"x": Array([3.0, 4.0], ("x",))})

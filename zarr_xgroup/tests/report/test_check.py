@@ -469,7 +469,7 @@ SEVERAL_WARNINGS = {
 @pytest.mark.parametrize(
     ("rule", "place", "edits", "remedy"), CASES, ids=[f"{it[0]} {it[1]}" for it in CASES]
 )
-def test_a_broken_rule_is_told_once_and_mended_by_its_remedy(
+def test_a_broken_rule_is_reported_once_and_fixed_by_its_remedy(
     tmp_path: Path, rule: str, place: str, edits: dict[str, Any], remedy: str
 ) -> None:
     wrong = part(broken(edits), *edits, place)
@@ -769,7 +769,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
 
 
 @rows(FOUND)
-def test_all_that_is_said_of_a_store(nodes: Nodes, expected: str) -> None:
+def test_all_findings_of_a_store(nodes: Nodes, expected: str) -> None:
     found = documents(nodes) if "" in nodes else broken(nodes)
     assert told(zarr_xgroup.check(memory_store(files(found)))) == lines(expected)
 
@@ -828,7 +828,7 @@ CHANGES: dict[str, tuple[ZarrFormat, Json, Json, list[str]]] = {
 
 
 @rows(CHANGES, "zarr_format, before, after, unequal")
-def test_what_differs_from_the_metadata_that_zarr_consolidated(
+def test_differences_from_consolidated_metadata_of_zarr(
     zarr_format: ZarrFormat, before: Json, after: Json, unequal: list[str]
 ) -> None:
     key = "g/v/zarr.json" if zarr_format == 3 else "g/v/.zarray"
@@ -872,7 +872,7 @@ def test_the_same_in_many_arrays_is_one_mistake() -> None:
 # The verdict, and options.
 
 
-def test_a_verdict_as_json_has_each_place_and_what_to_write() -> None:
+def test_a_verdict_as_json_has_places_and_remedies() -> None:
     verdict = check_nodes({**FOUND["declarations by uuid"][0], "b": sized("x", 2, uom="m")})
     whole = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
     assert whole["version"] == explanation.VERSION
@@ -889,7 +889,7 @@ def test_a_verdict_as_json_has_each_place_and_what_to_write() -> None:
     )
 
 
-def test_what_is_checked_is_the_group_asked_for_with_what_is_assumed(tmp_path: Path) -> None:
+def test_the_requested_group_is_checked_with_the_assumed_conventions(tmp_path: Path) -> None:
     wrong = sized("x", 2, uom={"ucum": {"unit": 5}})
     nodes = {"a": declaring("uom"), "a/v": wrong, "b": {}, "b/c": sized("x", 4, bounds=["e"])}
     store = memory_store(files(documents({"": {}, **nodes})))
@@ -981,7 +981,7 @@ LOST = {"ref/leads-somewhere", "multiscales/asset-is-there"}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_what_documents_of_conventions_show_is_clean(name: str) -> None:
+def test_examples_of_specifications_have_no_mistakes(name: str) -> None:
     shown = node = sample(name)
     if shown["node_type"] == "array":
         attributes = shown["attributes"]

@@ -82,7 +82,7 @@ def test_a_remedy_is_right_when_it_is_pasted() -> None:
     assert warned == []
 
 
-def test_what_may_be_written_where_nothing_is_alike() -> None:
+def test_remedies_if_no_name_is_similar() -> None:
     remedies: list[tuple[Json, str]] = [
         ({"coordinates": "nowhere"}, 'name an existing array, or remove "coordinates"'),
         ({"coordinates": "/latt/lat nowhere"}, 'name an existing array, or write "coordinates": "lat"'),
@@ -138,7 +138,7 @@ USED: dict[str, Json] = {
 }
 
 
-def test_what_an_open_finds_wrong_is_told_by_a_check() -> None:
+def test_problems_of_opening_are_reported_by_check() -> None:
     nodes = {path: it for path, it in SOUND.items() if path.startswith("ocean") or not path}
     found = documents(nodes)
     mutants: dict[str, tuple[str, Any]] = {}

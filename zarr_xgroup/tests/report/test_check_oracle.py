@@ -112,9 +112,7 @@ each_case = pytest.mark.parametrize(
 
 
 @each_case
-def test_what_zarr_cm_objects_to_is_not_clean_and_what_is_valid_is(
-    module: Any, attributes: Json, is_array: bool
-) -> None:
+def test_check_agrees_with_zarr_cm(module: Any, attributes: Json, is_array: bool) -> None:
     whole = declaring(module, attributes)
     assert not objects(module, whole, is_array=is_array)
     assert is_clean(whole, is_array=is_array)
@@ -140,7 +138,7 @@ OBJECTED: list[tuple[Any, Json, bool]] = [
 
 
 @pytest.mark.parametrize(("module", "whole", "is_array"), OBJECTED, ids=str)
-def test_what_is_missing_or_out_of_place(module: Any, whole: Json, is_array: bool) -> None:
+def test_missing_or_misplaced_members(module: Any, whole: Json, is_array: bool) -> None:
     assert objects(module, whole, is_array=is_array)
     assert not is_clean(whole, is_array=is_array)
 

@@ -143,12 +143,12 @@ REFERENCES: dict[str, tuple[Any, str]] = {
 
 
 @rows(REFERENCES)
-def test_where_references_lead(nodes: Any, expected: str) -> None:
+def test_targets_of_references_are_shown(nodes: Any, expected: str) -> None:
     nodes = {"": {}} | nodes
     assert_told(store_of(nodes), expected, "reference", "problem", "choice")
 
 
-def test_another_store_is_told_by_its_uri(tmp_path: Path) -> None:
+def test_a_foreign_store_is_shown_by_its_uri(tmp_path: Path) -> None:
     uri = f"file://{write_local(build({'': {}, 'x': X}), tmp_path / 'other.zarr')}"
     nodes: Any = {"": {}, "a": sized("x", 2, **axes(x=external("/x", uri=uri)))}
     here = write_local(build(nodes), tmp_path / "here.zarr")
@@ -222,7 +222,7 @@ FOUND: dict[str, tuple[Any, str]] = {
 
 
 @rows(FOUND)
-def test_what_is_told_of_arrays_and_their_coordinates(nodes: Any, expected: str) -> None:
+def test_explanations_of_arrays_and_their_coordinates(nodes: Any, expected: str) -> None:
     nodes = {"": {}} | nodes
     assert_told(store_of(nodes), expected, "array", "coordinate", assume_conventions="cs")
 
@@ -276,7 +276,7 @@ def assert_told_as_json(explanation: Explanation) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(STORES.glob("*.zarr")), ids=lambda path: path.stem)
-def test_it_tells_the_datasets_of_an_open(path: Path) -> None:
+def test_an_explanation_describes_the_opened_datasets(path: Path) -> None:
     datasets = quietly(xr.open_groups, path, engine="xgroup", decode_times=False)
     explanation = explain(path)
     assert [group.path for group in explanation.groups] == list(datasets)
@@ -316,7 +316,7 @@ def test_no_chunk_is_read_and_no_more_documents_than_by_an_open(consolidated: bo
 
 @pytest.mark.parametrize("name", ["stacklevel", "mode", "cache_members", "zarr_version", "bbox"])
 @pytest.mark.parametrize("function", [explain, zarr_xgroup.check, zarr_xgroup.levels])
-def test_options_that_change_nothing_of_a_report_are_not_taken(function: Any, name: str) -> None:
+def test_options_without_effect_on_a_report_are_refused(function: Any, name: str) -> None:
     shown = signature(function).parameters
     assert next(iter(shown)) == "filename_or_obj"
     assert name not in shown
@@ -342,7 +342,7 @@ def test_options_are_those_of_an_open() -> None:
     }
 
 
-def test_what_is_imported_late_is_shown_and_nothing_else() -> None:
+def test_lazily_imported_functions_are_listed() -> None:
     assert {"explain", "check"} <= {*dir(zarr_xgroup)}
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         getattr(zarr_xgroup, "nonsense")  # noqa: B009 - not known to type checkers
@@ -361,7 +361,7 @@ COUNTED: dict[str, tuple[Any, str]] = {
 
 
 @rows(COUNTED, "nodes, names")
-def test_an_explanation_marks_just_the_arrays_that_the_warning_counts(
+def test_an_explanation_marks_only_the_arrays_that_the_warning_counts(
     nodes: Any, names: str
 ) -> None:
     store: Any = store_of(nodes)

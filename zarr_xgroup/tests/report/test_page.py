@@ -89,13 +89,13 @@ def text_of(explanation: Explanation) -> list[str]:
     return [line.rstrip() for line in Elements(page(explanation)).lines if line.strip()]
 
 
-def test_the_page_tells_what_is_to_know_of_a_store() -> None:
+def test_the_page_shows_the_explanation_of_a_store() -> None:
     expected = Path(__file__).with_name("sample_page.txt").read_text(encoding="utf-8")
     assert text_of(sample()) == expected.splitlines()
 
 
 @each
-def test_nothing_of_a_store_is_markup(name: str) -> None:
+def test_text_of_a_store_is_never_markup(name: str) -> None:
     def markup(name: str) -> set[tuple[str, ...]]:
         return {(tag, *attributes) for tag, attributes in Elements(made(name)).found}
 
@@ -140,7 +140,7 @@ SAVED = {
 
 
 @rows(SAVED, "explanation, is_page")
-def test_what_is_saved_with_a_notebook_is_never_large(
+def test_output_saved_in_a_notebook_is_never_large(
     explanation: Explanation, *, is_page: bool
 ) -> None:
     drawn = explanation._repr_html_()
@@ -268,7 +268,7 @@ def arrows(shown: "Page") -> list[str]:
     return sorted(shown.locator("#rows text").all_text_contents())
 
 
-def test_a_screen_reader_is_told_of_rows_problems_and_references(
+def test_rows_problems_and_references_have_labels_for_screen_readers(
     opened: Callable[..., "Page"],
 ) -> None:
     told = opened("sample", 480).locator("main").aria_snapshot()
@@ -280,7 +280,7 @@ def test_a_screen_reader_is_told_of_rows_problems_and_references(
     ]
 
 
-def test_links_unfold_what_they_lead_to(opened: Callable[..., "Page"]) -> None:
+def test_links_unfold_their_targets(opened: Callable[..., "Page"]) -> None:
     shown = opened("sample")
     row(shown, "ice").click()
     row(shown, "axes").click()
@@ -295,7 +295,7 @@ def test_links_unfold_what_they_lead_to(opened: Callable[..., "Page"]) -> None:
     assert shown.locator(".reached").get_attribute("id") == "p1"
 
 
-def test_arrows_lead_from_groups_to_groups(opened: Callable[..., "Page"]) -> None:
+def test_arrows_connect_groups(opened: Callable[..., "Page"]) -> None:
     shown = opened("scenes")
     assert shown.evaluate("document.getElementsByTagName('*').length") < 1000
     told = shown.locator("#arrows").inner_text()
@@ -393,7 +393,7 @@ def test_a_line_opens_a_group() -> None:
 
 @pytest.mark.parametrize("width", [480, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_cut_off_or_pale(opened: Callable[..., "Page"], width: int, scheme: str) -> None:
+def test_no_text_is_cut_off_or_pale(opened: Callable[..., "Page"], width: int, scheme: str) -> None:
     shown = opened("sample", width, color_scheme=scheme)
     shown.evaluate("for (const row of document.querySelectorAll('details')) row.open = true")
     settled(shown)
@@ -418,7 +418,7 @@ def test_hostile_names_are_names(opened: Callable[..., "Page"]) -> None:
     assert not set("\u202e\u2066\x07\x1b") & set(told)
 
 
-def test_a_page_without_its_script_tells_the_same(opened: Callable[..., "Page"]) -> None:
+def test_a_page_without_its_script_has_the_same_content(opened: Callable[..., "Page"]) -> None:
     shown = opened("sample", java_script_enabled=False)
     assert shown.get_by_role("search").is_hidden()
     row(shown, "ice").click()
@@ -436,7 +436,7 @@ def notebook(explanation: Explanation) -> str:
 
 
 @pytest.mark.parametrize("width", [480, 1280])
-def test_a_notebook_shows_the_page_as_high_as_it_is(
+def test_a_notebook_shows_the_page_in_full_height(
     opened: Callable[..., "Page"], width: int
 ) -> None:
     shown = opened("scenes", width, text=notebook(EACH["scenes"]))
@@ -454,7 +454,7 @@ def test_a_notebook_shows_the_page_as_high_as_it_is(
 
 
 @pytest.mark.parametrize("name", ["sample", "hostile"])
-def test_text_shows_where_frames_do_not(opened: Callable[..., "Page"], name: str) -> None:
+def test_text_is_shown_if_frames_are_not(opened: Callable[..., "Page"], name: str) -> None:
     # What cleans notebooks that are not trusted leaves neither frames, styles nor scripts.
     drawn = notebook(EACH[name])
     cleaned = re.sub(r"<(style|iframe|script)\b.*?</\1>", "", drawn, flags=re.DOTALL)

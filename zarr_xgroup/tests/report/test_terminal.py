@@ -60,7 +60,7 @@ def drawn(
 SAMPLE = Path(__file__).with_name("sample.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
-def test_what_is_to_know_of_a_store() -> None:
+def test_text_of_an_explanation() -> None:
     assert repr(sample()) == str(sample()) == SAMPLE
     shown = drawn(sample())
     assert shown.split() == SAMPLE.split()
@@ -129,7 +129,7 @@ FOLDED: dict[str, tuple[Explanation, list[str], list[str]]] = {
 
 
 @rows(FOLDED, "found, shown, unfolded")
-def test_what_is_folded(found: Explanation, shown: list[str], unfolded: list[str]) -> None:
+def test_folded_lines(found: Explanation, shown: list[str], unfolded: list[str]) -> None:
     text, whole = drawn(found), drawn(found, is_whole=True)
     folded, full = (" ".join(it.split()) for it in (text, whole))
     assert [it for it in shown if it not in folded] == []
@@ -213,7 +213,7 @@ def hostile_verdict(text: str) -> Verdict:
 @pytest.mark.parametrize("terminal", [False, True])
 @given(text=st.text(min_size=1).map(lambda text: text.replace("/", "|")))
 @settings(max_examples=20, deadline=None)
-def test_nothing_in_a_store_is_obeyed(terminal: bool, text: str) -> None:
+def test_text_of_a_store_is_never_interpreted_by_the_terminal(terminal: bool, text: str) -> None:
     for value in (hostile(text), hostile_verdict(text)):
         for is_whole in (False, True):
             shown = drawn(value, is_whole=is_whole, stream=Stream(terminal=terminal))
@@ -234,7 +234,7 @@ def test_nothing_in_a_store_is_obeyed(terminal: bool, text: str) -> None:
         ("a\u00a0b\u202f:", "a\u00a0b\u202f:"),
     ],
 )
-def test_what_is_not_to_be_seen_is_shown_as_escapes(text: str, shown: str) -> None:
+def test_invisible_characters_are_shown_as_escapes(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert f"[1] Problem: {shown}\n" in drawn(of_groups(problems=(FoundProblem("problem", text),)))
 
@@ -242,7 +242,7 @@ def test_what_is_not_to_be_seen_is_shown_as_escapes(text: str, shown: str) -> No
 # Verdicts.
 
 
-def test_a_mistake_says_where_it_is_and_what_to_write_instead(
+def test_a_mistake_shows_its_place_and_its_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
@@ -271,7 +271,7 @@ def test_a_mistake_says_where_it_is_and_what_to_write_instead(
     ]
 
 
-def test_what_a_verdict_says_of_no_mistakes_and_of_many() -> None:
+def test_verdicts_with_no_mistakes_and_with_many() -> None:
     clean, undeclared = (Verdict("a.zarr", "/", is_declared=it) for it in (True, False))
     assert drawn(clean) == "a.zarr: no problems found\n"
     assert drawn(undeclared) == (

@@ -289,7 +289,7 @@ def test_options_of_the_opened_store_are_for_no_other(http_server: FileServer) -
     assert credentials(http_server, "/product/") == {"mine"}
 
 
-def test_what_is_public_opens_as_anonymous_without_credentials(
+def test_public_data_opens_anonymously_without_credentials(
     s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("s3fs")
@@ -384,7 +384,7 @@ def allowed(store: Any, prefix: str, number: int = 1, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["FILE", "local"])
-def test_remote_stores_lead_to_no_local_files(
+def test_remote_stores_cannot_refer_to_local_files(
     http_server: FileServer, tmp_path: Path, scheme: str
 ) -> None:
     path = write_local(build(grid(1)), tmp_path / "grid")
@@ -399,7 +399,7 @@ def test_remote_stores_lead_to_no_local_files(
 
 
 @pytest.mark.parametrize("kind", ["s3", "gcs", OBSTORE])
-def test_no_protocol_leads_to_local_files(put: Put, kind: str, tmp_path: Path) -> None:
+def test_no_protocol_can_refer_to_local_files(put: Put, kind: str, tmp_path: Path) -> None:
     uri = write_local(build(grid(1)), tmp_path / "grid").as_uri()
     store, access, _uri = put(kind, product(y=uri), "product")
     refused(store, uri, LOCAL, **access)
@@ -408,7 +408,7 @@ def test_no_protocol_leads_to_local_files(put: Put, kind: str, tmp_path: Path) -
 
 @pytest.mark.skipif(not HAS_SYNC_FSSPEC, reason="this zarr opens no URLs of memory")
 @pytest.mark.usefixtures("fsspec_memory")
-def test_remote_stores_lead_to_no_memory(http_server: FileServer) -> None:
+def test_remote_stores_cannot_refer_to_memory(http_server: FileServer) -> None:
     uri = write_fsspec_memory(build(grid(1)), "grid")
     http_server.contents.update(product(y=uri))
     refused(http_server.url, uri, LOCAL)
@@ -416,14 +416,14 @@ def test_remote_stores_lead_to_no_memory(http_server: FileServer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
-def test_private_stores_lead_to_private_ones(
+def test_private_stores_can_refer_to_private_ones(
     put: Put, kind: str, serve: Callable[[Contents], str]
 ) -> None:
     store, access, _uri = put(kind, product(y=serve(build(grid(1)))), "product")
     check(opened(xr.open_dataset, store, **access), {"y": 1})
 
 
-def test_local_stores_lead_anywhere(http_server: FileServer, tmp_path: Path) -> None:
+def test_local_stores_can_refer_to_any_store(http_server: FileServer, tmp_path: Path) -> None:
     http_server.contents.update(build(grid(1)))
     near = write_local(build(grid(2)), tmp_path / "grid").as_uri()
     contents = product(y=http_server.url, x=near)
@@ -443,13 +443,13 @@ def test_a_way_around_is_refused_too(public_server: FileServer, tmp_path: Path) 
     refused(write_local(build(Group({"v": data})), tmp_path / "product"), near, LOCAL)
 
 
-def test_public_stores_lead_to_public_ones(public_server: FileServer) -> None:
+def test_public_stores_can_refer_to_public_ones(public_server: FileServer) -> None:
     public_server.contents.update(below(product(y=f"{public_server.url}/grid"), "product"))
     public_server.contents.update(below(build(grid(1)), "grid"))
     check(opened(xr.open_dataset, f"{public_server.url}/product"), {"y": 1})
 
 
-def test_public_stores_lead_to_no_private_ones(
+def test_public_stores_cannot_refer_to_private_ones(
     public_server: FileServer, http_server: FileServer
 ) -> None:
     http_server.contents.update(build(grid(1)))
@@ -475,7 +475,9 @@ def test_private_addresses_in_disguise(public_server: FileServer, http_server: F
 
 
 @pytest.mark.skipif(not HAS_ICECHUNK, reason="needs icechunk")
-def test_stores_of_unknown_kind_count_as_public(http_server: FileServer, tmp_path: Path) -> None:
+def test_stores_of_unknown_kind_are_treated_as_public(
+    http_server: FileServer, tmp_path: Path
+) -> None:
     http_server.contents.update(build(grid(1)))
     near = write_local(build(grid(2)), tmp_path / "grid").as_uri()
     for uri, reason, number in ((http_server.url, PRIVATE, 1), (near, LOCAL, 2)):
@@ -560,7 +562,7 @@ def test_every_link_of_a_chain_is_judged(
         http_server.reset()
 
 
-def test_kinds_of_places_that_nobody_knows(http_server: FileServer) -> None:
+def test_unknown_protocols(http_server: FileServer) -> None:
     for uri in ("hdfs://user:secret@host/a?token=secret", "reference::http://127.0.0.1:1", "x://y"):
         http_server.contents.update(product(y=uri))
         assert "secret" not in lost(http_server.url, UNKNOWN)
@@ -595,7 +597,7 @@ def test_a_store_that_does_not_answer(http_server: FileServer, timeout: float) -
     assert "timeout" in str(*told)
 
 
-def test_a_name_that_is_not_found_is_told(
+def test_an_unknown_host_is_reported(
     http_server: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def resolving(host: Any, *arguments: Any, **options: Any) -> Any:
@@ -641,7 +643,7 @@ def test_a_chunk_without_an_end(http_server: FileServer, monkeypatch: pytest.Mon
     assert http_server.endless_bytes < 10**6 + IN_FLIGHT
 
 
-def test_documents_that_say_how_long_they_are_or_are_compressed(
+def test_documents_with_a_declared_length_or_compressed(
     http_server: FileServer, tmp_path: Path
 ) -> None:
     long = build(grid(1, note="x" * 10**7))
@@ -666,7 +668,7 @@ def test_a_file_may_be_exactly_as_long_as_documents_may_be(tmp_path: Path) -> No
 
 
 @patiently
-def test_what_is_read_later_has_no_limit(http_server: FileServer, timeout: float) -> None:
+def test_limits_do_not_apply_to_chunks(http_server: FileServer, timeout: float) -> None:
     values = np.arange(1000.0)
     http_server.contents.update(build(Group({"lon": Array(values, ("x",))}), consolidated=True))
     attributes = declaring("ref", there={"lon": at(http_server.url, "/lon")})

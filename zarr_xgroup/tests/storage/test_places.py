@@ -94,7 +94,7 @@ def test_a_link_is_a_place(text: str, expected: Link) -> None:
         ("zip://", "zip", "tar"),
     ],
 )
-def test_a_place_contains_what_is_below(place: str, inside: str, outside: str) -> None:
+def test_a_place_contains_its_descendants(place: str, inside: str, outside: str) -> None:
     for others, expected in ((inside, True), (outside, False)):
         for other in others.split():
             assert Link.parse(place).contains(Link.parse(other)) is expected, other
@@ -130,7 +130,7 @@ def test_caches_and_archives_only_show_what_the_next_link_of_a_chain_has(
     assert [link.scheme for link in places_of(links)] == read_from.split()
 
 
-def test_dots_that_lead_upwards_in_any_spelling() -> None:
+def test_parent_segments_in_any_encoding() -> None:
     assert not leads_upwards(links_of("file:///a/..b/c.."))
     for uri in (
         *("file:///a/../b", "file:///a/%2e%2E/b", "file:///a/b/..", "file:///a%2F..%2Fb"),
@@ -175,7 +175,7 @@ def test_the_longest_prefix_decides(
     assert options_of(Link.parse(uri), options_by_place(ordered)) == expected
 
 
-def test_of_two_prefixes_of_one_place_the_first_counts() -> None:
+def test_the_first_of_two_equal_prefixes_is_used() -> None:
     by_place = options_by_place({"s3://a": S3, "s3://A/": BUCKET})
     assert options_of(Link.parse("s3://a/b"), by_place) == S3
 
@@ -311,7 +311,7 @@ def test_the_uri_of_a_store_of_obstore(made_of: tuple[str, ...], uri: str | None
 
 
 @pytest.mark.skipif(not HAS_OBSTORE, reason="this zarr has no ObjectStore, or needs obstore")
-def test_a_uri_of_the_store_of_obstore_that_is_open_leads_to_no_other_store(tmp_path: Path) -> None:
+def test_a_uri_of_the_open_store_of_obstore_is_the_same_store(tmp_path: Path) -> None:
     import obstore.store
     from zarr.storage import ObjectStore
 

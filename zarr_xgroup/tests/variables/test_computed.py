@@ -234,7 +234,7 @@ HUGE = 10**12
 BASIC, OUTER, POINTS = indexing.BasicIndexer, indexing.OuterIndexer, indexing.VectorizedIndexer
 
 
-def test_huge_arrays_cost_nothing() -> None:
+def test_huge_arrays_need_no_memory() -> None:
     values = computed(Regular(1, 3), (HUGE,))
     square = ComputedArray(digits, (HUGE, HUGE), INT)
     bounds = [

@@ -58,7 +58,7 @@ MEANINGS: Mapping[str, list[tuple[Any, Any]]] = {
 
 
 @rows(MEANINGS, "meanings")
-def test_what_a_plain_fill_value_means(meanings: Any, request: pytest.FixtureRequest) -> None:
+def test_plain_fill_values(meanings: Any, request: pytest.FixtureRequest) -> None:
     dtype = np.dtype(request.node.callspec.id)
     for written, expected in meanings:
         value = plain_fill_value(written, dtype)
@@ -76,9 +76,7 @@ DTYPES = ("b1", "i1", "u8", "f2", ">f4", "f8", "c8", "c16", "O", "U4", "S4", "M8
 
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(json_values, st.sampled_from(DTYPES))
-def test_whatever_is_written_means_a_value_that_the_array_can_hold_or_nothing(
-    written: Any, dtype: str
-) -> None:
+def test_any_fill_value_is_a_value_of_the_dtype_or_ignored(written: Any, dtype: str) -> None:
     with np.errstate(all="ignore"):
         value = plain_fill_value(written, np.dtype(dtype))
     if value is not None:
@@ -128,7 +126,7 @@ BY_XARRAY: dict[str, tuple[Any, Any, str]] = {
 
 @pytest.mark.parametrize("mask_and_scale", [True, False])
 @rows(BY_XARRAY, "values, written, dtype")
-def test_what_xarray_writes_is_read_as_by_engine_zarr(
+def test_stores_written_by_xarray_open_as_with_engine_zarr(
     values: Any, written: Any, dtype: str, mask_and_scale: bool
 ) -> None:
     store = store_of(filled(values, written, dtype))
@@ -153,7 +151,7 @@ NO_VALUES: Mapping[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("dtype", NO_VALUES)
-def test_what_is_no_value_of_the_type_masks_nothing(dtype: str) -> None:
+def test_an_invalid_fill_value_masks_nothing(dtype: str) -> None:
     values = np.array([1, -9, 44, 0])
     for written in NO_VALUES[dtype]:
         text = f"is {written!r}, not a valid value of the array's type; no data are masked"
@@ -181,7 +179,7 @@ def along_x(**reference: str) -> Array:
     ],
     ids=["attributes", "attributes in the group", "fill value"],
 )
-def test_what_is_wrong_with_an_array_that_is_referred_to_is_told_once(
+def test_a_fault_of_a_referenced_array_is_reported_once(
     path: str, attributes: Any, text: str
 ) -> None:
     members: Nodes = {"": {}, "c": {}, "g": {}, path: stored([5, 6], "x")}
@@ -192,7 +190,7 @@ def test_what_is_wrong_with_an_array_that_is_referred_to_is_told_once(
     assert str(told).startswith(text)
 
 
-def test_of_an_array_in_another_store_it_is_told_what_attributes_are_missing(
+def test_unreadable_attributes_of_a_foreign_array_are_reported(
     tmp_path: Path,
 ) -> None:
     other = build({"": {}, "lon": stored([5, 6], "x")})
