@@ -121,7 +121,7 @@ def test_an_address_opens_as_the_group_of_its_store(
 
 
 @pytest.mark.parametrize("way", OPEN_STORES)
-def test_a_store_that_is_open_is_all_there_is(way: Way, tmp_path: Path) -> None:
+def test_no_node_above_an_open_store_is_used(way: Way, tmp_path: Path) -> None:
     contents = product()
     inside = {key[7:]: content for key, content in contents.items() if key.startswith("images/")}
     with way(contents, tmp_path) as named:
@@ -205,7 +205,7 @@ def test_the_address_is_the_store_if_the_root_has_no_group(above: Contents, tmp_
 
 @server
 @pytest.mark.parametrize("status", [403, 404, 503])
-def test_a_root_that_a_server_refuses_is_none(status: int, http_server: FileServer) -> None:
+def test_a_root_that_a_server_refuses_is_ignored(status: int, http_server: FileServer) -> None:
     http_server.contents = below(product(consolidated=True), "p.zarr/in")
     http_server.faults[lambda request: not request.path.startswith("/p.zarr/in")] = Fault(status)
     address = f"{http_server.url}/p.zarr/in"

@@ -88,7 +88,7 @@ def test_folders_import_downwards_only(folder: str) -> None:
             assert targets <= below | COMMON, name
 
 
-def test_pure_modules_know_no_io() -> None:
+def test_pure_modules_do_not_import_io() -> None:
     for name in MODULES:
         if f"{name}.".startswith(PURE) and name != ADAPTER:
             reached, pending = {name}, [name]
@@ -100,7 +100,7 @@ def test_pure_modules_know_no_io() -> None:
             assert [it for it in targets if f"{it[1]}.".startswith(IMPURE)] == [], name
 
 
-def test_no_module_imports_itself_through_others() -> None:
+def test_there_are_no_import_cycles() -> None:
     """Imports for types and inside functions are included."""
     below = {name: imported_here(name, whole=True) - {name} for name in MODULES}
     circular = set()
@@ -268,7 +268,7 @@ def test_no_resource_is_left_to_the_garbage_collector() -> None:
         gc.enable()
 
 
-def test_neither_zarr_nor_xarray_has_the_public_ways_that_compat_waits_for() -> None:
+def test_zarr_and_xarray_have_no_public_replacements_for_compat() -> None:
     """A test that fails here says that a touch of what they do not promise can go."""
     assert not hasattr(zarr.storage, "make_store_path")
     assert not hasattr(zarr, "sync")

@@ -230,7 +230,7 @@ def test_results_of_assumed_conventions(names: str, nodes: Group, expected: str)
     assert lines_of(names, nodes) == [line.strip() for line in expected.strip().splitlines()]
 
 
-def test_a_dimension_twice_is_no_grid() -> None:
+def test_an_array_with_a_repeated_dimension_has_no_grid() -> None:
     twice = Array(np.zeros((3, 3)), ("x", "x"), {**CODE, "proj:transform": TRANSFORM})
     options: Any = {"engine": "xgroup", "assume_conventions": "proj"}
     dataset, _given = recorded(xr.open_dataset, store_of(Group({"b02": twice})), **options)
@@ -414,7 +414,7 @@ def test_the_warning_names_the_option_for_arrays_that_it_helps(
         assert helped_by_option(warning) == arrays.split()
 
 
-def test_no_option_is_named_that_is_in_use() -> None:
+def test_the_warning_names_no_option_already_in_use() -> None:
     for used in ("proj", "auto", ["auto", "proj"]):
         warning = warned(Group({"b02": band("t y x"), "a": PLAIN}), assume_conventions=used)
         assert warning is not None
@@ -429,7 +429,7 @@ def test_an_array_below_a_coordinate_of_another_length_is_reported() -> None:
 
 
 @pytest.mark.parametrize("length", [10, 100, 150, 1000])
-def test_paths_in_the_warning_are_whole(length: int) -> None:
+def test_the_warning_has_full_paths(length: int) -> None:
     group = "g" * length
     warning: Any = warned(Group({group: Group(dict.fromkeys("abcde", PLAIN))}))
     assert warning.paths == tuple(f"/{group}/{name}" for name in "abcde")
@@ -483,7 +483,7 @@ def test_other_names_in_a_list_with_auto_are_assumed_too() -> None:
     assert {"x", "y", "spatial_ref"} <= set(tree["b/b02"].coords)
 
 
-def test_explain_and_check_take_auto_as_an_open_does() -> None:
+def test_explain_and_check_use_auto_as_on_opening() -> None:
     root = Group({**located(b02=band()).members, "cs": Group({"v": zeros(**CS)})})
     explanation = zarr_xgroup.explain(store_of(root), assume_conventions="auto")
     arrays = {array.path: array for group in explanation.groups for array in group.arrays}
@@ -502,7 +502,7 @@ def test_explain_and_check_take_auto_as_an_open_does() -> None:
         assert "'auto'" in str(inspect.signature(function).parameters["assume_conventions"])
 
 
-def test_auto_is_taken_before_a_level_is_chosen() -> None:
+def test_auto_is_applied_before_a_level_is_chosen() -> None:
     half = {"proj:shape": [2, 2], "proj:transform": [20.0, 0.0, 300000.0, 0.0, -20.0, 5000040.0]}
     coarse = Array(np.ones((2, 2)), ("y", "x"), {**STAC, **half})
     layout = {"multiscales": {"layout": [{"asset": "fine"}, {"asset": "coarse"}]}}
@@ -585,7 +585,7 @@ PRODUCTS = [
 
 
 @pytest.mark.parametrize(("product", "option", "name", "helps_all"), PRODUCTS)
-def test_the_option_helps_just_the_arrays_that_it_is_named_for(
+def test_the_named_option_helps_exactly_these_arrays(
     tmp_path: Path, product: str, option: str, name: str, helps_all: bool
 ) -> None:
     store: Any = products.write(product, tmp_path / "product")

@@ -101,7 +101,7 @@ OPTIONS: list[dict[str, Any]] = [
     some_pairs(OPEN_FUNCTIONS, product(FORMS, OPTIONS), 5),
     ids=lambda it: getattr(it, "__name__", str(it)),
 )
-def test_every_option_of_xarray_and_spelling_of_a_group_is_as_in_engine_zarr(
+def test_options_of_xarray_and_forms_of_group_work_as_in_engine_zarr(
     function: Open, way: tuple[tuple[ZarrFormat, bool], dict[str, Any]]
 ) -> None:
     form, options = way
@@ -112,7 +112,7 @@ def test_every_option_of_xarray_and_spelling_of_a_group_is_as_in_engine_zarr(
 
 @each_function
 @each_format
-def test_consolidated_metadata_that_is_required_is_as_in_engine_zarr(
+def test_required_consolidated_metadata_open_as_in_engine_zarr(
     function: Open, zarr_format: ZarrFormat
 ) -> None:
     compare(function, sample_store(zarr_format, True), consolidated=True)
@@ -126,7 +126,7 @@ def test_the_tree_is_rooted_at_the_requested_group() -> None:
 
 
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_a_tree_of_many_levels_and_siblings_is_as_in_engine_zarr(consolidated: bool) -> None:
+def test_a_tree_of_many_levels_and_siblings_opens_as_in_engine_zarr(consolidated: bool) -> None:
     root: Group = Group({"v": Array([1.0], ("t",))})
     for level in range(12):
         root = Group({"child": root, **{f"s{n}": Group(attrs={"n": n}) for n in range(level)}})
@@ -143,7 +143,7 @@ def test_both_formats_in_one_store_are_read_as_requested() -> None:
         assert compare(xr.open_dataset, store, zarr_format=zarr_format).attrs["format"] == expected
 
 
-def test_an_array_without_chunks_is_all_fill_value() -> None:
+def test_an_array_without_chunks_has_only_fill_values() -> None:
     missing = without(sample_contents(), "lat/c/")
     assert missing != sample_contents()
     dataset = compare(xr.open_dataset, memory_store(missing))
@@ -179,7 +179,7 @@ MISSING = {"obstore": not builders.HAS_OBSTORE, "icechunk": not builders.HAS_ICE
     some_pairs(PLACES, FORMS, 4),
     ids=lambda it: it if isinstance(it, str) else "",
 )
-def test_the_same_from_every_backend(
+def test_every_backend_gives_the_same(
     place: str, form: tuple[ZarrFormat, bool], tmp_path: Path
 ) -> None:
     name = place.partition(" ")[0]
@@ -190,7 +190,7 @@ def test_the_same_from_every_backend(
 
 
 @each_format
-def test_the_same_from_a_web_server(
+def test_a_web_server_gives_the_same(
     serve: Callable[[Contents], str], zarr_format: ZarrFormat
 ) -> None:
     check_sample(serve(sample_contents(zarr_format, True)), zarr_format)
@@ -250,9 +250,7 @@ def test_paths_below_the_home_folder_and_relative_ones(
 
 
 @pytest.mark.parametrize("folder", ["me@home", "with space", "per%20cent", "sharp#1", "what?", "é"])
-def test_a_file_url_with_characters_that_mean_something_in_other_urls(
-    tmp_path: Path, folder: str
-) -> None:
+def test_a_file_url_with_special_characters_of_urls(tmp_path: Path, folder: str) -> None:
     path = write_local(sample_contents(), tmp_path / folder / "store.zarr")
     ours = opened(xr.open_dataset, f"file://{path}")
     assert_same(sourceless(ours), sourceless(opened(xr.open_dataset, path)))
@@ -457,7 +455,7 @@ LINKS += [("reference", it) for it in ("no JSON", "5", "[]", '{"version": 1, "te
 
 @pytest.mark.skipif(not builders.HAS_SYNC_FSSPEC, reason="fsspec is too old")
 @pytest.mark.parametrize(("scheme", "content"), LINKS)
-def test_a_link_of_a_chain_that_is_none(tmp_path: Path, scheme: str, content: str) -> None:
+def test_an_invalid_link_of_a_chain(tmp_path: Path, scheme: str, content: str) -> None:
     file = tmp_path / "s"
     file.write_text(content)
     with pytest.raises(XGroupStoreError, match=rf"^Store {scheme}::.* cannot be opened: "):

@@ -120,7 +120,7 @@ def test_output_and_exit_status_of_a_command(
         assert Path("page.html").read_text(encoding="utf-8") == made(zarr_xgroup.explain(store))
 
 
-def test_options_of_an_open_are_passed_on(asked: dict[str, Any]) -> None:
+def test_options_for_opening_are_passed_on(asked: dict[str, Any]) -> None:
     arguments = ["explain", "s3://bucket/a.zarr", "--group", "sea", "--no-consolidated"]
     arguments += ["--zarr-format", "2", "--assume", "cf", "--assume", "Proj"]
     arguments += ["-o", "anon=true", "-o", "profile=me", "--option", 'client_kwargs={"a": [1]}']
@@ -144,9 +144,7 @@ def test_options_of_an_open_are_passed_on(asked: dict[str, Any]) -> None:
     assert asked == {"store": "a.zarr"}
 
 
-def test_json_is_printed_in_letters_of_ascii(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
+def test_json_is_printed_in_ascii(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     odd = "\x1b[2J\u202e\ud800é"
     mistake = Finding(Rule("a/b", "document", odd), AXES, "text", "")
     monkeypatch.setattr(zarr_xgroup, "check", lambda store: Verdict(store, "/", (mistake,)))
@@ -202,7 +200,9 @@ def test_a_closed_pipe_ends_the_command_silently(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.usefixtures("asked")
-def test_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_a_full_disk_is_reported_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
     with open("/dev/full", "w", encoding="utf-8") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
         assert cli.main(["explain", "a.zarr"]) == 3
@@ -232,7 +232,7 @@ def test_characters_outside_the_encoding_are_escaped(
         (-1.0, "", (True, False), False),
     ],
 )
-def test_how_far_reading_is_shows_after_a_second_in_a_terminal(
+def test_progress_is_shown_after_a_second_in_a_terminal(
     monkeypatch: pytest.MonkeyPatch,
     store: str,
     patience: float,
@@ -299,9 +299,7 @@ def test_json_needs_no_rich_and_libraries_log_nothing(store: str) -> None:
     ("command", "status"),
     [("explain ocean.zarr", 3), ("check ocean.zarr", 3), ("explain no.zarr", 2), ("check .", 2)],
 )
-def test_without_rich_the_status_is_not_that_of_a_store_that_cannot_be_opened(
-    store: str, command: str, status: int
-) -> None:
+def test_missing_rich_has_its_own_exit_status(store: str, command: str, status: int) -> None:
     program = (
         "import sys; sys.modules['rich'] = None; from zarr_xgroup import cli; "
         f"sys.exit(cli.main({command.split()!r}))"

@@ -195,7 +195,7 @@ def interrupted_at_any_call(work: Callable[[], Any], times: int) -> Iterator[Non
 
 @unraisable
 @pytest.mark.skipif(sys.gettrace() is not None, reason="something else follows the calls")
-def test_an_open_that_was_interrupted_at_any_call(place: Any) -> None:
+def test_opening_can_be_interrupted_at_any_call(place: Any) -> None:
     expected = opened(place).load()
     for _time in interrupted_at_any_call(lambda: opened(place), 12):
         assert_same(opened(place).load(), expected)

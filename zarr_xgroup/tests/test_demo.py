@@ -67,7 +67,7 @@ def test_the_script_writes_the_store_of_the_package(tmp_path: Path) -> None:
     assert files(tmp_path / "demo.zarr") == files(demo.STORE)
 
 
-def test_coordinates_are_those_that_were_meant() -> None:
+def test_coordinates_of_the_demo_store() -> None:
     ocean = """
         lat (lat) 44.0 42.0 | axis=Y bounds=lat_bounds standard_name=latitude units=degrees_north
         lat_bounds (lat bounds) [[43.0 45.0] [41.0 43.0]]
@@ -88,7 +88,7 @@ def test_coordinates_are_those_that_were_meant() -> None:
     np.testing.assert_array_equal(swath["brightness"]["latitude"], places["latitude"])
 
 
-def test_lines_are_as_wide_as_the_terminal_and_colours_change_nothing_else(
+def test_lines_fit_the_terminal_and_colours_do_not_change_the_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def opened(_group: str, engine: str) -> Any:

@@ -50,7 +50,7 @@ PLAIN = Group(
 
 @each_format
 @pytest.mark.parametrize("masks", [None, False, True])
-def test_the_fill_value_of_the_storage_masks_as_engine_zarr_has_it(
+def test_the_stored_fill_value_masks_as_in_engine_zarr(
     zarr_format: ZarrFormat, masks: bool | None
 ) -> None:
     members = {
@@ -80,7 +80,7 @@ IGNORED: list[dict[str, Any]] = [
 
 @each_function
 @pytest.mark.parametrize("options", IGNORED, ids=str)
-def test_options_without_a_bearing_on_the_result(function: Any, options: dict[str, Any]) -> None:
+def test_options_without_effect_on_the_result(function: Any, options: dict[str, Any]) -> None:
     store: Any = store_of(PLAIN)
     ours = quietly(function, store, engine="xgroup", **options)
     assert_same(ours, compare(function, store))

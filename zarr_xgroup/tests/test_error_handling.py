@@ -324,7 +324,7 @@ BASES: dict[type[Exception], tuple[type[BaseException], ...]] = {
 }
 
 
-def test_errors_and_warnings_are_of_public_classes_that_python_users_catch() -> None:
+def test_errors_have_public_classes_and_builtin_base_classes() -> None:
     defined = [it for it in vars(errors).values() if isinstance(it, type)]
     ours = (XGroupError, XGroupWarning)
     assert {it: it.__bases__ for it in defined if issubclass(it, ours)} == BASES
@@ -416,7 +416,7 @@ def test_one_class_of_warnings_can_be_suppressed(ignored: type[XGroupWarning] | 
 
 @each_function
 @pytest.mark.parametrize("kind", [XGroupNoPrincipalWarning, XGroupNameWarning])
-def test_promoted_to_an_error_it_raises_and_the_store_is_closed(
+def test_a_warning_turned_into_an_error_closes_the_store(
     function: Open, kind: type[XGroupWarning], tmp_path: Path, closed_stores: list[Any]
 ) -> None:
     path = write_local(TROUBLED, tmp_path / "s.zarr")

@@ -226,7 +226,7 @@ def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_lost("s3://bucket/a", "connection refused", cross_store_storage_options=s3)
 
 
-def test_whatever_a_store_raises_is_an_error_of_it() -> None:
+def test_any_exception_of_a_store_becomes_a_store_error() -> None:
     class Odd(MemoryStore):
         @property
         def supports_listing(self) -> bool:  # type: ignore[override]
@@ -244,9 +244,7 @@ def test_whatever_a_store_raises_is_an_error_of_it() -> None:
 @pytest.mark.parametrize(
     "fault", [Fault(500), Fault(body=b"<html></html>")], ids=["it fails", "it is no JSON"]
 )
-def test_consolidated_metadata_that_are_of_no_use_are_done_without(
-    http_server: FileServer, fault: Fault
-) -> None:
+def test_unusable_consolidated_metadata_are_ignored(http_server: FileServer, fault: Fault) -> None:
     http_server.contents.update(below(build(FOREIGN, 2, consolidated=True), "a"))
     http_server.faults["/a/.zmetadata"] = fault
     tree, told = opened_in_time(referring(f"{http_server.url}/a"))
@@ -350,7 +348,7 @@ PLACES = [("bad", False), ("x", True), ("sub/bad", True), ("sub/bad", False)]
     some_pairs([(zarr_format, name) for zarr_format in (3, 2) for name in BROKEN[zarr_format]], PLACES, 4),
     ids=str,
 )  # fmt: skip
-def test_an_array_that_zarr_cannot_use_is_left_out_alone(
+def test_only_an_array_that_zarr_cannot_open_is_omitted(
     kind: tuple[ZarrFormat, str], place: tuple[str, bool]
 ) -> None:
     (zarr_format, name), (path, consolidated) = kind, place
@@ -375,7 +373,7 @@ UNUSABLE: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @rows(UNUSABLE, "change, text")
-def test_a_document_that_cannot_be_understood_costs_its_array(
+def test_an_array_with_an_invalid_document_is_omitted(
     change: Any, text: str, zarr_format: ZarrFormat
 ) -> None:
     text = text.replace("{key}", "zarr.json" if zarr_format == 3 else ".zarray")
@@ -385,13 +383,13 @@ def test_a_document_that_cannot_be_understood_costs_its_array(
         assert isinstance(warning.error, XGroupMetadataError)
 
 
-def test_a_node_that_is_neither_array_nor_group_is_left_out() -> None:
+def test_a_node_that_is_neither_array_nor_group_is_omitted() -> None:
     text = "'node_type' must be 'array' or 'group', got 'table'"
     check_left_out(memory_store(broken(update(node_type="table"))), text)
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
-def test_a_group_that_cannot_be_understood_is_left_out(zarr_format: ZarrFormat) -> None:
+def test_a_group_with_an_invalid_document_is_omitted(zarr_format: ZarrFormat) -> None:
     key = "sub/zarr.json" if zarr_format == 3 else "sub/.zgroup"
     contents = edit(build(SOUND, zarr_format), key, b"{")
     text = f"/{key} is not valid JSON: "
@@ -409,7 +407,7 @@ UNREADABLE: dict[str, tuple[str, list[int] | None]] = {
 
 
 @pytest.mark.parametrize("key", UNREADABLE)
-def test_a_key_that_cannot_be_read_costs_its_array(key: str) -> None:
+def test_an_array_with_an_unreadable_document_is_omitted(key: str) -> None:
     name, (text, values) = key.partition("/")[0], UNREADABLE[key]
     nodes: Nodes = {**SOUND, "when": Array(np.arange(3) + 1, ("hour",), HOURS, chunks=(1,))}
     store = recording_store(build(nodes, 2 if key.endswith(".zarray") else 3))
@@ -432,7 +430,7 @@ def test_a_key_that_cannot_be_read_costs_its_array(key: str) -> None:
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("path", ["bad", "sub"])
 @pytest.mark.parametrize("attributes", ["text", [{"units": "s"}]], ids=repr)
-def test_attributes_that_are_no_object_cost_themselves(
+def test_attributes_that_are_not_an_object_are_ignored(
     attributes: Any, path: str, zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
     key = "attributes" if zarr_format == 3 else ".zattrs"
@@ -489,7 +487,7 @@ def test_members_that_zarr_does_not_need(function: Any, contents: Contents) -> N
 
 
 @pytest.mark.parametrize("uri", [f"file:///{'a' * 300}", "file:///a\0b"])
-def test_a_uri_that_cannot_be_a_path_costs_the_reference(tmp_path: Path, uri: str) -> None:
+def test_a_reference_with_an_invalid_path_is_reported(tmp_path: Path, uri: str) -> None:
     nodes: Nodes = {**SOUND, "w": stored(1.0, **declaring("ref", it={"uri": uri, "node": "a"}))}
     dataset, (told,) = opened_with_warnings(
         xr.open_dataset, write_local(build(nodes), tmp_path / "s.zarr")

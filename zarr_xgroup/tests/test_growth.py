@@ -366,7 +366,7 @@ def test_work_grows_about_as_the_number_of_other_stores(tmp_path: Path) -> None:
     assert_grows_as(stores, WAYS)
 
 
-def test_growth_of_work_in_pairs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growth_with_pairs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[__name__], "TESTS", "nowhere")
     MONITORING.restart_events()
 

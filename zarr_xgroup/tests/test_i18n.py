@@ -128,7 +128,7 @@ def test_plural_forms(monkeypatch: pytest.MonkeyPatch, number: int, form: str) -
 
 
 @pytest.mark.usefixtures("catalogue")
-def test_messages_are_made_when_something_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_translated_when_they_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGUAGE", "de")
     store: Any = memory_store(build(Group()))
     with pytest.raises(XGroupPathError) as caught:
@@ -188,7 +188,7 @@ def test_compiled_catalogues_are_those_of_their_sources(language: str) -> None:
 
 
 @each_language
-def test_an_open_speaks_the_language_with_its_singular_and_plural(
+def test_warnings_on_opening_use_the_plural_forms_of_the_language(
     monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     def raised() -> str:

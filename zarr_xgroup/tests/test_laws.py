@@ -93,7 +93,7 @@ def test_v2_and_v3_consolidated_or_not_are_the_same(sample: Sample) -> None:
 
 
 @each_sample
-def test_a_group_alone_is_the_entry_of_all_groups_and_the_node_of_the_tree(sample: Sample) -> None:
+def test_open_dataset_open_groups_and_open_datatree_agree(sample: Sample) -> None:
     store = store_of(sample)
     groups = opened(xr.open_groups, store, **sample.assuming)
     for path, dataset in groups.items():
@@ -207,7 +207,7 @@ def test_the_recording_store_records_every_read_of_a_chunk(zarr_format: ZarrForm
 
 @each_sample
 @pytest.mark.parametrize("chunks", [None, {}], ids=str)
-def test_opening_reads_no_chunk_but_of_indexes_and_times(sample: Sample, chunks: Any) -> None:
+def test_opening_reads_only_chunks_of_indexes_and_times(sample: Sample, chunks: Any) -> None:
     for (zarr_format, consolidated), function in product(FORMS, FUNCTIONS):
         contents = sample.contents(zarr_format, consolidated=consolidated)
         store = recording_store(contents)
@@ -288,7 +288,7 @@ def test_opening_a_group_reads_no_other_group_or_format(zarr_format: ZarrFormat)
     assert names <= {*NODE_KEYS[zarr_format], *([CONSOLIDATED_V2] if zarr_format == 2 else [])}
 
 
-def test_consolidated_metadata_that_is_not_to_be_used_is_not_read() -> None:
+def test_consolidated_metadata_are_not_read_if_not_used() -> None:
     store = recording_store(build(SAMPLE, 2, consolidated=True))
     opened(xr.open_datatree, store, consolidated=False)
     assert CONSOLIDATED_V2 not in store.metadata_gets
@@ -369,7 +369,7 @@ def test_pickled_objects_compute_here_and_in_another_process(
     xr.testing.assert_identical(loaded, dataset)
 
 
-def test_closing_is_not_undone_nor_prevented_by_pickling(tmp_path: Path) -> None:
+def test_pickling_does_not_affect_closing(tmp_path: Path) -> None:
     path = write_local(build(SAMPLE), tmp_path / "s.zarr")
     with opened(xr.open_dataset, path) as dataset:
         copy = pickle.loads(pickle.dumps(dataset))

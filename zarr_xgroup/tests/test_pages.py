@@ -65,7 +65,7 @@ def check_figure(block: Block) -> None:
         assert bool(figures) == (block.image is not None), block.start
 
 
-def test_pictures_are_there_and_all_are_shown() -> None:
+def test_all_pictures_exist_and_are_shown() -> None:
     shown = {
         (path.parent / link).resolve()
         for path in page_paths()
@@ -217,7 +217,7 @@ def test_a_notebook_links_to_the_site_if_its_url_is_known() -> None:
 
 
 @pytest.mark.parametrize("name", notebook_names())
-def test_the_notebook_of_a_page_is_one(name: str) -> None:
+def test_the_notebook_of_a_page_is_valid(name: str) -> None:
     nbformat = pytest.importorskip("nbformat")
     nbformat.validate(script("make_notebooks").notebook_of((DOCS / name).read_text("utf-8")))
 

@@ -347,7 +347,7 @@ def test_the_source_holds_the_repository_and_the_wheel_the_package_without_its_t
         (9, ["3.0.8", "3.0.9", "3.1.0", "3.1.10", "3.2.0"]),
     ],
 )
-def test_versions_are_tried_at_the_ends_of_the_last_series(
+def test_the_oldest_and_newest_releases_of_a_series_are_tested(
     number: int, expected: list[str]
 ) -> None:
     releases = ["3.2.0", "3.1.10", "3.1.9", "3.1.0", "3.0.9", "3.0.8", "3.0.7", "2.18.7"]
@@ -357,7 +357,7 @@ def test_versions_are_tried_at_the_ends_of_the_last_series(
         assert versions.oldest_supported(name) == MINIMUM_VERSIONS[name]
 
 
-def test_versions_are_tried_on_every_python_there_is(
+def test_versions_run_on_every_installed_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = tmp_path / ".pyenv" / "versions"

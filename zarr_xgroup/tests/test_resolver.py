@@ -354,7 +354,7 @@ _NAMES = st.sampled_from(["a", "b", "g", "h", "..."])
     st.sampled_from(["", "/"]),
 )
 @example("g", "../../g", "")
-def test_paths_are_as_posixpath_has_them_but_never_clamped(base: str, path: str, end: str) -> None:
+def test_paths_agree_with_posixpath_but_are_never_clamped(base: str, path: str, end: str) -> None:
     # Far below a root that no path leads back to by name.
     above = "/".join(f"above{number}" for number in range(10))
     read = posixpath.normpath(f"{above}/{base}/{path}{end}")

@@ -446,7 +446,7 @@ def test_a_tree_has_no_array_twice(zarr_format: ZarrFormat) -> None:
 
 
 @needs_writing
-def test_a_copy_is_that_of_one_array() -> None:
+def test_arrays_with_the_same_name_keep_their_own_copies() -> None:
     other = Group({"lat": Array(-np.asarray(LAT.values), LAT.dims, LAT.attrs)})
     references = declaring("ref", up={"node": "/geo/lat"}, down={"node": "/other/lat"})
     nodes: Any = {"": {}, "geo": GEO, "other": other, "data": {}}

@@ -275,7 +275,7 @@ def test_cf_is_declared_by_an_array_or_its_group(place: str | None) -> None:
 
 
 @pytest.mark.parametrize("number", [100, 101])
-def test_references_beyond_the_hundredth_are_left(number: int) -> None:
+def test_references_after_the_hundredth_are_omitted(number: int) -> None:
     names = [f"x{n:03}" for n in range(number)]
     nodes = {"s": {}, "s/hub": stored(0, coordinates=" ".join(names))}
     nodes |= {f"s/{name}": stored(0) for name in names}

@@ -122,7 +122,7 @@ def test_implied_ids_are_all_cells_of_the_level_in_chunks_of_the_data() -> None:
         assert found["cell_ids"][[30, 7]].values.tolist() == [30, 7]
 
 
-def test_ranges_of_another_number_of_cells_are_no_ids() -> None:
+def test_ranges_with_a_different_number_of_cells_are_ignored() -> None:
     packed = stored(np.array([[4, 1], [0, 9]]) * FINE, "range end")
     nodes: Any = {"": {}, "a": on_cells(6, coordinate="r", compression="ranges"), "r": packed}
     found = opened(xr.open_dataset, store_of(nodes))

@@ -160,7 +160,7 @@ def test_cells_between_points_have_places(
         np.testing.assert_allclose(dataset[name], np.where(missing, NAN, expected), atol=1e-14)
 
 
-def test_a_missing_place_is_missing_only_between_it_and_others() -> None:
+def test_a_missing_control_point_affects_only_the_cells_next_to_it() -> None:
     values = LATITUDES.copy()
     values[0, 0] = NAN
     found = located(points(latitude=stored(values.ravel(), "n")))["latitude"].isnull().values

@@ -92,7 +92,7 @@ def test_interpretations_are_attached_along_renamed_dimensions() -> None:
     assert set(dataset.data_vars) == {"a", "b"}
 
 
-def test_variables_and_references_outside_of_an_open() -> None:
+def test_variables_and_references_of_a_resolver_used_directly() -> None:
     root = zarr.open_group(store_of(ROOT), mode="r")
     group: Any = root["i"]
     array = group["a"]

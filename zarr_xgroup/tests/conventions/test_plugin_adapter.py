@@ -316,7 +316,7 @@ def test_a_coordinate_shared_by_arrays_is_one_variable(
         assert len(coordinates_of(first, second, "qp")) == 2
 
 
-def test_of_many_elements_all_are_compared() -> None:
+def test_all_elements_of_a_large_array_are_compared() -> None:
     """Of a thousand and more numpy shows only the first and the last."""
     array, one = array_of(np.arange(8000.0)), np.arange(0, 4000, 2)
     other = one.copy()
@@ -345,7 +345,7 @@ def test_dask_arrays_are_one_if_they_are_one_object() -> None:
 
 
 @pytest.mark.parametrize("cache", [True, False])
-def test_of_coordinates_from_one_file_none_vanishes_and_each_is_one(cache: bool) -> None:
+def test_each_coordinate_from_one_file_is_kept_once(cache: bool) -> None:
     arrays = {f"v{n}": stored([n, n + 1.0], "x", scale_factor=2.0) for n in range(2)}
     store = store_of({"": {}, **arrays})
     dataset = quietly(xr.open_dataset, store, engine="zarr", consolidated=False, cache=cache)

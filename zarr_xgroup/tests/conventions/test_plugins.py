@@ -101,7 +101,7 @@ def install(folder: Path, name: str, value: str, code: str) -> None:
         (folder / f"{value.partition(':')[0]}.py").write_text(code)
 
 
-def test_installed_plugins_are_found_and_broken_ones_cost_a_warning_each(tmp_path: Path) -> None:
+def test_installed_plugins_are_found_and_broken_ones_cause_a_warning_each(tmp_path: Path) -> None:
     site = tmp_path / "site"
     for place in (Path(__file__).parents[1] / "plugins").glob("xgroup_plugin_*"):
         project = tomllib.loads((place / "pyproject.toml").read_text())["project"]

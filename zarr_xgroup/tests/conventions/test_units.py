@@ -222,7 +222,7 @@ def test_every_form_of_an_epoch_is_decoded(
         *((text, False) for text in ("2000-01-01T25:61", "2000-13-01", "2000-01-32")),
     ],
 )
-def test_other_texts_for_an_epoch_stay_as_they_are(text: str, is_one: bool) -> None:
+def test_other_texts_for_an_epoch_are_unchanged(text: str, is_one: bool) -> None:
     assert is_epoch(text) is is_one
     assert cf_epoch(text) == text.strip()
     assert cf_units_in_one_text(f" since {text}") == f" since {text}"

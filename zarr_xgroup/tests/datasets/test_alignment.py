@@ -117,7 +117,7 @@ def test_coordinates_and_names_of_them_go_with_a_renamed_dimension() -> None:
     assert "s_g" in tree["g"].to_dataset(inherit=False).xindexes
 
 
-def test_characters_that_become_text_have_no_dimension_that_could_conflict() -> None:
+def test_dimensions_of_joined_characters_do_not_conflict() -> None:
     letters = [Array(np.full((2, size), b"a", "S1"), ("n", "strlen")) for size in (3, 5)]
     root = Group({"v": letters[0], "g": Group({"v": letters[1]})})
     compare(xr.open_datatree, store_of(root, 2))
@@ -147,7 +147,7 @@ def test_a_renamed_group_is_identical_except_for_the_name_and_lazy() -> None:
 
 
 @pytest.mark.skipif(not HAS_INDEX_OPTION, reason="this xarray builds indexes always")
-def test_without_indexes_sizes_have_to_fit_but_not_values() -> None:
+def test_without_indexes_only_sizes_must_align() -> None:
     store = recording_store(build(Group({"x": X, "g": Group({"x": OTHER_X})})))
     tree = opened(xr.open_datatree, store, create_default_indexes=False)
     assert store.chunk_gets == {}

@@ -174,7 +174,7 @@ def external(node: str, **more: Any) -> Json:
 
 
 @pytest.mark.parametrize("attributes", [{"scale_factor": 2}, {"add_offset": 1}, {"units": "days"}])
-def test_texts_that_are_declared_to_be_numbers_stay_texts(attributes: Any) -> None:
+def test_strings_declared_as_numbers_stay_strings(attributes: Any) -> None:
     label = {"values": {"explicit": ["p", "q"]}, "name": "label"}
     axis = of_axis(coordinates=[{"values": {"regular": [0, 1]}}, label], attributes=attributes)
     store = store_of(Group({"a": Array([1.0, 2.0], ("x",), axis)}))
@@ -184,7 +184,7 @@ def test_texts_that_are_declared_to_be_numbers_stay_texts(attributes: Any) -> No
     assert re.match(r"/a: its coordinate 'label': .*undecoded", str(told))
 
 
-def test_coordinates_that_are_packed_by_a_text_stay_packed_wherever_they_are() -> None:
+def test_coordinates_with_a_string_as_scale_factor_stay_packed() -> None:
     lat = Array(np.ones(2, "i2"), ("x",), {"scale_factor": "0.1"})
     v = Group({"v": Array(np.ones(2), ("x",), declaring("CF", coordinates="/b/lat"))})
     undecoded = "left undecoded, because xarray cannot decode it: 'scale_factor' is not a number"
@@ -201,7 +201,7 @@ def test_coordinates_that_are_packed_by_a_text_stay_packed_wherever_they_are() -
 
 
 @pytest.mark.parametrize("dtype", ["i2", "f4", "f8"])
-def test_numpy_warns_of_coordinates_beyond_their_type(
+def test_numpy_warns_about_overflowing_coordinates(
     dtype: str,
 ) -> None:
     own = {"x": coordinate("x", np.array([2, 3], dtype), scale_factor=1.7e308)}
@@ -300,7 +300,7 @@ def test_an_index_is_the_one_of_engine_zarr(values: Any, zarr_format: Any) -> No
 
 
 @pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
-def test_a_scalar_time_of_another_group_is_read_once(function: Open) -> None:
+def test_a_scalar_time_of_a_different_group_is_read_once(function: Open) -> None:
     days = {"unit": "days", "epoch": "2000-01-01"}
     time = external("/t", time=days, boundaries={"external": {"node": "/b"}})
     field = Array(np.ones(2), ("x",), declaring("cs", cs={"crs": [{"axes": {"time": time}}]}))

@@ -179,7 +179,7 @@ UNITS: dict[str, tuple[Any, list[Any], dict[str, Any]]] = {
 
 
 @rows(UNITS, "attributes, declared, expected")
-def test_numbers_that_are_declared_to_be_different_times_are_several_variables(
+def test_numbers_with_several_declared_time_units_become_several_variables(
     attributes: Any, declared: list[Any], expected: dict[str, Any]
 ) -> None:
     said = (replace(here("c"), attributes=each) for each in declared)

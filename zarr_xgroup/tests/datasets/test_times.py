@@ -171,7 +171,7 @@ def test_dropped_variables_do_not_affect_times() -> None:
     assert all("time" not in node.variables for node in tree.subtree)
 
 
-def test_times_of_another_store_are_none_of_the_tree(tmp_path: Path) -> None:
+def test_times_of_a_foreign_store_are_not_decoded_in_the_tree(tmp_path: Path) -> None:
     other = write_local(build(Group({"time": NUMBERS})), tmp_path / "other.zarr")
     one = field({"node": "/time", "uri": other.as_uri()})
     store = write_local(build(tree_of(one)), tmp_path / "store.zarr")

@@ -160,7 +160,7 @@ def test_files_that_are_not_nodes_are_ignored() -> None:
     check({**build(SMALL), **dict.fromkeys(others, b"hello")}, WHOLE, function=xr.open_datatree)
 
 
-def test_a_backslash_is_a_slash_as_zarr_has_it() -> None:
+def test_a_backslash_is_a_slash_as_in_zarr() -> None:
     for group in ("\\a\\", "a\\/b"):
         check(SMALL, "" if "b" in group else "w (y)", group=group)
 
@@ -327,7 +327,7 @@ def test_a_broken_node_within_consolidated_metadata(zarr_format: ZarrFormat) -> 
         xr.open_dataset(memory_store(store), engine="xgroup", group="a")  # type: ignore[arg-type]
 
 
-def test_groups_that_only_paths_show_are_not_many_more_than_what_is_written() -> None:
+def test_the_number_of_groups_without_documents_is_limited() -> None:
     contents = build({"": {}}, consolidated=True)
     root = json.loads(contents["zarr.json"])
     group = {"zarr_format": 3, "node_type": "group"}
@@ -380,7 +380,7 @@ def test_a_group_whose_listing_fails_or_is_empty(
 
 
 @each_format
-def test_folders_without_documents_are_no_groups(zarr_format: ZarrFormat) -> None:
+def test_folders_without_documents_are_not_groups(zarr_format: ZarrFormat) -> None:
     store: Any = memory_store(without(build(SMALL, zarr_format), "a/zarr.json", "a/.z"))
     tree = check(store, "/:\nv (x) | units=m\n/c:", function=xr.open_datatree)
     assert [it.path for it in tree.subtree] == [
@@ -395,7 +395,7 @@ def test_folders_without_documents_are_no_groups(zarr_format: ZarrFormat) -> Non
 
 
 @each_format
-def test_a_store_that_forbids_all_it_does_not_have(zarr_format: ZarrFormat) -> None:
+def test_a_store_that_forbids_missing_keys(zarr_format: ZarrFormat) -> None:
     contents = build(SMALL, zarr_format, consolidated=True)
     store = recording_store(contents)
     store.unlistable["*"] = PermissionError("AccessDenied")

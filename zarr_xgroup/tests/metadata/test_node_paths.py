@@ -72,7 +72,7 @@ def test_names_of_nodes(name: str) -> None:
 
 
 @given(st.lists(st.sampled_from([".", "%", "2", "5", "e", "E", "F", "/", "\\", "5c", "a", ";"])))
-def test_a_name_stays_one_however_often_it_is_decoded(parts: list[str]) -> None:
+def test_a_node_name_stays_one_after_repeated_unquoting(parts: list[str]) -> None:
     name = "".join(parts)
     if is_node_name(name):
         for _time in range(20):
@@ -148,7 +148,7 @@ def test_paths_outside_of_the_store_are_not_requested(http_server: FileServer) -
 
 
 @pytest.mark.parametrize("name", ["%2e%2e", "a%2Fb", "x%5cy", "..;"])
-def test_names_that_no_server_sees_are_taken_as_they_are(tmp_path: Path, name: str) -> None:
+def test_names_in_stores_without_a_server_are_unchanged(tmp_path: Path, name: str) -> None:
     contents = build(Group({name: Array([1.0], ("x",)), "g": Group({name: Group()})}))
     for store in (
         memory_store(contents),

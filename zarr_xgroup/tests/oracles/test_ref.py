@@ -57,7 +57,7 @@ def with_references(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
 
 @thorough(80)
 @given(with_references(), st.sampled_from([3, 2]))
-def test_arrays_that_are_referred_to(drawn: tuple[dict[str, Any], str], fmt: ZarrFormat) -> None:
+def test_referenced_arrays(drawn: tuple[dict[str, Any], str], fmt: ZarrFormat) -> None:
     nodes, path = drawn
     references = [it for key, it in nodes[path].attrs.items() if key.startswith("to")]
     targets = [target(nodes, it, path) for it in references]

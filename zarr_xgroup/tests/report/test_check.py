@@ -540,7 +540,7 @@ def test_each_rule_has_a_case_and_a_section_on_its_page() -> None:
 
 
 @ALL_FORMS
-def test_a_sound_store_is_clean(form: tuple[ZarrFormat, bool]) -> None:
+def test_a_valid_store_has_no_mistakes(form: tuple[ZarrFormat, bool]) -> None:
     contents = build(SOUND, form[0])
     if form[1]:
         contents = consolidate(contents, zarr_format=form[0])
@@ -859,7 +859,7 @@ def test_each_document_is_read_once_and_no_chunk() -> None:
 # Many arrays, and what nobody foresaw.
 
 
-def test_the_same_in_many_arrays_is_one_mistake() -> None:
+def test_the_same_fault_in_many_arrays_is_one_mistake() -> None:
     wrong = sized("", **declaring("uom", uom={"ucum": {"unit": 5}}))
     arrays = {f"a{n:03}": wrong for n in range(300)}
     verdict = check_nodes({"": {}, **arrays})
@@ -908,7 +908,7 @@ def test_the_requested_group_is_checked_with_the_assumed_conventions(tmp_path: P
         zarr_xgroup.check(tmp_path / "nothing.zarr")
 
 
-def test_an_explanation_shows_conventions_that_are_not_read() -> None:
+def test_an_explanation_shows_unsupported_conventions() -> None:
     nodes = {"": {"zarr_conventions": [*RECOGNISED, UNKNOWN]}, "a": sized("x", 3)}
     explained = zarr_xgroup.explain(memory_store(files(documents(nodes))))
     named = {(it.name, it.tier, it.declared_in) for it in explained.groups[0].arrays[0].conventions}
@@ -962,7 +962,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_stores_that_open_as_they_are_meant_to(tmp_path: Path, name: str) -> None:
+def test_mistakes_of_sample_stores_and_products(tmp_path: Path, name: str) -> None:
     if name == "demo":
         store = Path(zarr_xgroup.__file__).parent / "demo.zarr"
     else:

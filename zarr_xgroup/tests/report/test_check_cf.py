@@ -65,7 +65,7 @@ def mistakes(nodes: Nodes) -> dict[str, Finding]:
     return at
 
 
-def test_a_remedy_is_right_when_it_is_pasted() -> None:
+def test_a_pasted_remedy_fixes_the_mistake() -> None:
     found = mistakes(beside(**{f"t{n:02}": wrong for n, (wrong, _right) in enumerate(MENDED)}))
     for n, (wrong, right) in enumerate(MENDED):
         key, mistake = next(iter(wrong)), found.pop(f"/data/t{n:02}")

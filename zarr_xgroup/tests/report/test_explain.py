@@ -383,7 +383,7 @@ def test_an_explanation_marks_only_the_arrays_that_the_warning_counts(
 # Many things.
 
 
-def test_text_of_many_things_is_short_and_the_value_complete() -> None:
+def test_the_text_of_a_large_explanation_is_short_and_its_value_complete() -> None:
     broken = {
         f"b/a{n}": sized(f"x{n}", 2, **axes(**{f"x{n}": external("gone")})) for n in range(500)
     }

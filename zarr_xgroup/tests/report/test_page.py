@@ -405,7 +405,7 @@ def test_no_text_is_cut_off_or_pale(opened: Callable[..., "Page"], width: int, s
     assert all(chip.is_visible() for chip in chips.all())
 
 
-def test_hostile_names_are_names(opened: Callable[..., "Page"]) -> None:
+def test_hostile_names_are_shown_as_text(opened: Callable[..., "Page"]) -> None:
     shown = opened("hostile", 480)
     shown.evaluate("for (const row of document.querySelectorAll('details')) row.open = true")
     settled(shown)

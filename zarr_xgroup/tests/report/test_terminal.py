@@ -167,7 +167,7 @@ def test_groups_far_below_the_root_begin_anew_at_the_left(
         (False, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
     ],
 )
-def test_colours_are_for_terminals_that_want_them(
+def test_colours_are_only_used_in_terminals_that_support_them(
     monkeypatch: pytest.MonkeyPatch,
     is_terminal: bool,
     environment: dict[str, str],
@@ -184,7 +184,7 @@ def test_colours_are_for_terminals_that_want_them(
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
-def test_lines_are_drawn_in_letters_that_the_encoding_has(encoding: str) -> None:
+def test_lines_are_drawn_with_characters_of_the_encoding(encoding: str) -> None:
     shown = drawn(sample(), stream=Stream(encoding=encoding))
     assert shown.isascii()
     assert "+-- sea" in shown

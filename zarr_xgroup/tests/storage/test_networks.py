@@ -189,7 +189,7 @@ def test_coordinates_over_all_protocols_at_once(put: Put, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "consolidated"), [("http", False), ("s3", True), ("gcs", True)])
-def test_listing_is_not_needed_and_nothing_is_read_twice(
+def test_foreign_stores_need_no_listing_and_are_read_once(
     request: pytest.FixtureRequest, put: Put, kind: str, *, consolidated: bool
 ) -> None:
     zarr_format: Any = 2 if kind == "s3" else 3
@@ -228,7 +228,7 @@ def test_a_store_is_opened_once_however_it_is_spelled(http_server: FileServer) -
     assert set(counts.values()) == {1}
 
 
-def test_stores_that_refer_to_each_other_end(http_server: FileServer) -> None:
+def test_stores_that_refer_to_each_other(http_server: FileServer) -> None:
     urls = [f"{http_server.url}/{name}" for name in "ab"]
     for name, other in zip("ab", reversed(urls), strict=True):
         attributes = {"crs": {"ref": at(other, "/", attribute="/attributes/crs")}}
@@ -244,7 +244,7 @@ def test_stores_that_refer_to_each_other_end(http_server: FileServer) -> None:
 @pytest.mark.parametrize(
     ("kind", "is_store"), [("file", True), ("http", False), ("s3", True), ("gcs", False)]
 )
-def test_a_uri_inside_the_opened_store_is_no_other_store(
+def test_a_uri_inside_the_opened_store_is_the_same_store(
     put: Put, kind: str, *, is_store: bool
 ) -> None:
     _store, _access, uri = put(kind, {}, "product")
@@ -274,7 +274,7 @@ def with_token(token: str) -> Json:
     return {"client_kwargs": {"headers": {"Authorization": token}}}
 
 
-def test_options_of_the_opened_store_are_for_no_other(http_server: FileServer) -> None:
+def test_options_of_the_opened_store_are_not_passed_to_others(http_server: FileServer) -> None:
     url = http_server.url
     data = field_of(y=f"{url}/grid", x=f"{url}/product-2", lon=f"{url}/product/inner")
     inner = Group({"lon": Array(DATA + 200, ("y", "x"))})
@@ -435,7 +435,7 @@ def test_local_stores_can_refer_to_any_store(http_server: FileServer, tmp_path: 
         check(opened(xr.open_dataset, place), {"y": 1, "x": 2})
 
 
-def test_a_way_around_is_refused_too(public_server: FileServer, tmp_path: Path) -> None:
+def test_indirect_references_are_refused_too(public_server: FileServer, tmp_path: Path) -> None:
     """Each store is judged by itself: a local one may lead to one that may not lead back."""
     near = write_local(build(grid(1)), tmp_path / "grid").as_uri()
     public_server.contents.update(build(Group({}, {"crs": axes_at(y=at(near, "/y"))})))
@@ -517,7 +517,7 @@ def test_redirects_of_chunks_into_a_private_network_are_not_followed(
     assert http_server.requests == []
 
 
-def test_a_name_is_judged_again_when_a_connection_is_made(
+def test_a_host_name_is_checked_again_on_connection(
     public_server: FileServer, http_server: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever owns a name can let it mean something else each time it is looked up."""
@@ -542,7 +542,7 @@ def test_redirects_between_public_servers_are_followed(public_server: FileServer
 
 
 @pytest.mark.skipif(not HAS_SYNC_FSSPEC, reason="this zarr opens no archives by fsspec")
-def test_every_link_of_a_chain_is_judged(
+def test_every_link_of_a_chain_is_checked(
     public_server: FileServer, http_server: FileServer, tmp_path: Path
 ) -> None:
     archive = write_zip(build(grid(1)), tmp_path / "grid.zip")
@@ -568,7 +568,7 @@ def test_unknown_protocols(http_server: FileServer) -> None:
         assert "secret" not in lost(http_server.url, UNKNOWN)
 
 
-def test_a_prefix_allows_nothing_beside_it(http_server: FileServer, tmp_path: Path) -> None:
+def test_a_prefix_does_not_allow_its_siblings(http_server: FileServer, tmp_path: Path) -> None:
     write_local(build(grid(1)), tmp_path / "secret")
     (tmp_path / "open/allowed").mkdir(parents=True)
     prefix = (tmp_path / "open").as_uri()
@@ -655,7 +655,7 @@ def test_documents_with_a_declared_length_or_compressed(
         lost(referring(y=uri), "larger than 100000 bytes", cross_store_max_bytes=100_000)
 
 
-def test_a_file_may_be_exactly_as_long_as_documents_may_be(tmp_path: Path) -> None:
+def test_a_document_may_have_exactly_the_largest_size(tmp_path: Path) -> None:
     contents = build(grid(1))
     most = max(len(contents[key]) for key in ("zarr.json", "y/zarr.json"))
     folder = write_local(contents, tmp_path / "grid.zarr")
@@ -681,7 +681,7 @@ def test_limits_do_not_apply_to_chunks(http_server: FileServer, timeout: float) 
 
 
 @pytest.mark.parametrize("most", [3, None])
-def test_no_more_stores_than_may_be(http_server: FileServer, most: int | None) -> None:
+def test_the_number_of_foreign_stores_is_limited(http_server: FileServer, most: int | None) -> None:
     contents = build(grid(1))
     for n in range(5):
         http_server.contents.update(below(contents, f"{n}"))
