@@ -151,9 +151,9 @@ ASSUMED: dict[str, Any] = {
         q (y x) [[2.0]] | standard_name=latitude
         r (y x) [[2.0]]
         """),
-    "what is declared counts before what is assumed": ("cs", Group({"v": zeros(**declaring("spatial", **CS, **SPATIAL))}), BARE),
-    "what is assumed, where nothing is declared": ("cs", Group({"v": zeros(**CS, **SPATIAL)}), "x (x) 1 2 3 4"),
-    "a CRS and a transform of nine numbers, beside own coordinates": ("proj", located(b02=band()), METRES),
+    "declared conventions take precedence over assumed ones": ("cs", Group({"v": zeros(**declaring("spatial", **CS, **SPATIAL))}), BARE),
+    "assumed conventions, if none is declared": ("cs", Group({"v": zeros(**CS, **SPATIAL)}), "x (x) 1 2 3 4"),
+    "a CRS and a transform of nine numbers, with own coordinates": ("proj", located(b02=band()), METRES),
     "a transform of six numbers": ("proj", located(b02=band(transform=TRANSFORM)), METRES),
     "without own coordinates": ("proj", alone(), METRES),
     "bands last, though named first of three": ("proj", alone("y x t", **{"spatial:dimensions": ["t", "y", "x"]}), METRES),
@@ -212,7 +212,7 @@ ASSUMED: dict[str, Any] = {
         spatial_ref () EPSG:32632
         ! Resolution: /b02 was opened without coordinates along y, x: /b02#/attributes/proj:transform: is not an affine transform: its last row must be 0, 0, 1
         """),
-    "another box, told once": ("proj", Group({"b02": band(bbox=[0.0, 0.0, 40.0, 30.0]), "b03": band(bbox=[0.0, 0.0, 40.0, 30.0])}), """
+    "a different box, reported once": ("proj", Group({"b02": band(bbox=[0.0, 0.0, 40.0, 30.0]), "b03": band(bbox=[0.0, 0.0, 40.0, 30.0])}), """
         spatial_ref () EPSG:32632
         x (x) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         y (y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
@@ -304,7 +304,7 @@ FIRST_VERSION: dict[str, Any] = {
         x (x) 300005.0 300015.0 300025.0 300035.0 | axis=X
         y (y) 5000035.0 5000025.0 5000015.0 | axis=Y
         """),
-    "beside spatial, which counts": (zeros(**{**FIRST, **declaring("spatial", "proj"), "spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, -1, 0]}), {}, "", """
+    "with spatial, which takes precedence": (zeros(**{**FIRST, **declaring("spatial", "proj"), "spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, -1, 0]}), {}, "", """
         x (x) 0.5 1.5 2.5 3.5 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         y (y) -0.5 -1.5 -2.5 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
         """),
@@ -386,9 +386,9 @@ HINTS: dict[str, Any] = {
     "a transform along other dimensions than the one without a coordinate": (located(b02=band("t y x", **NO_CRS)), "", ""),
     "a transform of another shape": (alone(shape=[30, 40], **NO_CRS), "", ""),
     "a path of CF along another dimension": (Group({"v": zeros("y", coordinates="/g/lon"), "g": Group({"lon": coordinate("x", X)})}), "", ""),
-    "a name of CF that leads nowhere": (Group({"v": zeros(coordinates="lon")}), "", ""),
+    "a name of CF that cannot be resolved": (Group({"v": zeros(coordinates="lon")}), "", ""),
     "control points beside other arrays": (Group({"measurements": Group({"v": zeros(), "u": zeros("t")}), "conditions": Group({"gcp": Group(dict.fromkeys(("line", "pixel", "latitude", "longitude"), PLAIN))})}), "gcp", "/measurements/v"),
-    "control points of which some are missing": (Group({"measurements": Group({"v": zeros()}), "conditions": Group({"gcp": Group({"line": PLAIN})})}), "", ""),
+    "incomplete control points": (Group({"measurements": Group({"v": zeros()}), "conditions": Group({"gcp": Group({"line": PLAIN})})}), "", ""),
     "a CRS by a grid mapping": (located(b02=band(grid_mapping="crs"), **MAPPED), None, ""),
     "a CRS by spatial_ref of the group": (located(b02=band(), spatial_ref=MAPPED["crs"]), None, ""),
     "no CRS in attributes": (located(b02=band(**NO_CRS)), None, ""),
@@ -446,7 +446,7 @@ AUTO: dict[str, tuple[Group, str]] = {
     "attributes of groups above": (Group({"0": Group({"v": zeros()}), "multiscales": Group({})}, {**SPATIAL, "multiscales": {"layout": [{"asset": "0", "spatial:transform": TRANSFORM}]}}), "/0/v: x y"),
     "neighbouring groups": (HINTS["control points beside other arrays"][0], "/measurements/u: , /measurements/v: latitude longitude"),
     "a coordinate variable of a group above": (Group({"g": Group({"h": Group({"v": zeros()})}), "x": coordinate("x", X)}), "/g/h/v: x"),
-    "beside own coordinates": (located(b02=band()), "/b02: spatial_ref x y"),
+    "with own coordinates": (located(b02=band()), "/b02: spatial_ref x y"),
     "not what declares a principal convention": (Group({"v": zeros(**declaring("cs", **CS, **STAC))}), "/v: spatial_ref x"),
     "not what inherits one": (Group({"v": band()}, declaring("spatial", **{"spatial:dimensions": ["y", "x"]})), "/v: spatial_ref"),
     "what declares a service": (Group({"v": zeros(**declaring("uom", uom={"ucum": {"unit": "m"}}, **SPATIAL))}), "/v: x y"),

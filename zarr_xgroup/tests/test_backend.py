@@ -318,7 +318,7 @@ MISTAKES: dict[str, Any] = {
     "a group that is not there": (
         {"group": "/sub/nope"}, FORMS, XGroupGroupError, NO_GROUP("sub/nope", "/sub, /sub/deep"),
     ),
-    "a group below what is not there": (
+    "a group below a missing group": (
         {"group": "nope/x/y"}, SINGLE, XGroupGroupError, NO_GROUP("nope/x/y", "/, /nothing, /sub"),
     ),
     "an array in place of a group": (
@@ -343,7 +343,7 @@ MISTAKES: dict[str, Any] = {
         {"zarr_format": 3}, [(2, True)], XGroupStoreNotFoundError,
         OTHER_FORMAT(3, 2, 2),
     ),
-    "options that nobody knows": (
+    "unknown options": (
         {"what": 1, "nonsense": 2}, [(3, False)], TypeError,
         "engine 'xgroup' has no option nonsense, what; valid options: {options}",
     ),

@@ -164,11 +164,11 @@ ONE_OF = "must have exactly one of regular, explicit, external"
 BEYOND = "! the boundaries of 'x': boundaries/regular: gives boundaries beyond 64 bits"
 #: A store, its coordinates, and what is told, but for the start of it and of the place in the coordinate set.
 CS: dict[str, tuple[Nodes, str]] = {
-    "the group's own coordinate stands for values of another length": (
+    "the group's own coordinate replaces values of a different length": (
         along("x", of({"explicit": [1, 2, 3]}), x=OWN),
         "x (x) 5 6",
     ),
-    "the group's own array stands for a further set": (
+    "the group's own array replaces a further set": (
         along("x", {"coordinates": [{"values": UP}, {"name": "s", "values": at("lost")}]}, s=OWN),
         """s (x) 5 6
         x (x) 0 1""",
@@ -179,8 +179,8 @@ CS: dict[str, tuple[Nodes, str]] = {
         ! coordinate 'h': axes/h: has regular values, but is not a dimension of the array (x); a scalar coordinate needs its value in 'explicit'
         """,
     ),
-    "which stay behind where an array was reduced": (along("h", of(UP), h=Array(7)), "h () 7"),
-    "a scalar is not called like another array's dimension": (
+    "which remain after an array was reduced": (along("h", of(UP), h=Array(7)), "h () 7"),
+    "a scalar does not get the name of another array's dimension": (
         along("h", of({"explicit": [850]}), levels=Array([1, 2, 3], ("h",))),
         """h_1 () 850
         levels (h) @ h_1
@@ -190,19 +190,19 @@ CS: dict[str, tuple[Nodes, str]] = {
         along("x", of({"regular": [MOST - 1, 1]})),
         f"x (x) {MOST - 1} {MOST}",
     ),
-    "boundaries of a dimension called bounds": (
+    "boundaries of a dimension named bounds": (
         field("bounds", axes(bounds=of(UP, boundaries=UP))),
         """bounds (bounds) 0 1 | bounds=bounds_bounds
         bounds_bounds (bounds bounds_1) [[0 1] [1 2]]""",
     ),
-    "boundaries beside a dimension of data called bounds": (
+    "boundaries, with a dimension of data named bounds": (
         along("x", of(UP, boundaries=UP), more=Array(np.zeros(2), ("bounds",))),
         """x (x) 0 1 | bounds=x_bounds
         x_bounds (x bounds_x_bounds) [[0 1] [1 2]]
         more (bounds)
         ! Dimension: /data: the dimension of its boundaries 'x_bounds' has the name of a dimension of data; renamed 'bounds' -> 'bounds_x_bounds'""",
     ),
-    "boundaries beside others of the group that no data have": (
+    "boundaries, with unused boundaries of the group": (
         along(
             "x",
             of(UP, boundaries=UP),
@@ -286,7 +286,7 @@ ALL_TAKEN = """cells (t v) [[0 1] [2 3]]
 LASTING: dict[str, tuple[Nodes, str]] = {
     "cf is declared by the root": (with_root({"Conventions": "CF-1.12 NZ-1.0"}), ALL_TAKEN),
     "cf is declared by the group": (with_root(declaring("CF")), ALL_TAKEN),
-    "a longitude counts to the west": (
+    "a longitude that increases to the west": (
         field("x y", {**EAST_AND_NORTH, **axes(
             x=of(UP, unit="degrees_east", direction="west") | {"abbreviation": "X"},
             y=of(UP, unit={"ucum": {"unit": "deg"}}) | {"abbreviation": "Y", "direction": "South"})}),

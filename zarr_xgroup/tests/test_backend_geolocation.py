@@ -83,7 +83,7 @@ GEOLOCATIONS = {
         spectrum (band sample)
         """,
     ),
-    "of a group, that leads nowhere": (
+    "of a group, that cannot be resolved": (
         {"": declaring("geolocation", geolocation=refer("no", "none")), "data": grid()},
         """
         data (y x)

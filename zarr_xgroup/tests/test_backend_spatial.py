@@ -105,7 +105,7 @@ GRIDS: Mapping[str, tuple[Nodes, str]] = {
         a (y x) @ spatial_ref x y | grid_mapping=spatial_ref
     """),
     "they are one pair for arrays with axes in any order": (grid(spatial(ROTATED), b=field((3, 2), "x y")), AT_ROTATED + "b (x y) @ xc yc"),
-    "names that differ in case only are told apart": (
+    "names that differ only in case are distinct": (
         grid(spatial(TENS, ("Y", "X")), (2, 1, 2, 1), "y Y x X"), """
         X (X) 105.0 | axis=X
         Y (Y) 195.0 | axis=Y
@@ -140,7 +140,7 @@ its dimensions are named ['y', 'x']
 its dimensions are named ['y_b', 'x_b']
     """),
     # Coordinate variables of the group.
-    "a coordinate variable stays beside 2-D coordinates": (
+    "a coordinate variable is kept with 2-D coordinates": (
         grid(spatial([1, 0, 0, 1, 1, 0], code="EPSG:4326"), (1, 2), y=stored([7.0], "y")), f"""
         spatial_ref () EPSG:4326
         xc (y x) [[0.5 1.5]] | {LONGITUDE[7:]}
@@ -158,7 +158,7 @@ its dimensions are named ['y_b', 'x_b']
         ! Resolution: /a, /b: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because Y is first; the \
 names suggest the opposite order
     """),
-    "x is first, beside coordinates of the group": (
+    "x is first, with coordinates of the group": (
         grid(spatial(TENS, ("x", "y")), y=stored([7.0, 6.0], "y", axis="Y"), x=stored([1, 2, 3], "x", axis="X")), f"""
         x (x) 1 2 3 | axis=X
         y (y) 7.0 6.0 | axis=Y
@@ -167,7 +167,7 @@ names suggest the opposite order
 names suggest the opposite order
     """),
     "three names are those of another axis, Y and X": (grid(spatial(TENS, ("z", "y", "x")), (4, 2, 3), "z y x"), AT_TENS.replace("(y x)", "(z y x)")),
-    "a GeoTransform of a grid mapping variable goes before the transform": (
+    "a GeoTransform of a grid mapping variable takes precedence over the transform": (
         {
             "": spatial(TWENTIES), "a": field((2, 3), grid_mapping="crs"),
             "crs": Array(0, (), {"GeoTransform": "100 10 0 200 0 -10"}),
@@ -175,7 +175,7 @@ names suggest the opposite order
     ),
     # Bounding boxes.
     "the box of a rotated grid is that of its corners": (grid(spatial(ROTATED, bbox=[100.0, 184.0, 136.0, 218.0])), AT_ROTATED),
-    "zeros beside a transform are no contradiction": (grid(spatial(TENS, bbox=[0.0, 0.0, 0.0, 0.0])), AT_TENS),
+    "zeros do not contradict a transform": (grid(spatial(TENS, bbox=[0.0, 0.0, 0.0, 0.0])), AT_TENS),
     # What cannot be used, or contradicts something.
     "another shape than the array has": (
         grid(spatial(TENS, shape=[3, 2])), f"""{AT_TENS}
@@ -226,8 +226,8 @@ def test_opened_grids(nodes: Nodes, expected: str) -> None:
 NAMED: Mapping[str, Any] = {
     "the last two": ((2, 3), (None, None), None, "y x"),
     "one is there": ((2, 3), ("y", None), None, "y x"),
-    "beside another one": ((3, 2, 3), ("time", None, None), [2, 3], "time y x"),
-    "beside an unnamed one": ((4, 2, 3), (None, None, None), [2, 3], "phony_dim_0 y x"),
+    "one dimension is named": ((3, 2, 3), ("time", None, None), [2, 3], "time y x"),
+    "with another unnamed dimension": ((4, 2, 3), (None, None, None), [2, 3], "phony_dim_0 y x"),
 }
 # fmt: on
 
@@ -249,7 +249,7 @@ def test_dimensions_without_names_get_those_of_the_convention(
 #: Attributes, and how what is told of them begins.
 MISTAKES: Mapping[str, tuple[Json, str]] = {
     "too few numbers": ({"transform": [1, 2]}, "transform: must be 6 finite numbers, got [1, 2]"),
-    "what is no number": ({"transform": [True, 0, 0, 0, -1, 0]}, "transform: must be 6 finite numbers, got [true"),
+    "not a number": ({"transform": [True, 0, 0, 0, -1, 0]}, "transform: must be 6 finite numbers, got [true"),
     "what no float holds": ({"transform": [10**400, 0, 0, 0, -1, 0]}, "transform: must be 6 finite numbers, got [1"),
     "cells along a line": ({"transform": [2, 1, 0, 4, 2, 0]}, "transform: is degenerate: cells have no area"),
     "cells beyond all bounds": ({"transform": [1e200, 0, 0, 0, 1e200, 0]}, "transform: is degenerate"),

@@ -74,7 +74,7 @@ COMMANDS: dict[str, tuple[str, int, str, str]] = {
     "a group as JSON": ("explain ocean.zarr --json --group /sea", 0, '"path": "/sea/sst"', ""),
     "part of the tree as JSON": ("explain ocean.zarr --json --group-filter s?a", 0, '"path": "/sea/sst"', ""),
     "part of the tree": ("check ocean.zarr --group-filter sea", 1, "Instead: ", ""),
-    "a filter beside a group": ("check ocean.zarr --group sea --group-filter s*", 2, "", "usage: xgroup"),
+    "a filter together with a group": ("check ocean.zarr --group sea --group-filter s*", 2, "", "usage: xgroup"),
     "a filter that is empty": ("explain ocean.zarr --group-filter .", 2, "", "usage: xgroup"),
     "a page": ("explain ocean.zarr --html page.html", 0, "", ""),
     "a page that cannot be written": ("explain ocean.zarr --html no/page.html", 3, "",

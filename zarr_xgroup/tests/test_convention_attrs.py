@@ -81,7 +81,7 @@ DROPPED: dict[str, tuple[Any, Any, Any, Any]] = {
         ({"cs": {"of": "another kind"}, "proj:code": "none"}, {"crs": SYSTEMS}, {"cs": '{"of": "another kind"}', "proj:code": "none"},
          {"crs": '{"shared": {"axes": {}}}'}),
     "shared objects of a group go with those that refer to them": (declaring("cs"), {"crs": SYSTEMS}, {}, {}),
-    "a layout of levels goes with its declaration": ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
+    "a layout of levels is dropped with its declaration": ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
     "other declarations in an object stay":
         ({}, {"zarr_conventions": {UUIDS["proj"]: {}, OTHER: {}}}, {}, {"zarr_conventions": json.dumps({OTHER: {}})}),
     "other declarations in a list stay":

@@ -179,12 +179,12 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
     "a root that fails": ("zarr.json", Fault(500), "500"),
     "a root that is redirected for ever": ("zarr.json", redirect("/a/zarr.json"), "TooManyRedirects"),
     "a root that never answers": ("zarr.json", stall(), "timeout"),
-    "a root that is no JSON": ("zarr.json", Fault(body=b"{"), NO_STORE),
+    "a root that is not JSON": ("zarr.json", Fault(body=b"{"), NO_STORE),
     "a root of a format to come": ("zarr.json", Fault(body=b'{"zarr_format": 4, "node_type": "group"}'), "'zarr_format' is 4, neither 2 nor 3"),
     "a root that is an array": ("zarr.json", Fault(body=ROOT_ARRAY), "it is an array, but the URI must name a group"),
     "a node that is not found": ("level/zarr.json", Fault(404), "not found in store"),
     "a node that breaks off": ("level/zarr.json", Fault(truncate=20), "/level/zarr.json cannot be read"),
-    "a node that is no JSON": ("level/zarr.json", Fault(body=b"{"), "/level/zarr.json is not valid JSON"),
+    "a node that is not JSON": ("level/zarr.json", Fault(body=b"{"), "/level/zarr.json is not valid JSON"),
     "a node that is a list": ("level/zarr.json", Fault(body=b"[]"), "'zarr.json' must be a JSON object, got list"),
     "a chunk that is forbidden": ("level/c/0", Fault(403), "no permission"),
     "a chunk that is short": ("level/c/0", Fault(body=b"abc"), "cannot be read"),
@@ -470,7 +470,7 @@ LENIENT: dict[str, Contents] = {
         f"an array without {key}": broken(without_key(key), zarr_format=2)
         for key in ("compressor", "filters", "dimension_separator")
     },
-    "a group called as a key of v3": build({**SOUND, "zarr.json": {}, "zarr.json/v": stored(1.0)}, 2),
+    "a group with the name of a v3 key": build({**SOUND, "zarr.json": {}, "zarr.json/v": stored(1.0)}, 2),
     "a shape that is a number": edit(build({"": {}, "v": stored([1.0, 2.0], "x")}), "v/zarr.json", update(shape=2)),
     "a shape that is true, of v2": edit(build({"": {}, "v": stored([1.0], "x")}, 2), "v/.zarray", update(shape=[True])),
     "no chunks of no length": edit(build({"": {}, "v": stored(np.zeros((0, 2)), "n x")}), "v/zarr.json", update(chunk_grid=CHUNKS)),

@@ -216,7 +216,7 @@ KINDS: dict[str, Callable[[int], Group]] = {
     "CRSs of the group": lambda n: sharing(n, lambda i: {"axes": {"x": {"coordinates": [regular(i)]}}}),
     "coordinates of each array": lambda n: Group({**rows(n, name="t"), "a": on_x(cf(coordinates=words(n, "t")))}),
     # Found by going down from the apex of their dimension.
-    "coordinates beside the apex": lambda n: Group({"x": PAIR, "d": Group({"a": on_x(cf(coordinates=words(n, "c")))}), **in_groups(n, lambda i: {f"c{i}": on_x({})})}),
+    "coordinates in the group of the apex": lambda n: Group({"x": PAIR, "d": Group({"a": on_x(cf(coordinates=words(n, "c")))}), **in_groups(n, lambda i: {f"c{i}": on_x({})})}),
     "bounds": lambda n: Group({**named(n, lambda i: Array(np.zeros(2), (f"x{i}",), cf())), **{f"x{i}": coordinate(f"x{i}", [0.0, 1.0], bounds=f"b{i}") for i in range(n)}, **named(n, lambda i: Array(np.zeros((2, 2)), (f"x{i}", "v")), "b")}),
     "formula terms": formula,
     "scalar axes of own names": lambda n: Group(rows(n, lambda i: scalar(i, f"s{i}"))),
@@ -224,10 +224,10 @@ KINDS: dict[str, Callable[[int], Group]] = {
     "sizes of one dimension": lambda n: Group(named(n, lambda i: Array(np.zeros(i + 1), ("x",), cf()))),
     "CRSs without a code": lambda n: Group(grids(n, lambda i: declaring("spatial", "proj", **SPATIAL, **{"proj:wkt2": wkt(i)}))),
     # Arrays that each give another CRS than the one grid mapping that they name.
-    "CRSs beside spatial_ref": lambda n: Group({"spatial_ref": stored(np.int32(0), crs_wkt=wkt(0)), **grids(n, lambda i: declaring("proj", **{"proj:wkt2": wkt(i)}))}),
+    "CRSs with a spatial_ref": lambda n: Group({"spatial_ref": stored(np.int32(0), crs_wkt=wkt(0)), **grids(n, lambda i: declaring("proj", **{"proj:wkt2": wkt(i)}))}),
     "CRSs of geolocation arrays": lambda n: Group({**grids(n, name="lon"), **grids(n, name="lat"), **grids(n, lambda i: located(f"lon{i}", f"lat{i}", utm(i)))}),
     "geolocation arrays of no grid": lambda n: Group({"lon": on_grid({}), "lat": on_grid({}), **named(n, lambda i: Array(np.zeros((2, 4 + i)), ("y", f"d{i}")))}, located("lon", "lat")),
-    "items of a layout that lead nowhere": lambda n: levels(n, lambda i: {"asset": f"no{i}"}),
+    "items of a layout that cannot be resolved": lambda n: levels(n, lambda i: {"asset": f"no{i}"}),
     "levels of one another": lambda n: levels(n, derived),
     "names that collide": lambda n: Group({**in_groups(n, lambda _i: {"t": on_x({})}), "o": Group(rows(n, lambda i: cs(external(f"../g{i}/t", name="t"))))}),
     "times": lambda n: Group(rows(n, days)),

@@ -87,14 +87,14 @@ TWENTIES = """
 # fmt: off
 AT_TWENTIES: Mapping[str, Group] = {
     "a level follows from another one": pyramid(FULL, HALF),
-    "an absolute transform goes before a relative one": pyramid(FULL, level("half", "full", 3, **cells(20))),
+    "an absolute transform takes precedence over a relative one": pyramid(FULL, level("half", "full", 3, **cells(20))),
     "an item names an array of a group": pyramid(FULL, level("half/v", **cells(20))),
     "the nearest layout that has a level counts":
         pyramid(level("half", **cells(40)), level(1), level(None), half=declared(level("v", **cells(20)))),
     "the source's array has the transform": pyramid(level("full"), HALF, v=cells(10)),
     "the transform of the layout's group is of the only level that follows from none": pyramid(level("full"), HALF, **cells(10)),
     "so it is if that is scaled by one": pyramid(level("full", None, 1), HALF, **cells(10)),
-    "a box of its own goes before it": pyramid(level("full", **BOX), HALF, **cells(3)),
+    "an own box takes precedence over it": pyramid(level("full", **BOX), HALF, **cells(3)),
     "a box of the layout's group is that of each level": pyramid(level("full"), HALF, **BOX),
     "the level has another registration than its source": pyramid(FULL, HALF, half={"spatial:registration": "pixel"}, **NODE),
     "the layout's group is the source":
@@ -150,7 +150,7 @@ LEVELS: Mapping[str, tuple[Group, str]] = {
     "a group that does not declare the convention": (
         Group({"half": of(2, 3)}, {**declared(level("half", **cells(9))), "zarr_conventions": []}), ""
     ),
-    "a box is not divided where the source is nowhere": (
+    "a box is not divided if the source has no position": (
         pyramid(level("full"), level("half", "full", 2, **BOX)),
         f"! Resolution: /half/v: /#/attributes/multiscales/layout/1/{NOT_USED}",
     ),
@@ -165,7 +165,7 @@ transform gives [140.0, 100.0, 170.0, 120.0], which is used
 
 #: What is wrong with the level `half`, or with others by which it is found.
 LOST_LEVELS: Mapping[str, tuple[list[Json], str]] = {
-    "there is no such source": ([FULL, level("half", "missing", 2)], "1: there is no level 'missing'"),
+    "a missing source": ([FULL, level("half", "missing", 2)], "1: there is no level 'missing'"),
     "levels are derived from each other": (
         [FULL, level("half", "third", 2), level("third", "half", 2)],
         "1: levels are derived from each other: half -> third -> half",
@@ -275,7 +275,7 @@ LISTED: Mapping[str, tuple[Group, str]] = {
         Group({"v": field(8, 12), "half": of(4, 6), "more": of(1, 1)},
               declared(level("."), level("half", ".", 2), **UTM, **cells(10))), "/ 10 m, /half 20 m"
     ),
-    "levels at a distance, some of which are not there": (
+    "levels at deeper paths, some of them missing": (
         Group({"a": Group(THREE)}, declared(
             level("a/0", **cells(10)), level("a/1", "a/0", 2), level("gone", "a/0", 8),
             {"derived_from": "0"}, **UTM)), "/a/0 10 m, /a/1 20 m"
@@ -310,7 +310,7 @@ LISTED: Mapping[str, tuple[Group, str]] = {
     "numbers beyond all bounds": (of_three(level("0", **cells(1e200))), "/0 ?"),
     "a scale of zero": (of_three(ITEMS[0], level("1", "0", 0), ITEMS[2]), "/0 10 m, /1 ?, /2 ?"),
     "a scale that turns": (of_three(ITEMS[0], level("1", "0", -2)), "/0 10 m, /1 20 m"),
-    "paths that lead nowhere": (of_three(ITEMS[0], level("../0"), level("a/../1"), level("\0")), "/0 10 m"),
+    "paths that cannot be resolved": (of_three(ITEMS[0], level("../0"), level("a/../1"), level("\0")), "/0 10 m"),
 }
 # fmt: on
 

@@ -102,7 +102,7 @@ CHAIN: Json = {
     "t/u/w": {},
 }
 REFERENCES: dict[str, tuple[Places, Any, str]] = {
-    "the group comes first, and the choice is told": (
+    "the group comes first, and the choice is reported": (
         "s/ s/time g/s/ g/s/time",
         ref("../s/time"),
         "/s/time; '../s/time' was resolved to /s/time, not to /g/s/time (which fits too)",
@@ -182,7 +182,7 @@ VALUES: dict[str, tuple[Places, Json, str]] = {
         ref("../s/time"),
         f"/g/s/time; '../s/time' was resolved to /g/s/time, not to /s/time {SHAPE}",
     ),
-    "of a shared CRS, all that is passed over is told": (
+    "of a shared CRS, all skipped targets are reported": (
         {"s/": {}, "s/u/": {"crs": external(ref("../t/time"))}, "s/t/": {}, "s/t/time": {}}
         | {"t/": {}, "t/time[3]": {}, "g/t/": {}, "g/t/time": {}},
         ref("/s/u#/attributes/crs"),

@@ -40,7 +40,7 @@ def in_group(*nodes: Any, **members: Array) -> Any:
 
 
 REFERENCES = {
-    "names lead upwards, paths from the root or from the group": (
+    "names are searched upwards, paths start at the root or the group": (
         in_group({"b": stored(2), "a/b": stored(1), "s": {}, "s/c": stored(0), "d": stored(3), "a/e": stored(4)}, v=field(coordinates="b c /d ../e ./e ../d")),
         """
         b () 1
@@ -61,7 +61,7 @@ REFERENCES = {
         ! Resolution: /a/g/v was opened without 'area' of 'cell_measures': /a/g/v#/attributes/cell_measures: 'area' does not refer to an array along dimensions of this one; tried /a/g/area, /a/area, /area
         """,
     ),
-    "what may be missing is not told": (
+    "arrays that may be missing are not reported": (
         in_group(
             {"": {"external_variables": "far areacella"}, "s": {"external_variables": "area"}, "s/lat": field(coordinates="y x", cell_measures="area: area")},
             v=field(coordinates="y x /s/lat", cell_measures="area: areacella"),
@@ -98,7 +98,7 @@ REFERENCES = {
         in_group({"s": {}, "s/C": stored([3, 4], "s")}, s=stored([0, 1], "s", formula_terms="s: /a/g/s C: /s/C"), v=field("s")),
         "C (s) 3 4\ns (s) 0 1 | formula_terms=s: s C: C\nv (s) @ C s",
     ),
-    "what leads nowhere is told with its place": (
+    "failed references are reported with their place": (
         in_group({"s": {}, "s/lat": stored(1, bounds="none ../../lost")}, v=field(coordinates="/s/lat", ancillary_variables="../lost ../s /../up")),
         """
         lat () 1 | bounds=none ../../lost
@@ -120,7 +120,7 @@ REFERENCES = {
         ! Resolution: /a/g/v was opened without 'm' of 'grid_mapping', 'n' of 'grid_mapping': /a/g/v#/attributes/grid_mapping: must be names separated by spaces, got string "m n:"
         """,
     ),
-    "the group's own coordinate stands beside what is named, which comes with its boundaries": (
+    "the group's own coordinate is kept, and the named one is attached with its bounds": (
         in_group({"s": {}, "s/x": stored([7, 8], "x", bounds="edges"), "s/edges": stored([[6, 7], [7, 8]], "x n")}, x=stored([1, 2], "x"), v=field("x", coordinates="/s/x", ancillary_variables="/s/x")),
         """
         edges (x n) [[6 7] [7 8]]
@@ -141,7 +141,7 @@ def test_references(nodes: Any, expected: str) -> None:
 AXES: Any = {"crs": [{"axes": {"y": {}, "x": {}}}]}
 LETTERS = Array(np.array([[b"a", b"b", b"c"], [b"d", b"e", b"f"]], "S1"), ("y", "letters"))
 OTHER_OPTIONS: dict[str, Any] = {
-    "beside another convention, paths are followed, and once": (
+    "paths are followed once, also with a different convention": (
         in_group(
             {"s": {}, "s/lon": field(ancillary_variables="q"), "s/q": field(), "above": stored(0)},
             v=field(coordinates="/s/lon above", ancillary_variables="/s/none", **declaring("cs", cs=AXES)),
@@ -165,7 +165,7 @@ OTHER_OPTIONS: dict[str, Any] = {
         {"assume_conventions": "geozarr"},
         "crs () 0\nv (y x) @ crs | grid_mapping=crs",
     ),
-    "letters of a text are no dimension that an array must have": (
+    "the dimension of characters is not required": (
         in_group({"name": LETTERS}, v=field(coordinates="name")),
         {**CF, "zarr_format": 2},
         "name (y) |S3 b'abc' b'def'\nv (y x) @ name",
@@ -216,7 +216,7 @@ DIMENSIONS = {
         {"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, **V},
         "! Resolution: /a/g/v: dimension 't' has no coordinate in its group or above it, and /a/s/t, /a/u/t are equally near; none of them is attached",
     ),
-    "that which the array names, of several": ({"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, "a/g/v": field("t", coordinates="../s/t")}, "t (t) 5 7"),
+    "the one that the array names, of several": ({"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, "a/g/v": field("t", coordinates="../s/t")}, "t (t) 5 7"),
     "above an own one of another length": (
         {"t": T, **V, "a/g/t": LONGER},
         """
@@ -225,7 +225,7 @@ DIMENSIONS = {
         ! Dimension: /a/g/v#/dimension_names: declares the dimensions ['t'] for shape [2], but they have different sizes in other arrays of the group; renamed 't' -> 't_v'
         """,
     ),
-    "not beside an own array of the name": ({"t": T, "a/g/t": field("t z"), **V}, "t (t z) [[0.0 0.0] [0.0 0.0]]"),
+    "not if the group has an array of the name": ({"t": T, "a/g/t": field("t z"), **V}, "t (t z) [[0.0 0.0] [0.0 0.0]]"),
     "of the group that NCZarr names": (
         {"t": nczarr(OTHER, "/t"), "a/t": nczarr(T, "/a/t"), "a/g/v": nczarr(field("t"), "/a/t"), "a/g/w": nczarr(field("t"), "/t")},
         """
@@ -234,7 +234,7 @@ DIMENSIONS = {
         ! Dimension: /a/g/w: other arrays of the group have different coordinate values along its dimensions; renamed 't' -> 't_w'
         """,
     ),
-    "if that says which, none above": ({"a/t": T, "a/g/v": nczarr(field("t"), "/a/g/t")}, ""),
+    "if that names the group, none above": ({"a/t": T, "a/g/v": nczarr(field("t"), "/a/g/t")}, ""),
     "the group's own, whatever it says": (
         {"t": T, "a/g/v": nczarr(field("t"), "/t"), "a/g/t": nczarr(OTHER, "/a/g/t")},
         't (t) 6 8 | _nczarr_array={"dimension_references": ["/a/g/t"]}',

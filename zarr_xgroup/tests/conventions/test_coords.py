@@ -98,7 +98,7 @@ DESCRIBED: dict[str, tuple[Array, str]] = {
         field("y x", "coords", "spatial", **older(x=AFFINE, y=AFFINE), **GRID),
         "x (x) 5.0 15.0 25.0 35.0 | axis=X\ny (y) 25.0 15.0 5.0 | axis=Y",
     ),
-    "beside cs, which counts": (
+    "with cs, which takes precedence": (
         field("x", "coords", "cs", **older(x=X), cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [0, 1]}}]}}}]}),
         "x (x) 0 1 2 3\n! Resolution: /g/a: declares the principal conventions cs, coords; cs is used",
     ),
@@ -190,8 +190,8 @@ WRONG: dict[str, Any] = {
     "an interval that ends late": (interval(0, 10, 1), "do not match the size"),
     "a step of 0": (interval(0, 3, 0), "must not be 0"),
     "no step": ({"type": "interval", "start": 0, "end": 3}, "is missing, but required"),
-    "a number beside times": (interval("2024", 3, "P1D"), "an ISO 8601 time"),
-    "a step that is no duration": (interval("2024-01-01", "2024-01-04", 1), "such as 'P1D'"),
+    "a number together with times": (interval("2024", 3, "P1D"), "an ISO 8601 time"),
+    "a step that is not a duration": (interval("2024-01-01", "2024-01-04", 1), "such as 'P1D'"),
     "months and hours": (interval("2024-01-01", "2024-01-04", "P1MT1H"), "must not combine months"),
     "an end beyond 64 bits": (interval(0, 10**40, 1), "a finite number or a time"),
     "too few values": (inline(1, 2), "has 2 values, the axis needs 4"),

@@ -136,13 +136,13 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         ! form error tags: must be an object, got list [] -> write, for example, "tags": ...
         """,
     ),
-    "what is no reference": ({"id": 1, "site": {"path": "b"}, "spare": {"ref": {"path": "b"}}}, "spare=?", """
+    "not a reference": ({"id": 1, "site": {"path": "b"}, "spare": {"ref": {"path": "b"}}}, "spare=?", """
         ! form error site: is not a reference: it has no 'node' -> write "site": {"node": "time"}
         ! form error spare/unit: is missing -> write, for example, "unit": "K"
         """),
     "what a function refuses": ({"id": 1, "height": "high"}, "", "! height error height: is text -> write metres"),
     "a part that a function refuses": ({"id": 1, "height": ["high"]}, "", '! form error height/0: is first -> write, for example, "height": 2.0'),
-    "a reference that leads nowhere": ({"id": 1, "height": True}, "", '! form error height: leads nowhere -> write, for example, "height": 2.0'),
+    "a reference that cannot be resolved": ({"id": 1, "height": True}, "", '! form error height: leads nowhere -> write, for example, "height": 2.0'),
     "wrong parts of parts cost these": (
         {"id": 1, "main": NO_UNIT, "spare": {}, "sensors": [K, 5, NO_UNIT], "ports": {"p": 5, "q": K}, "tags": {"t": 5, "u": "v"}},
         "main=? spare=? sensors=(K, ?) ports=((q, K)) tags=((u, v))",
@@ -159,7 +159,7 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         form error sensors: must not be empty -> write, for example, "sensors": ...
         form error ports: must not be empty -> write, for example, "ports": ...
         """),
-    "a list of named objects stands for an object": (
+    "a list of named objects is read as an object": (
         {"id": 1, "ports": [{"name": "p", **K}, {"name": 5, **K}, K, 5]}, "ports=((p, K))", """
         ! form error ports/1: must have a 'name' -> write, for example, "name": "x"
         ! form error ports/2: must have a 'name' -> write, for example, "name": "x"
@@ -172,9 +172,9 @@ spare=spare:{"node": "c"} sensors=(K, K) ports=((p, K)) tags=((t, u))""",
         kind warning state: is null, which is ignored -> leave it out
         form warning notes: is null, which is ignored -> leave it out
         """),
-    "what is required need not be beside another member": ({"uri": "u", "name": None}, "", "form warning name: is null, which is ignored -> leave it out"),
-    "which must not be null": ({"id": None}, "", '! needed error name: is missing -> write, for example, "name": ...'),
-    "misspelt keys, of which another one was meant": (
+    "a member is not required together with a different one": ({"uri": "u", "name": None}, "", "form warning name: is null, which is ignored -> leave it out"),
+    "a required member must not be null": ({"id": None}, "", '! needed error name: is missing -> write, for example, "name": ...'),
+    "misspelt keys that resemble a different key": (
         {"nam": "A", "kinds": "fixed", "Sensors": [], "heights": 1, "sites": 1, "anything": 1}, "", """
         ! spelt error nam: is unknown; did you mean 'name'? -> rename it to "name"
         ! spelt error kinds: is unknown; did you mean 'kind'? -> rename it to "kind"

@@ -60,13 +60,13 @@ CELL_IDS = {
         {"a": on_cells(coordinate="cell_ids", ellipsoid=SPHERE), "cell_ids": IDS},
         f'cell_ids (cells) 5 7 8 | ellipsoid={{"name": "sphere", "radius": 6370997.0}} {LEVEL_1}',
     ),
-    "of another group, called as xdggs expects": (
+    "of a different group, with the name that xdggs expects": (
         {"a": on_cells(coordinate="/grids/ids"), "grids": {}, "grids/ids": stored([5, 7, 8], "n")},
         f"cell_ids (cells) 5 7 8 | {LEVEL_1}",
     ),
     "unpacked from ranges": ({"a": on_cells(6, coordinate="p", compression="ranges"), "p": RANGES}, f"cell_ids (cells) uint64 3 4 5 6 7 12 | {LEVEL_1}"),
     "unpacked from compacted ones": ({"a": on_cells(6, coordinate="p", compression="compacted"), "p": COMPACTED}, f"cell_ids (cells) uint64 3 4 5 6 7 12 | {LEVEL_1}"),
-    "0, though that stands for missing data": (
+    "0, although it means missing data": (
         {
             "a": on_cells(4, refinement_level=29, coordinate="r", compression="ranges"),
             "r": Array(np.array([[0, 2], [2**61, 2**61 + 2]], "u8"), ("range", "end"), missing=0),
@@ -77,11 +77,11 @@ CELL_IDS = {
         {"": of_group(coordinate="cell_ids"), "a": stored(np.zeros((2, 3)), "time cells"), "b": stored(np.zeros(2), "time"), "cell_ids": IDS},
         f"cell_ids (cells) 5 7 8 | {LEVEL_1}\nb (time)",
     ),
-    "beside an array with the same metadata": (
+    "with an array with the same metadata": (
         {"": of_group(), "cell_ids": IDS, "day": IDS},
         f"cell_ids (cells) 5 7 8 | {LEVEL_1}\nday (cells) @ cell_ids",
     ),
-    "of the group's own, where what is named is lost": (
+    "of the group's own array, if the named one is lost": (
         {"": of_group(coordinate="cellids"), "a": stored(np.zeros(3), "cells"), "cell_ids": IDS},
         f"cell_ids (cells) 5 7 8 | {LEVEL_1}\n! Resolution: /a: /#/attributes/dggs/coordinate: cannot be resolved; the group's own array 'cell_ids' is used",
     ),
@@ -93,7 +93,7 @@ CELL_IDS = {
         {"": of_group(spatial_dimension="cell"), "a": stored(np.zeros(3), "cells"), "s": stored(0)},
         "! Resolution: /a was opened without the ids of its cells: /#/attributes/dggs/spatial_dimension: 'cell' is not a dimension of any array of the group",
     ),
-    "beside what another principal convention says": (
+    "with coordinates of a different principal convention": (
         {
             "a": stored(np.zeros((1, 3)), "day cells", **declaring("coords", "dggs", dggs={**GRID, "coordinate": "cell_ids"}, **{"coords:coordinates": {"day": {"type": "inline", "values": [3]}}})),
             "cell_ids": IDS,
@@ -157,7 +157,7 @@ WRONG: dict[str, Any] = {
     "another number of cells": ({}, "all 48 cells of level 1, but has 5"),
     "implied ids of another system": ({"name": "h3"}, "can be computed only for HEALPix"),
     "implied ids that do not begin with 0": ({"indexing_scheme": "nuniq"}, "can be computed only for HEALPix"),
-    "a level that is no integer": ({"refinement_level": "2"}, "must be an integer from 0 to"),
+    "a level that is not an integer": ({"refinement_level": "2"}, "must be an integer from 0 to"),
     "a dimension of others": ({"spatial_dimension": "nope"}, "is not a dimension of the array (cells)"),
     "too few ids": ({"coordinate": "few"}, "the cells need [5]"),
     "ranges of one dimension": ({**RANGED, "coordinate": "few"}, "the cells need ['n', 2]"),

@@ -83,8 +83,8 @@ PUBLISHED: dict[str, tuple[Group | Nodes, str, str]] = {
         a (phony_dim_0 phony_dim_1 y x) @ x y
         ! Dimension: /a#/dimension_names: has no usable names for axes [0, 1, 2, 3] of shape [2, 3, 4, 5]; its dimensions are named ['phony_dim_0', 'phony_dim_1', 'y', 'x']
         """),
-    "a box that the last cells of a level overhang is no other": (boxed([0, 50, 50, 100], [20, 0, 0, 0, -20, 100]), "x", "x (x) 10.0 30.0 50.0 | axis=X"),
-    "a box that reaches a cell further is no other": (boxed([0, 20, 80, 100], [20, 0, 0, 0, -20, 100]), "x", "x (x) 10.0 30.0 50.0 | axis=X"),
+    "a box that the last cells of a level overhang is the same": (boxed([0, 50, 50, 100], [20, 0, 0, 0, -20, 100]), "x", "x (x) 10.0 30.0 50.0 | axis=X"),
+    "a box that reaches one cell further is the same": (boxed([0, 20, 80, 100], [20, 0, 0, 0, -20, 100]), "x", "x (x) 10.0 30.0 50.0 | axis=X"),
     "a box that reaches a bit further is another one": (boxed([0, 40, 81, 100], [20, 0, 0, 0, -20, 100]), "x", """
         x (x) 10.0 30.0 50.0 | axis=X
         ! Resolution: /a: /#/attributes/spatial:bbox: is [0.0, 40.0, 81.0, 100.0], but the transform gives [0.0, 40.0, 60.0, 100.0], which is used
@@ -99,7 +99,7 @@ PUBLISHED: dict[str, tuple[Group | Nodes, str, str]] = {
         """),
     "a number of EPSG in a CRS of cs": (system(**{"proj:epsg": 32632}), "spatial_ref", "spatial_ref () EPSG:32632"),
     "a number of EPSG as its id": (system(id={"proj:epsg": 32632}), "spatial_ref", "spatial_ref () EPSG:32632"),
-    "the id goes before what stands beside it": (system(**{"proj:epsg": 32632}, id={"proj:epsg": 32633}), "spatial_ref", "spatial_ref () EPSG:32633"),
+    "the id takes precedence over its siblings": (system(**{"proj:epsg": 32632}, id={"proj:epsg": 32633}), "spatial_ref", "spatial_ref () EPSG:32633"),
     "conventions as members of an object, by uuid": (Group({"a": band()}, {**listed(*BY_UUID), **CELLS, **UTM}), "a x spatial_ref", """
         spatial_ref () EPSG:32632
         x (x) 5.0 15.0 25.0 35.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m

@@ -66,7 +66,7 @@ HALVES = {"scale_factor": 0.5, "add_offset": -0.5}
 SAME: dict[str, Any] = {
     "a list": points(),
     "a grid": grid_of_points(),
-    "position 0 is one where it stands for missing data": grid_of_points(
+    "position 0 is valid although it means missing data": grid_of_points(
         line=Array(ROWS, ("a",), missing=0), pixel=Array(COLUMNS, ("g",), missing=0)
     ),
     "packed positions": grid_of_points(line=stored(2 * ROWS + 1, "a", **HALVES)),

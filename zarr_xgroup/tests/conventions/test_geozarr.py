@@ -157,7 +157,7 @@ GRIDS: dict[str, tuple[Group, str]] = {
     "a transform of the grid mapping variable": (of_mapping(), OF_THE_MAPPING),
     "a transform with commas": (of_mapping(f" {TRANSFORM.replace(' ', ', ')} "), OF_THE_MAPPING),
     "a transform as a list": (of_mapping([3e5, 10, 0, 5000040, 0, -10]), OF_THE_MAPPING),
-    "a shared transform, beside arrays that are no grids": (of_mapping(**NO_GRIDS), OF_THE_MAPPING),
+    "a shared transform, with arrays that are not grids": (of_mapping(**NO_GRIDS), OF_THE_MAPPING),
     "a transform of the array": (of_array(), OF_THE_ARRAY),
     "columns first": (of_array(dims="x y"), OF_THE_ARRAY),
     "bands first": (of_array(dims="band y x"), OF_THE_ARRAY),
@@ -184,7 +184,7 @@ GRIDS: dict[str, tuple[Group, str]] = {
         Y_w (Y_w) -0.5 -1.5 -2.5 -3.5 -4.5 | axis=Y
         ! Dimension: /w#/dimension_names: declares the dimensions ['X', 'Y'] for shape [2, 5], but they have different sizes in other arrays of the group; renamed 'X' -> 'X_w', 'Y' -> 'Y_w'
         """),
-    "coordinate variables beside a CRS": (of_gdal(32632), f"{AT_CENTRES[32632]}\nspatial_ref () EPSG:32632"),
+    "coordinate variables with a CRS": (of_gdal(32632), f"{AT_CENTRES[32632]}\nspatial_ref () EPSG:32632"),
     "coordinate variables in degrees": (of_gdal(4326), f"{AT_CENTRES[4326]}\nspatial_ref () EPSG:4326"),
     "coordinate variables that have attributes keep them": (
         of_gdal(32632, X=stored(EASTINGS, "X", units="km", standard_name="x"), Y=stored(NORTHINGS, "Y", axis="X")), """
@@ -195,7 +195,7 @@ GRIDS: dict[str, tuple[Group, str]] = {
     "other arrays than these coordinate variables get no attributes": (
         of_gdal(32632, lon=stored(np.zeros((3, 4)), "Y X"), x=stored(EASTINGS, "cell")),
         f"{AT_CENTRES[32632]}\nspatial_ref () EPSG:32632\nlon (Y X) @ X Y spatial_ref\nx (cell) @ spatial_ref"),
-    "coordinate variables beside no CRS": (of_gdal(None), "X (X) 5.0 15.0 25.0 35.0\nY (Y) 25.0 15.0 5.0"),
+    "coordinate variables without a CRS": (of_gdal(None), "X (X) 5.0 15.0 25.0 35.0\nY (Y) 25.0 15.0 5.0"),
     "a CRS by its URL": (with_crs(url=f"{OGC}/EPSG/0/32632"), "spatial_ref () EPSG:32632"),
     "a CRS by WKT": (with_crs(wkt=UTM), "spatial_ref () EPSG:32632"),
     "a CRS by PROJJSON": (with_crs(projjson=pyproj.CRS(32632).to_json_dict()), "spatial_ref () EPSG:32632"),
@@ -220,7 +220,7 @@ UNUSABLE = {
     "infinite numbers": (of_array("0 inf 0 0 0 -1"), "must be 6 finite numbers, got [0.0, Infinity, 0.0, 0.0, 0.0, -1.0]"),
     "cells without area": (of_array("0 1 0 0 0 0"), "GeoTransform: is degenerate: cells have no area"),
     "a transform of arrays of two sizes": (of_mapping(w=OTHER_SIZE), "/crs#/attributes/GeoTransform: is the transform of one grid"),
-    "own coordinates are not told to be lost": (Group({"v": grid(GeoTransform="0 1"), **OWN}), "/v was opened without the metadata in 'GeoTransform': "),
+    "own coordinates are not reported as missing": (Group({"v": grid(GeoTransform="0 1"), **OWN}), "/v was opened without the metadata in 'GeoTransform': "),
     "a CRS that is a text": (Group({"v": grid(_CRS="EPSG:32632")}), "/v#/attributes/_CRS: must be an object, got string"),
     "no WKT": (with_crs(url=f"{OGC}/EPSG/0/32632", wkt="no WKT"), "/v#/attributes/_CRS/wkt: is not a CRS that pyproj understands"),
     "a PROJ string that reads a file": (with_crs(wkt="+proj=utm +zone=32 +nadgrids=/etc/passwd"), "/v#/attributes/_CRS/wkt: is not a CRS"),

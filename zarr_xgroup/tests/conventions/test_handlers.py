@@ -149,7 +149,7 @@ GROUPS: dict[str, tuple[Nodes, str]] = {
         ! Resolution: /g/lon was opened without the coordinates of its dimensions: /g/lon#/attributes/cs: is declared, but missing
         """),
     "up is for vertical axes": (system(coordinates=[SETS], abbreviation="X", direction="up"), "x (x) 0 1 2 | axis=X"),
-    "degrees along a vertical axis are no longitude": (system(coordinates=[{**SETS, "unit": "degrees"}], abbreviation="Z"), "x (x) 0 1 2 | axis=Z units=degrees"),
+    "degrees along a vertical axis are not a longitude": (system(coordinates=[{**SETS, "unit": "degrees"}], abbreviation="Z"), "x (x) 0 1 2 | axis=Z units=degrees"),
     "a term may call its dimension as it likes": ({**system(coordinates=[{"parametric": SIGMA}]), "c": {}, "c/s": stored([0.0, 0.5, 1.0], "n")}, """
         s (x) 0.0 0.5 1.0
         x (x) 0 1 2 | formula_terms=sigma: s standard_name=atmosphere_sigma_coordinate

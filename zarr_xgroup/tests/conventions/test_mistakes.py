@@ -64,10 +64,10 @@ IN_CS: dict[str, tuple[Any, str, str]] = {
         f"coordinate 'latt': {AXES}/latt/coordinates/0/values/external: {OF_3}"),
     "a set without values is not one of many": (
         axes(latt={"coordinates": [{}]}), "lon", f"coordinate 'latt': {AXES}/latt/coordinates/0/values: is missing"),
-    "scalar coordinates are no mistake": (
+    "scalar coordinates are not a mistake": (
         axes(lat=axis(), height=axis({"explicit": [2]}), z=axis({"external": {"node": "v1"}}), nothing={}), "height lat lon v1 z", ""),
     "also where an axis is missing": (axes(height=axis({"explicit": [2]})), "height lon", ""),
-    "misspelt coordinates, in whose place there are no positions": (
+    "misspelt coordinates, without positions": (
         axes(lat={"coordinate": []}), "lon", f"coordinate 'lat': {AXES}/lat/coordinate: {NOT_KNOWN} 'coordinates'?"),
     "misspelt unit": (axes(lat=axis(units="m")), "lat lon", f"'units' of axis 'lat': {SET}/units: {NOT_KNOWN} 'unit'?"),
     "misspelt epoch": (
@@ -104,7 +104,7 @@ UNDECODED: dict[str, tuple[Json, str, str]] = {
     "a day that no month has": (
         {"reference": "days since 2020-02-30"}, "reference", "the calendar 'standard' has no such day: \"2020-02-30 00:00:00\""),
     "months": ({"unit": "months"}, "unit", '"months" is not a unit in which times can be decoded'),
-    "a calendar that nobody knows": ({"calendar": "nope"}, "calendar", "'nope' is not a calendar in which times can be decoded"),
+    "an unknown calendar": ({"calendar": "nope"}, "calendar", "'nope' is not a calendar in which times can be decoded"),
 }  # fmt: skip
 
 
@@ -152,7 +152,7 @@ IN_TREES: dict[str, tuple[Nodes, str]] = {
         beside("g", node="../c/lat"),
         f"{OF}: {LAT} /all/c/lat, not to /all/g/c/lat (which fits too)",
     ),
-    "pointers are no paths of nodes, whatever these are called": (
+    "pointers are not paths of nodes, whatever their names": (
         beside("attributes", "units", node="../lat", attribute="/attributes/units"),
         f"/all/attributes/v, /all/units/v {LOST}: /all/attributes/v#/attributes/ref/of and 1 more: {NOWHERE}",
     ),

@@ -108,7 +108,7 @@ BY_THEMSELVES: dict[str, tuple[type[ConventionHandler], Json, dict[str, Any]]] =
         declaring("geolocation", geolocation={"geodetic": LOCATED}),
         {"lon": [[0.0] * 3] * 2, "lat": [[1.0] * 3] * 2},
     ),
-    "a CRS is no variable": (ProjHandler, declaring("proj", **{"proj:code": "EPSG:4326"}), {}),
+    "a CRS is not a variable": (ProjHandler, declaring("proj", **{"proj:code": "EPSG:4326"}), {}),
 }
 
 

@@ -200,7 +200,7 @@ NO_HANDLERS: dict[str, tuple[Any, str]] = {
     "no tier": (bare(name="it"), NO_TIER),
     "a tier of no such name": (handler(tier="layout"), NO_TIER),
     "no name": (bare(tier="service"), "it has no 'name'"),
-    "a name that is no text": (handler(name=5), "it has no 'name'"),
+    "a name that is not a string": (handler(name=5), "it has no 'name'"),
     "aliases as a text": (handler(aliases="its"), "its 'aliases' is not a tuple of str"),
     "no attributes": (handler(described=None), "its 'described' is not a tuple of Attribute"),
     "rules as texts": (handler(rules=("it",)), "its 'rules' is not a tuple of Rule"),
@@ -282,7 +282,7 @@ GIVEN: dict[str, tuple[dict[str, Any], str]] = {
         x (x) 1 3 5
         y (y) 5 6
         """),
-    "a dimension's coordinate beside that of a built-in convention": (along_x("x"), """
+    "a dimension coordinate in addition to that of a built-in convention": (along_x("x"), """
         x (x) 1 3 5
         x_1 (x) 7 8 9 | mine=1
         x_b (x_b) 7 8 9 | mine=1

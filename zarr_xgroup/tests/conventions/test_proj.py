@@ -77,7 +77,7 @@ LEVELS: Any = {
 
 #: Stores, and the grid mappings of their arrays.
 CRS_OF_ARRAYS = {
-    "its own, else that of the group; none for one dimension": (
+    "its own, otherwise that of the group; none for one dimension": (
         {"": code(32632), "a": grid("proj", **code(32631)), "b": grid("proj"), "c": stored([1.0], "z", **declaring("proj"))},
         "a=spatial_ref EPSG:32631, b=EPSG_32632 EPSG:32632",
     ),

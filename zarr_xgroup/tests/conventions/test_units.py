@@ -49,8 +49,8 @@ LOST = "! Resolution: /a was opened without the attribute 'units': /a#/attribute
 EAST = "| axis=X standard_name=longitude units=degrees_east"
 UOM = {
     "a uom object": (uom(KG), "a () | units=kg"),
-    "beside null": (uom({**KG, "uom": None}), "a () | units=kg"),
-    "a text, which is used all the same": (uom("kg"), "a () | units=kg"),
+    "with null": (uom({**KG, "uom": None}), "a () | units=kg"),
+    "a text, which is used anyway": (uom("kg"), "a () | units=kg"),
     "a latitude": (
         uom(DEG, standard_name="latitude"),
         "a () | standard_name=latitude units=degrees_north",
@@ -283,7 +283,7 @@ VALUES: dict[str, tuple[Json | list[Any], str]] = {
     "a small integer and a great one": ([1, 2**64 - 1], "uint64"),
     "an integer beyond 64 bits": ([1, 2**64], NO_TYPE),
     "strings": (["a", "bcd"], "<U3"),
-    "nothing: strings or numbers, nobody knows": ([], "object"),
+    "nothing: neither strings nor numbers": ([], "object"),
     "an integer that no float holds": ([2**53 + 1, 0.5], NO_TYPE),
     "a great and a negative integer": ([2**63 + 1, -1], NO_TYPE),
     "beyond 64 bits": ([0, 2**64], NO_TYPE),

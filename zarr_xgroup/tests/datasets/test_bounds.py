@@ -171,7 +171,7 @@ COMMON: dict[str, tuple[Any, str]] = {
     "many chunks": (referring(5_000, 1), "v (x) @ x"),
     "many values": (referring(2**20, 2**10), "v (x) @ x"),
     "the longest chunk": (referring(10, 2**24), "v (x) @ x"),
-    "the group's own, which stands": ({**referring(20, 1), "x": long("x", 20)}, "v (x) @ x"),
+    "the group's own, which is kept": ({**referring(20, 1), "x": long("x", 20)}, "v (x) @ x"),
     "times elsewhere": (referring(2**20, 2**20, **TIME), "v (x) @ x"),
     "own times": ({"v": long("n", 2**25, **TIME)}, "v (n)"),
 }

@@ -139,7 +139,7 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         ! Metadata: /v: its coordinate 'label': left undecoded, because xarray cannot decode it: ValueError
         """,
     ),
-    "units that are no text": (
+    "units that are not a string": (
         {
             "t": along("h", external("g/h")), "g": {}, "g/h": ints("h", units={"of": "length"}),
             "u": along("i", EXPLICIT, attributes={"units": ["m"]}),
@@ -167,7 +167,7 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         ! Metadata: /y: opened with undecoded times: 'martian' is not a calendar in which times can be decoded
         """,
     ),
-    "dimensions called as what is made": (
+    "dimensions with the names of computed coordinates": (
         {"v": cells("bounds"), "w": cells("spatial_ref")},
         """
         EPSG_4326 () EPSG:4326

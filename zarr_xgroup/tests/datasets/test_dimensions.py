@@ -52,13 +52,13 @@ DECLARED: dict[str, tuple[Any, tuple[str | None, ...]]] = {
     "an object": (v3([2, 3], {"y": 0, "x": 1}), (None, None)),
     "a number among names": (v3([2, 3], ["y", 5]), ("y", None)),
     "attribute of xarray in v3": (v3([2], _ARRAY_DIMENSIONS=["x"]), ("x",)),
-    "beside names of v3": (v3([2], ["x"], _ARRAY_DIMENSIONS=["other"]), ("x",)),
-    "beside too many of v3": (v3([2], ["x", "y"], _ARRAY_DIMENSIONS=["other"]), ("other",)),
+    "with names of v3": (v3([2], ["x"], _ARRAY_DIMENSIONS=["other"]), ("x",)),
+    "with too many names of v3": (v3([2], ["x", "y"], _ARRAY_DIMENSIONS=["other"]), ("other",)),
     "NCZarr": (nczarr(["/g/y", "/x"]), ("y", "x")),
     "NCZarr, another key": (nczarr(["/g/y", "/x"], "dimension_references"), ("y", "x")),
     "NCZarr, another type": (v2([2], _NCZARR_ARRAY=["dimrefs"]), (None,)),
     "NCZarr in attributes": (v3([2], None, _nczarr_array={"dimrefs": ["/x"]}), ("x",)),
-    "NCZarr beside xarray's": (v2([2], ["x"], _NCZARR_ARRAY={"dimrefs": ["/y"]}), ("x",)),
+    "NCZarr's and xarray's": (v2([2], ["x"], _NCZARR_ARRAY={"dimrefs": ["/y"]}), ("x",)),
 }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ REFERENCES: dict[str, tuple[list[Any], tuple[str | None, ...]]] = {
     "paths": ([{"dimrefs": ["/g/y", "/x"]}], ("/g/y", "/x")),
     "a relative one": ([{"dimrefs": ["y", "/x"]}], (None, "/x")),
     "too few": ([{"dimrefs": ["/x"]}], (None, None)),
-    "of two spellings that which fits": ([{"dimrefs": ["/x"]}, {"dimrefs": BOTH}], ("/y", "/x")),
+    "of two forms the one that fits": ([{"dimrefs": ["/x"]}, {"dimrefs": BOTH}], ("/y", "/x")),
 }  # fmt: skip
 
 
@@ -94,16 +94,16 @@ FITTING: dict[str, tuple[dict[str, tuple[list[int], Any]], dict[str, tuple[str, 
         ({"a": ([4, 5], None), "b": ([5], None), "c": ([6, 4], None)}, {"a": (P0, P1), "b": (P1,), "c": (P2, P0)}),
     "none of two axes of one size":
         ({"a": ([4], None), "b": ([5], None), "c": ([4, 5, 4], None)}, {"a": (P0,), "b": (P2,), "c": (P0, P2, P1)}),
-    "none beside dimensions called so": ({"a": ([4, 5], None), "b": ([7, 8], [P0, P2])}, {"a": (P1, P3)}),
+    "none, with dimensions of these names": ({"a": ([4, 5], None), "b": ([7, 8], [P0, P2])}, {"a": (P1, P3)}),
     "the later array by name": ({"a": ([2, 3], "yx"), "b": ([2, 4], "yx")}, {"b": ("y", "x_b")}),
     "not the dimension's coordinate": ({"a": ([4], "x"), "x": ([3], "x"), "z": ([3], "x")}, {"a": ("x_a",)}),
-    "a 2-D array called so": ({"a": ([4], "x"), "x": ([3, 2], "xy")}, {"x": ("x_x", "y")}),
+    "a 2-D array of the name": ({"a": ([4], "x"), "x": ([3, 2], "xy")}, {"x": ("x_x", "y")}),
     "a name twice": ({"a": ([2, 3], "xx")}, {"a": ("x", "x_a")}),
     "a new name that is taken": ({"a": ([2, 5], ["x", "x_b"]), "b": ([3], "x")}, {"b": ("x_b_b",)}),
     "arrays of a size share the new name":
         ({"b1": ([2, 2], "yx"), "b2": ([6, 6], "yx"), "b5": ([4, 4], "yx"), "t": ([6, 6], "yx")},
          {"b2": ("y_b2", "x_b2"), "b5": ("y_b5", "x_b5"), "t": ("y_b2", "x_b2")}),
-    "called as a scalar": ({"a": ([2], "s"), "b": ([2], "s"), "s": ([], "")}, {"a": ("s_a",), "b": ("s_a",)}),
+    "with the name of a scalar": ({"a": ([2], "s"), "b": ([2], "s"), "s": ([], "")}, {"a": ("s_a",), "b": ("s_a",)}),
 }  # fmt: skip
 
 

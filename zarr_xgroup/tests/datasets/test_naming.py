@@ -154,7 +154,10 @@ TIMES: dict[str, tuple[Any, str]] = {
     "times by their units, with their bounds": (OWN_TIMES | {"c": "xn"}, "b t"),
     "bounds with units of their own": (OWN_TIMES | {"b": array("xn", units="m")}, "t"),
     "elsewhere": ({"a": ("x", replace(T, bounds=CELLS))}, "t tb"),
-    "units declared of what is elsewhere": ({"a": ("x", replace(X, attributes=DAYS))}, "x"),
+    "units declared for an array of a different group": (
+        {"a": ("x", replace(X, attributes=DAYS))},
+        "x",
+    ),
     "bounds by a path": (
         {"t": (array("x", bounds="/far/tb", **DAYS), Link("bounds", "/far/tb", CELLS))},
         "t tb",
@@ -196,14 +199,14 @@ def test_numbers_with_several_declared_time_units_become_several_variables(
 # Names.
 
 NAMES: dict[str, tuple[Any, Coordinate, str]] = {
-    "that which is wanted": ({}, far("x", "c"), "c"),
+    "the preferred name": ({}, far("x", "c"), "c"),
     "an array has it": ({"c": "y"}, far("x", "c"), "far_c"),
     "an array has that with the path, too": ({"c": "y", "far_c": "y"}, far("x", "c"), "far_c_1"),
     "written in the metadata": ({"c": "y"}, values("c", 1, 2, dim="x"), "g_c"),
     "with a slash": ({}, far("x", "p/q"), "far_p_q"),
-    "a scalar called as a dimension": ({}, far("scalar", "y"), "far_y"),
-    "a 2-D one called as a dimension": ({}, far("lon", "y"), "far_y"),
-    "made by a plug-in beside an array": ({"c": "y"}, made("c"), "g_c"),
+    "a scalar with the name of a dimension": ({}, far("scalar", "y"), "far_y"),
+    "a 2-D coordinate with the name of a dimension": ({}, far("lon", "y"), "far_y"),
+    "made by a plug-in, with an array of the name": ({"c": "y"}, made("c"), "g_c"),
 }  # fmt: skip
 
 
@@ -343,7 +346,7 @@ STANDING: dict[str, tuple[Any, Coordinate, str]] = {
     "of another length": ({"c": "z"}, far("c"), ""),
     "2-D, the other way round": ({"lon": "xy"}, LON, "lon"),
     "2-D, along one other dimension": ({"lon": "yn"}, LON, ""),
-    "called as it would be attached": ({"lon": "z", "far_lon": "yx"}, LON, "far_lon"),
+    "with the name under which it would be attached": ({"lon": "z", "far_lon": "yx"}, LON, "far_lon"),
 }  # fmt: skip
 
 
@@ -393,17 +396,17 @@ GRIDS: dict[str, tuple[Any, str]] = {
     "one of all arrays of one CRS and geotransform":
         ({"a": ("yx", UTM, "0 1"), "c": ("yx", X, UTM, "0 1"), "d": ("yx", UTM, "0 2"), "e": ("yx", UTM, "0 3"), "f": (NAMING_CRS, UTM, "0 1")},
          "a: spatial_ref, c: spatial_ref, d: EPSG_32633, e: EPSG_32633_1, f: crs @ EPSG_32633 0 2, EPSG_32633_1 0 3, crs 0 1, spatial_ref 0 1"),
-    "beside a dimension of the name": ({"a": ("yx", UTM), "b": own([1], "spatial_ref")}, "a: EPSG_32633 @ EPSG_32633"),
+    "with a dimension of the name": ({"a": ("yx", UTM), "b": own([1], "spatial_ref")}, "a: EPSG_32633 @ EPSG_32633"),
     "that of the group though nothing names it":
         ({"a": ("yx", UTM), "spatial_ref": IN_DEGREES}, "a: spatial_ref @ spatial_ref"),
-    "that which the array names": ({"a": (NAMING_CRS, UTM), "crs": IS_GEODETIC}, "a: crs @ -"),
+    "the one that the array names": ({"a": (NAMING_CRS, UTM), "crs": IS_GEODETIC}, "a: crs @ -"),
     "a group that the array names": ({"a": (NAMING_CRS, UTM), "crs": Group()}, "a: crs @ -"),
     "of coordinates, which is not that of the grid":
         ({"a": ("yx", LOCATIONS, GEODETIC, "0 1"), "b": ("yx", GEODETIC)}, "a: spatial_ref, b: EPSG_4326, lon: EPSG_4326 @ EPSG_4326, spatial_ref 0 1"),
     "of coordinates without a name": ({"a": ("yx", replace(LON, crs=ODD))}, "lon: crs @ -"),
     "of own coordinates": (lon(), "lon: EPSG_4326 @ EPSG_4326"),
-    "that which coordinates name": (lon("crs"), "lon: crs @ crs"),
-    "beside an array": (lon(EPSG_4326=""), "lon: EPSG_4326_1 @ EPSG_4326_1"),
+    "the one that coordinates name": (lon("crs"), "lon: crs @ crs"),
+    "with an array of the name": (lon(EPSG_4326=""), "lon: EPSG_4326_1 @ EPSG_4326_1"),
     "that of the group": (lon(EPSG_4326=IN_DEGREES), "lon: EPSG_4326 @ EPSG_4326"),
 }  # fmt: skip
 

@@ -96,12 +96,12 @@ TREES: dict[str, tuple[Any, str]] = {
          f"/:; time (time) {DATES} | axis=T bounds=bnds standard_name=time; bnds (time nv) @ time; /ice:; /ocean:"),
     "both": (tree_of(field(boundaries=EDGES), field(), time=stored(DAYS, "time", bounds="bnds"), bnds=BOUNDS),
          f"/:; bnds (time nv) {CELLS}; time (time) {DATES} | axis=T bounds=bnds standard_name=time; /ice:; /ocean:; time_bounds (time bounds) {CELLS}"),
-    "an array that nobody calls bounds": (tree_of(field(), bnds=BOUNDS),
+    "an array that is not named as bounds": (tree_of(field(), bnds=BOUNDS),
          f"/:; time (time) {TIMES}; bnds (time nv) @ time; /ice:; /ocean:"),
     "boundaries of its own group, the other way round": (
         Group({"v": field("time", boundaries={"external": {"node": "bnds"}}), "time": NUMBERS, "bnds": stored(BOUNDS.data.T, "nv time")}),
         f"/:; bnds (time nv) {CELLS}; time (time) {DATES} | axis=T bounds=bnds standard_name=time"),
-    "an array of its own group counts first": (tree_of(field(), v=field("time", {**TIME, "unit": "hours"})),
+    "an array of its own group takes precedence": (tree_of(field(), v=field("time", {**TIME, "unit": "hours"})),
          f"/:; time (time) noleap:2000-01-01T15:30 noleap:2000-01-02T21 noleap:2000-01-04T02:30{SAID}; /ice:; time_ice (time_ice) {TIMES}; /ocean:; {OCEAN}; ! Dimension /ice; ! Dimension /ocean"),
     "so it does if it agrees": (tree_of(field(), v=field("time")), SHARED_TIME),
     "another name and dimension": (
@@ -109,14 +109,14 @@ TREES: dict[str, tuple[Any, str]] = {
         f"/:; /ice:; time (time) {TIMES}; /ocean:; time (time) {TIMES}; /shared:; time (n) {TIMES}"),
     "one time as a scalar": (tree_of(at_one_time("x", 2), at_one_time("time x", 1, 2), time=stored(DAYS[:1], "time")),
          f"/:; time (time) noleap:2000-01-16T12{SAID}; /ice:; /ocean:; ocean_time () noleap:2000-01-16T12{SAID}; ! Name /ocean"),
-    "units that nobody knows": (tree_of(field(time={"unit": "fortnights", "epoch": "2000-01-01"})),
+    "unknown units": (tree_of(field(time={"unit": "fortnights", "epoch": "2000-01-01"})),
          "/:; time (time) 15.5 45.0 74.5; /ice:; /ocean:; ! Metadata /ice/v, /ocean/v"),
     "a unit of its own without an epoch": (tree_of(field(), time=BARE), SHARED_TIME),
     "a declared unit that differs from its own": (tree_of(field(time={**TIME, "unit": "hours"}), time=BARE),
          f"{SHARED_TIME}; ! Metadata /, /ice/v, /ocean/v"),
     "a unit of its own without an epoch, and different declared epochs": (tree_of(field(), field(time=OTHER), time=BARE),
          f"/:; time (time) 15.5 45.0 74.5 | units=days; /ice:; time_ice (time_ice) noleap:1900-01-16T12 noleap:1900-02-15 noleap:1900-03-16T12{SAID}; /ocean:; {OCEAN}; ! Dimension /ice; ! Dimension /ocean"),
-    "groups with the same contents are told apart": (Group({"a": run("/b/time"), "b": run("/b/time")}),
+    "groups with the same contents are distinct": (Group({"a": run("/b/time"), "b": run("/b/time")}),
          f"/:; /a:; time (time) 15.5 45.0 74.5; /b:; time (time) {TIMES}; /a/ocean:; {OCEAN}; /b/ocean:; ! Dimension /a/ocean"),
 }  # fmt: skip
 NAMES = "time time_ice time_ocean ocean_time bnds time_bounds"

@@ -624,7 +624,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
          "c": sized("y x", 2, 5, **{"proj:epsg": 32633, "proj:wkt2": WKT1, "proj:shape": [1]})},
         "",
     ),
-    "what the root names beside NZ-1.0 is declared for the whole store": (
+    "conventions that the root names with NZ-1.0 apply to the whole store": (
         {"": {"conventions": "nz-1.0, cf-1.12"}, "a": {}, "a/b": sized("x", 4, bounds=["edges"])},
         '! cf/names /a/b#bounds -> write "bounds": "edges"',
     ),
@@ -659,7 +659,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         open/one-meaning /band -> complete or correct the declaration, so that it
         """,
     ),
-    "a convention that is not known is told once, of all nodes; one that says nothing of coordinates never": (
+    "an unknown convention is reported once for all nodes, one without coordinates never": (
         {"": {"zarr_conventions": [*RECOGNISED, {"uuid": UUIDS["CF"]}]},
          "a": sized("x", 2, zarr_conventions=[UNKNOWN]), "b": {"zarr_conventions": [UNKNOWN]},
          "b/c": sized("x", 2, zarr_conventions=[{"uuid": OTHER_UUID, "name": "tessera"}])},
@@ -667,7 +667,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         conventions/known /a#zarr_conventions/0 /b#zarr_conventions/0 -> keep it if it is meant for other readers
         """,
     ),
-    "an array that cannot be opened is told at what refers to it": (
+    "an array that cannot be opened is reported at the reference to it": (
         {"": {}, "odd": Array(np.zeros((2, 3)), ("y", "x"), v3={"data_type": "none"}), "y": sized("y x", 2, 3),
          "v": located({"node": "odd"}, {"node": "y"}, "planar")},
         """
@@ -675,7 +675,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! open/nothing-lost /v#geolocation/planar/x -> write it as the convention defines it
         """,
     ),
-    "a choice about a whole is told beside what is wrong with a part": (
+    "a choice about a whole is reported with a fault of a part": (
         {"": {}, "lat": sized("j i", 2, 3), "lon": sized("j i", 2, 3),
          "v": located({"node": "lon", "atribute": ""}, {"node": "lat"}, shape=(4, 6))},
         """
@@ -684,7 +684,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
             declaration, so that it
         """,
     ),
-    "a malformed member of a reference is reported once, and a misspelt one beside a node that does not exist": (
+    "a malformed member of a reference is reported once, and a misspelt one with a missing node": (
         {"": {}, "t": sized("x", 2), **{
             name: sized("x", 2, **declaring("cs", "ref"), cs={"crs": [{"type": "undefined", "axes": {"x": axis(values={"external": reference})}}]})
             for name, reference in {
@@ -699,7 +699,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         ! ref/leads-somewhere /e#cs/crs/0/axes/x/coordinates/0/values/external -> refer to an existing node that fits, or remove t
         """,
     ),
-    "what is meant as a reference is told by its rule": (
+    "an intended reference is reported by its rule": (
         {"": declaring("ref"), "t": sized(""), "a": sized("x", 2, ref={"path": "t"}), "b": sized("x", 2, ref="t"),
          "c": sized("x", 2, ref=[{"node": "t"}, "t"]), "d": sized("x", 2, ref={"of": {"node": "t"}})},
         '! ref/form /a#ref /b#ref /c#ref/1 -> write, for example, "ref": {"node": "time"}',
@@ -746,7 +746,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         open/dimensions /b#/dimension_names -> give each dimension of a group one name and one
         """,
     ),
-    "what a cs lacks is told whatever else is wrong with it": (
+    "missing members of a cs are reported with its other faults": (
         {"": {}, "b": sized("x", 2, **declaring("cs", cs={"crs": []})),
          "a": sized("x", 2, **declaring("cs", cs={"crs": [{"axes": {"y": axis("y", values={"explicit": [1]})}}]}))},
         """

@@ -93,17 +93,17 @@ def field(node: str) -> Array:
 
 
 REFERENCES: dict[str, tuple[Any, str]] = {
-    "a reference that arrays share is told of each": (
+    "a reference shared by arrays is reported for each": (
         {"axes": Group({"x": X}), "g/a": field("../axes/x"), "g": {}, "g/b": field("../axes/x")},
         """reference /g/a ../axes/x = /axes/x @ /g/a
         reference /g/b ../axes/x = /axes/x @ /g/b""",
     ),
-    "one of a group is told once with all arrays": (
+    "a reference of a group is reported once with all arrays": (
         {"at/lon": GRID, "at/lat": GRID, "at": {}, "g": located("/at/lon", "/at/lat"), "g/a": GRID, "g/b": GRID},
         """reference /g /at/lon = /at/lon @ /g/a /g/b
         reference /g /at/lat = /at/lat @ /g/a /g/b""",
     ),
-    "what one leads to may refer further": (
+    "the target of a reference may have references": (
         {"g0": {"crs": AXES_OF_GROUP}, "g0/a": sized("x", 2, **OF_GROUP), "g0/x0": sized("n", 2),
          "g1": {}, "g1/a": sized("x", 2, **OF_GROUP)},
         """reference /g0/a /g0#/attributes/crs = /g0#/attributes/crs @ /g0/a
@@ -119,12 +119,12 @@ REFERENCES: dict[str, tuple[Any, str]] = {
         """reference /g/a ../x0 = /x0 @ /g/a: was resolved to /x0, not to /g/x0 (which fits too)
         choice /g/a#/attributes/cs/crs/0/axes/x/coordinates/0/values/external @ /g/a:""",
     ),
-    "the group's own coordinate is taken where one leads nowhere": (
+    "the group's own coordinate is used if a reference fails": (
         {"a": sized("y x", 2, 3, **located("gone/lon", "lat")), "lon": GRID, "lat": GRID},
         """reference /a gone/lon = /lon by fallback @ /a: cannot be resolved; the group's own array 'lon' is used
         reference /a lat = /lat @ /a""",
     ),
-    "one that leads nowhere costs a coordinate": (
+    "a coordinate is missing if a reference fails": (
         {"a": field("gone")},
         """reference /a gone = None @ /a: cannot be resolved; tried /gone (not found in store), /a/gone (not found in store)
         problem /a#/attributes/cs/crs/0/axes/x/coordinates/0/values/external @ /a: coordinate 'x'""",
@@ -174,7 +174,7 @@ FOUND: dict[str, tuple[Any, str]] = {
         coordinate /h x (x) computed index regular: 1.0 + 0.5 * i @ /h/a
         coordinate /h spatial_ref () inline CRS WGS 84 @ /h/a""",
     ),
-    "what is called as a dimension is a coordinate": ({"z": sized("t z", 2, 3)}, """array /z (t z): coordinate
+    "an array with the name of a dimension is a coordinate": ({"z": sized("t z", 2, 3)}, """array /z (t z): coordinate
         coordinate / z (t z) own /z"""),
     "a coordinate of the parents is not missing": (
         {"x": X, "g": {}, "g/a": sized("x y", 2, 3)},
