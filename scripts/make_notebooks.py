@@ -43,7 +43,7 @@ def _cells(text: str, url: str) -> Iterator[tuple[dict[str, Any], str]]:
     written = 0
     for block in blocks_of(text):
         begin, end = block.span
-        # What else a block for the shell says, such as what to install, is read and not run.
+        # Other lines of `sh` blocks, such as installations, are not run.
         yield from _prose(text[written : begin if block.language == "python" else end], url)
         code: dict[str, Any] = {"cell_type": "code", "execution_count": None, "outputs": []}
         yield code, _code(block)

@@ -1,4 +1,4 @@
-"""Handlers with mistakes that types tell: where `mypy --strict` is to find one, it says so."""
+"""Handlers with type errors. A comment marks each line in which `mypy --strict` must find one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zarr_xgroup.conventions import ArrayView, Coordinate, Interpretation
 
 
 class MistakenHandler(ConventionHandler):
-    """Has all of it wrong."""
+    """Has an error in each member."""
 
     tier = "primary"  # mistake
     name = 5  # mistake

@@ -1,4 +1,4 @@
-"""Handlers of a third party, with types: `mypy --strict` finds nothing wrong with them."""
+"""Typed handlers of a third party, in which `mypy --strict` finds no errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zarr_xgroup.conventions import ArrayView, Coordinate, Interpretation, Liter
 
 @register
 class LevelsHandler(ConventionHandler):
-    """Names what an array refers to, as the specification has it."""
+    """Adds the referenced array as a coordinate, with `get_variables`."""
 
     tier = "principal"
     name = "typed_levels"
@@ -36,7 +36,7 @@ class LevelsHandler(ConventionHandler):
 
 
 class NumbersHandler(ConventionHandler):
-    """Has numbers in its attributes, and says so as those built in do."""
+    """Reads numbers from attributes, with `interpret` like the built-in handlers."""
 
     tier = "service"
     name = "typed_numbers"

@@ -21,7 +21,7 @@ class TicksHandler(ConventionHandler):
     def get_variables(
         self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
     ) -> dict[str, xr.Variable]:
-        """Return the coordinates; their unit is what the group or the root says it is."""
+        """Return the coordinates, with the unit that the group or the root declares."""
         attributes: dict[str, Any] = array.attrs.asdict()
         names = getattr(array.metadata, "dimension_names", None) or attributes["_ARRAY_DIMENSIONS"]
         sizes = dict(zip(names, array.shape, strict=True))
