@@ -1,4 +1,4 @@
-"""Addresses: which groups of which store they name, and the error if there is no such group."""
+"""Addresses: the group of a store that an address names, and the error if there is no such group."""
 
 import os
 import pickle

@@ -1,6 +1,6 @@
-"""The public API: what it is, that it changes with notice only, and that its types hold.
+"""The public API: its names and signatures as recorded in public_api.txt, and its types.
 
-``python -m zarr_xgroup.tests.test_api`` writes public_api.txt anew.
+``python -m zarr_xgroup.tests.test_api`` updates public_api.txt.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shape of the code: what may import what, who does I/O and waits, and where anything may be caught."""
+"""The structure of the code: imports, I/O, waiting, and where all exceptions may be caught."""
 
 import ast
 import gc

@@ -1,4 +1,4 @@
-"""Conventions that a store does not declare and a user assumes: the option `assume_conventions`, and STAC's `proj`."""
+"""Conventions that a user assumes: the option `assume_conventions`, and STAC's `proj`."""
 
 import ast
 import inspect

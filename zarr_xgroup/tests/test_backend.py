@@ -1,4 +1,4 @@
-"""Opening stores without conventions: the same as engine zarr, from wherever they are, or an error that helps."""
+"""Opening stores without conventions: the same as engine zarr from every backend, and helpful errors."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Arrays that declare their coordinates by `cs`: what is written, and the coordinates that come out."""
+"""Arrays that declare their coordinates with `cs`: documents, and the opened coordinates."""
 
 import re
 import warnings

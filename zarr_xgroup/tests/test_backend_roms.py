@@ -1,4 +1,4 @@
-"""A ROMS-like store: no convention declared, plain CF attributes spread over groups."""
+"""A store like that of ROMS: no convention declared, plain CF attributes across groups."""
 
 import pytest
 import xarray as xr

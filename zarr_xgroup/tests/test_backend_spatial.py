@@ -1,6 +1,6 @@
-"""The `spatial` convention: coordinates of cell centres that follow from an affine transform.
+"""The `spatial` convention: coordinates of cell centres computed from an affine transform.
 
-Levels of pyramids, whose transforms may follow from one another, are in `test_pyramids`.
+The tests of pyramids, whose levels may be derived from one another, are in `test_pyramids`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say: their stores are right, and the table gets printed."""
+"""The benchmarks: their stores are correct, and the table is printed."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command line: what it takes, what it prints, and how it ends."""
+"""The command line: arguments, output, and exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening from many threads, event loops and processes; interrupted, and hundreds of times."""
+"""Opening from many threads, event loops and processes, with interruptions, and hundreds of times."""
 
 import asyncio
 import gc

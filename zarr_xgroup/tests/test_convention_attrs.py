@@ -1,4 +1,4 @@
-"""What becomes of the attributes of conventions, and files of netCDF, which hold no objects."""
+"""Attributes of conventions in opened Datasets, and in netCDF files, which cannot store objects."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""How conventions are declared and recognised, and how handlers are found and put in order."""
+"""How conventions are declared and recognised, and how handlers are found and ordered."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,4 @@
-"""The demonstration: the table of both engines, warnings and next steps."""
+"""The demo: the table of both engines, warnings and next steps."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Scripts written for engine zarr: the same result with engine xgroup, or a sentence."""
+"""Scripts written for engine zarr: the same result with engine xgroup, or a clear error."""
 
 import inspect
 import json

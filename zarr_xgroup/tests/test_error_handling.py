@@ -1,4 +1,4 @@
-"""Mistakes in stores: what an open tells of them and gives all the same, and how it is told."""
+"""Mistakes in stores: the warnings on opening, and the variables that open nevertheless."""
 
 from __future__ import annotations
 

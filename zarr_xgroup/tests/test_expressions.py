@@ -1,8 +1,8 @@
-"""Regular expressions take a time that grows with the length of a text, not with its square.
+"""The time of regular expressions is proportional to the length of a text, not to its square.
 
-A store says what texts are matched, so each expression of the package is found, the letters that
-are worst for it are searched for in short texts, and it is measured on long ones of these. What is
-measured is the time of the processor; a square is hundreds of times more than what is allowed.
+The expressions match texts from stores. The tests find each expression of the package, search for its worst
+characters with short texts, and measure processor time on long texts of these characters. Quadratic time would be
+hundreds of times above the limit.
 """
 
 from __future__ import annotations

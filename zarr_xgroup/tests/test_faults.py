@@ -1,4 +1,4 @@
-"""Stores that fail: requests that raise, documents that are no JSON, chunks that cannot be read."""
+"""Stores that fail: requests that raise, documents that are not JSON, chunks that cannot be read."""
 
 import re
 import socket

@@ -1,4 +1,4 @@
-"""Random stores break no law, nor do those that once did; and whoever breaks one is caught."""
+"""Random stores, and stores found by fuzzing earlier, break no law; a broken law is detected."""
 
 import faulthandler
 import json

@@ -1,6 +1,6 @@
-"""How the work of an open, an explanation and a check grows with a store: about as the store does.
+"""The work of opening, `explain` and `check` is about proportional to the size of a store.
 
-What is counted are calls of functions of the package, which are the same on every machine.
+The tests count calls of functions of the package, which are the same on every machine.
 """
 
 import math

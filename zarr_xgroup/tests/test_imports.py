@@ -1,4 +1,4 @@
-"""What is imported before a store is opened, and what an open does without: packages that extras install."""
+"""Modules that are imported before a store is opened, and missing optional packages."""
 
 import asyncio
 import json

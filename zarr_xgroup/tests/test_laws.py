@@ -1,4 +1,4 @@
-"""The laws that hold for every store: the same by all ways, lazy, read once, portable, independent."""
+"""The laws that hold for every store: the same in all forms, lazy, read once, portable, independent."""
 
 import multiprocessing
 import pickle

@@ -1,4 +1,4 @@
-"""Whatever xarray's decoding options: what engine zarr makes of the same variables in one group."""
+"""Decoding options of xarray: the same result as engine zarr with the same variables in one group."""
 
 from pathlib import Path
 from typing import Any

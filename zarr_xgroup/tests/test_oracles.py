@@ -1,4 +1,4 @@
-"""Other tools of this field as judges: stores that they write, opened here, and stores of ours, read by them.
+"""Other tools as oracles: xgroup opens stores that they write, and they open stores of the tests.
 
 Each test compares many values exactly, counts them, and requires that number. A tool that is not installed is skipped.
 """

@@ -1,4 +1,4 @@
-"""The pages of the documentation are true: their blocks run and print what the pages show."""
+"""The pages of the documentation: their blocks run and print the output that the pages show."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""Products of ESA, as metadata: as engine zarr opens them, from wherever, and written as netCDF.
+"""Metadata of ESA products: compared with engine zarr, from every address, and written as netCDF.
 
-Two of them declare no convention: nothing may differ. In the third one what its conventions say may come on top.
+Two products declare no convention, so nothing may differ. For the third, engine xgroup may add coordinates.
 """
 
 from pathlib import Path

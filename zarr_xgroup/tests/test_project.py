@@ -1,4 +1,4 @@
-"""Files of the project agree with one another: what is required, built, cited, announced and said to be tested."""
+"""Files of the project agree with one another: requirements, package, citation, and pages that name tests."""
 
 import ast
 import re

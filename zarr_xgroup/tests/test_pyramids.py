@@ -1,7 +1,7 @@
-"""Pyramids: where the levels of a layout are, and which level a resolution means.
+"""Pyramids: the grids of the levels of a layout, and the level that a resolution selects.
 
-The grid of a level follows from attributes of its own, or from the grid of the level that it is
-derived from. Levels that have a tile matrix set are in `conventions/test_tiles`.
+A level declares its grid, or derives it from the grid of its source. The tests of tile matrix sets are in
+`conventions/test_tiles`.
 """
 
 import re

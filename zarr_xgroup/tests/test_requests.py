@@ -1,7 +1,7 @@
-"""How many requests opening takes, and how many of them wait for one another.
+"""The number of requests and of rounds that opening takes.
 
-What takes time over a network is waiting: rounds, the longest chain of requests each of which
-was made when the one before it had been answered.
+Rounds, the longest chain of requests in which each waits for the previous one, determine the time over a
+network.
 """
 
 import time

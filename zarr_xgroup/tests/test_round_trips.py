@@ -1,4 +1,4 @@
-"""What was opened, changed and written is what is read again: by engine zarr and by xgroup."""
+"""Datasets that are opened, changed, written, and read again by engine zarr and engine xgroup."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""A secret in a URI is told by nothing that is handed out, raised or warned of."""
+"""Secrets in URIs do not appear in returned objects, errors or warnings."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tools that work on what is opened get right answers with no further step: those of docs/reference/tools.md.
+"""The tools in docs/reference/tools.md give correct results with opened Datasets.
 
-What rioxarray, rasterix and xproj find is in `conventions/test_proj.py`, xdggs in `conventions/test_dggs.py`,
+The tests of rioxarray, rasterix and xproj are in `conventions/test_proj.py`, xdggs in `conventions/test_dggs.py`,
 assets of pystac in `test_addresses.py`; kerchunk, VirtualiZarr, icechunk and obstore run in the page on clouds.
 """
 

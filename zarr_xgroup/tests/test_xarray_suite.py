@@ -1,7 +1,6 @@
-"""Law 1 by xarray's own tests of engine zarr: what these write, engine xgroup opens as they expect.
+"""Law 1, tested with xarray's own tests of engine zarr.
 
-The tests are those of the installed xarray. What they open, they open by engine xgroup; those that
-open nothing are left out.
+The tests of the installed xarray run with engine xgroup. Tests that do not open a store are omitted.
 """
 
 from __future__ import annotations

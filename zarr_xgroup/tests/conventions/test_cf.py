@@ -1,4 +1,4 @@
-"""CF across groups: where names and paths in attributes lead, and which coordinate a dimension has."""
+"""CF across groups: targets of names and paths in attributes, and coordinates of dimensions."""
 
 from typing import Any
 

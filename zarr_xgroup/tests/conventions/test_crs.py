@@ -1,4 +1,4 @@
-"""Coordinate reference systems: what is known of a text, which texts are the same, and which pyproj may be given."""
+"""Coordinate reference systems: their attributes, their equality, and the texts that pyproj may parse."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Descriptions of conventions: what a model reads of JSON, and what it says is wrong with it."""
+"""Descriptions of conventions: what a model reads from JSON, and the faults it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What published stores write otherwise than the documents of conventions, and what they mean by it."""
+"""Undeclared attributes of published stores that differ from the documents of conventions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""NZ-1.0, and the draft of the GeoZarr standard where it is assumed: GDAL's attributes, and tile matrix sets."""
+"""NZ-1.0, and the draft of the GeoZarr standard if it is assumed: attributes of GDAL, and tile matrix sets."""
 
 import sys
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The built-in handlers by themselves: their identities, and which arrays they are for."""
+"""The built-in handlers: their identities, and the arrays to which they apply."""
 
 from typing import Any
 

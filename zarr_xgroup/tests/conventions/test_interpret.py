@@ -1,4 +1,4 @@
-"""What a third party's handler can say through the public interface alone."""
+"""Interpretations that a handler of a third party can express through the public interface."""
 
 from typing import Any
 

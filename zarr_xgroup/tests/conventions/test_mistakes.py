@@ -1,4 +1,4 @@
-"""Mistakes in metadata that would pass unseen: what an array opens without, and the warning of each."""
+"""Mistakes in metadata that would otherwise go unnoticed: their effect on opening, and the warning for each."""
 
 from __future__ import annotations
 

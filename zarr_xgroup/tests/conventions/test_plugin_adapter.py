@@ -1,4 +1,4 @@
-"""What handlers are lent: zarr objects and a resolver, in an open and outside of one; which of their variables are one."""
+"""Zarr objects and resolvers for handlers, on opening and without it, and the identity of their variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conventions of third parties: installed ones, registered ones, what they give, and those that fail."""
+"""Conventions of third parties: installed, registered and failing handlers, and their results."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""The CRS of an array: which of those that a store says it is, and that tools find it in what is opened."""
+"""The CRS of an array: the attributes that define it, and tools that find it in the opened Dataset."""
 
 import re
 import warnings

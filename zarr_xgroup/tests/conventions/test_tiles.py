@@ -1,6 +1,6 @@
-"""Tile matrix sets: which one is meant, which of its matrices, and how corners are written.
+"""Tile matrix sets: the matrix of a level, and the order of coordinates of corners.
 
-What arrays get from them is in `test_geozarr`.
+The tests of the coordinates computed from them are in `test_geozarr`.
 """
 
 from collections.abc import Mapping

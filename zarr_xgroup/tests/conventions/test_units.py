@@ -1,4 +1,4 @@
-"""Units of measure and of time, epochs, calendars and numbers: what is written in JSON, and what becomes of it."""
+"""Units of measure and of time, epochs, calendars and numbers: their forms in JSON, and the results."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Groups that do not align with their parents: renamed in a tree as little as possible."""
+"""Groups that do not align with their parents: as little as possible is renamed in a tree."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an open costs at most: steps, requests and memory that follow from the metadata's size."""
+"""Upper limits of opening: steps, requests and memory, depending on the size of the metadata."""
 
 import json
 import tracemalloc

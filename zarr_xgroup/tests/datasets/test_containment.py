@@ -1,4 +1,4 @@
-"""What is wrong with one variable, name or node costs that alone, whatever is raised for it."""
+"""A fault of one variable, name or node affects nothing else, whatever exception it causes."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What xarray decodes, indexes and reads on opening; what it cannot decode is left alone, and nothing else touched."""
+"""Variables that xarray decodes, indexes and reads on opening, and variables that it cannot decode."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The names of dimensions: as they are declared, made up, renamed, and taken from groups above."""
+"""The names of dimensions: declared, generated, renamed, and taken from ancestors."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What conventions say of an array: of that one alone, though arrays and groups that are alike are asked about once."""
+"""Interpretations of arrays, which identical arrays and groups share."""
 
 from typing import Any, ClassVar, Literal
 

@@ -1,7 +1,7 @@
-"""What is attached to the arrays of a group: its name, its dimensions, and what the group has itself in its place.
+"""Variables attached to the arrays of a group: names, dimensions, and the group's own variables that replace them.
 
-A handler of these tests says of arrays of the group `/g` what a row wants it to say; arrays of the group `/far`
-are elsewhere. Dimensions have names of one letter.
+A handler of these tests returns the interpretation in a row for the arrays of the group `/g`. The group `/far`
+has arrays to refer to. Dimensions have names of one letter.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Times in a tree: an array is in its own group what all arrays that refer to it take it for."""
+"""Times in a tree: an array is decoded in its own group with the units that all referring arrays declare."""
 
 from pathlib import Path
 from typing import Any

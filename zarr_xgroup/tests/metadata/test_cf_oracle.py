@@ -1,4 +1,4 @@
-"""CF across groups as cfdm reads it: the same hierarchy as netCDF-4 groups and as Zarr."""
+"""CF across groups as read by cfdm: the same hierarchy as netCDF-4 groups and as Zarr."""
 
 import importlib
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Metadata documents of both formats, single and consolidated: what of a store is known, and what is said of the rest."""
+"""Metadata documents of both formats, single and consolidated, missing and invalid."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Paths of nodes, and names that no node has: a server might take them for a way out of the store."""
+"""Paths of nodes, and invalid names, which a server might interpret as a path out of the store."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What is compared with the package is not made of it."""
+"""The oracles do not import the package."""
 
 import ast
 from pathlib import Path

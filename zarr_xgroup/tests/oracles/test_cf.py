@@ -1,4 +1,4 @@
-"""Random hierarchies of CF: what belongs to an array is what the texts say."""
+"""Random hierarchies of CF: attached arrays agree with an oracle."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Random documents of `cs` are read as a slow reader of the texts does."""
+"""Random documents of `cs`: coordinates agree with an oracle."""
 
 from typing import Any
 

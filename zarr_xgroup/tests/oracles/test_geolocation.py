@@ -1,4 +1,4 @@
-"""Random swaths and grids with `geolocation`: coordinates and their CRS are what the texts say."""
+"""Random swaths and grids with `geolocation`: coordinates and their CRS agree with an oracle."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Random references: of the nodes that each may mean, ours is the one that the texts say."""
+"""Random references: targets agree with an oracle."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Random grids and pyramids of `spatial`, `multiscales` and `proj`: ours is what the texts say."""
+"""Random grids and pyramids of `spatial`, `multiscales` and `proj`: coordinates agree with an oracle."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""`check`: what it objects to, where, what it says to write instead, and what it leaves alone."""
+"""`check`: the mistakes that it reports, their places and remedies, and valid metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check` says of CF attributes: which names it takes for which, and all that an open finds wrong."""
+"""`check` of CF attributes: remedies for names, and all problems that opening reports."""
 
 from __future__ import annotations
 

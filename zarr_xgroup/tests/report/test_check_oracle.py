@@ -1,7 +1,6 @@
-"""zarr-cm is the oracle of `check` for the conventions that it knows: proj, spatial, multiscales, uom.
+"""zarr-cm as an oracle of `check`, for the conventions that it supports: proj, spatial, multiscales, uom.
 
-Whatever zarr-cm objects to, `check` objects to; what zarr-cm takes, `check` takes, with the exceptions
-listed here.
+`check` reports mistakes exactly if zarr-cm does, with the exceptions listed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Explanations: that they say what an open does, read no chunk, and are the same as JSON."""
+"""Explanations: they agree with the opened Datasets, read no chunk, and convert to JSON."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The HTML page of an explanation: that it is one harmless file, and how it works in a browser."""
+"""The HTML page of an explanation: one harmless file, and its behaviour in a browser."""
 
 import base64
 import hashlib

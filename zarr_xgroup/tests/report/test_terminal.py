@@ -1,4 +1,4 @@
-"""What is drawn of explanations and verdicts, in terminals and where there is none."""
+"""Text of explanations and verdicts, in terminals and other outputs."""
 
 from __future__ import annotations
 

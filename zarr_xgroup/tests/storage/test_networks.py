@@ -1,4 +1,4 @@
-"""Stores that refer to one another over real protocols: what is read, sent, followed and refused, and how much."""
+"""Stores that refer to one another over real protocols: requests, credentials, refused references, and limits."""
 
 import gzip
 import pickle

@@ -1,4 +1,4 @@
-"""Places that URIs name, the options given for them, and the networks from which they can be reached."""
+"""Places named by URIs, the options for them, and the networks from which they can be reached."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Computed arrays answer as numpy does, whichever way xarray asks; only what is asked for is made."""
+"""Computed arrays are indexed like numpy arrays, and compute only the requested elements."""
 
 import asyncio
 import pickle

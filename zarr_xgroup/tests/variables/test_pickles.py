@@ -1,4 +1,4 @@
-"""Chunks that are pickles are not read: that would run what somebody else has written."""
+"""Chunks that are pickles are not read, because that would run code from the store."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Arrays as lazy variables: what their fill values mean, and the other way round."""
+"""Arrays as lazy variables: the meaning of fill values, and transposed arrays."""
 
 from collections.abc import Mapping
 from pathlib import Path
