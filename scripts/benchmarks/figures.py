@@ -132,7 +132,7 @@ def trees(n: int, runs: int) -> Iterator[Row]:
         store: Any = stores.memory_store(stores.contents(kind, n))
         return partial(xr.open_datatree, store, engine=engine)
 
-    kinds: tuple[stores.Kind, ...] = ("refs", "absolute", "worst")
+    kinds: tuple[stores.Kind, ...] = ("refs", "absolute", "relative", "worst")
     calls = {f"xgroup {kind}": call("xgroup", kind) for kind in kinds}
     limits = {f"limit {kind}": ready(calls[f"xgroup {kind}"]()) for kind in kinds}  # type: ignore[arg-type]
     theirs = {"inline": call("zarr", "inline"), "bare": call("zarr", "refs")}
@@ -141,6 +141,7 @@ def trees(n: int, runs: int) -> Iterator[Row]:
         ("refs", "inline", 0.23),
         ("refs", "bare", 0.70),
         ("absolute", "inline", 0.19),
+        ("relative", "inline", 0.19),
         ("worst", "inline", 0.75),
     ):
         value, limit = (times[f"{engine} {kind}"] / times[other] for engine in ("xgroup", "limit"))

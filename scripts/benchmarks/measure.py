@@ -13,14 +13,19 @@ Call: TypeAlias = Callable[[], object]
 K = TypeVar("K")
 
 _FIRST_OPEN = """
-import resource, sys, time, warnings
+import re, resource, sys, time, warnings
 warnings.simplefilter("ignore")
 import xarray
 store, engine, group = sys.argv[1:]
 if engine == "xgroup":  # the class: with the name, xarray imports the engines of all installed packages
     from zarr_xgroup import XGroupBackendEntrypoint as engine
 dataset = xarray.open_dataset(store, engine=engine, group=group)
-print(time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+taken, memory = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:  # on Linux, the former is at least the memory of the process that started this one
+    memory = re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]
+except (OSError, TypeError):
+    pass
+print(taken, memory)
 """
 
 

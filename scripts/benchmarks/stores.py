@@ -29,7 +29,7 @@ from zarr_xgroup.tests.builders import (
 )
 
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Kind: TypeAlias = Literal["refs", "absolute", "inline", "worst", "plain"]
+Kind: TypeAlias = Literal["refs", "absolute", "relative", "inline", "worst", "plain"]
 
 SIZES = {"time": 8, "y": 16, "x": 20}
 #: First value and step of the regular coordinates.
@@ -41,8 +41,10 @@ OWN_COORDINATES = ("time", "y", "x", "longitude", "latitude")
 SMALL = "small"
 TIME_UNITS = "days since 2020-01-01"
 TIME = {"unit": "days", "epoch": "2020-01-01", "calendar": "standard"}
+#: The kinds whose arrays refer to the same times, y and x, each with the path of the shared group.
+SHARING: dict[Kind, str] = {"absolute": "/shared", "relative": "../../shared"}
 #: The kinds whose arrays declare a convention.
-DECLARES: frozenset[Kind] = frozenset({"refs", "absolute", "worst"})
+DECLARES: frozenset[Kind] = frozenset({"refs", *SHARING, "worst"})
 
 #: The group with the array to read: 8 MB in 8 chunks.
 LARGE = "product/large"
@@ -66,7 +68,7 @@ def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
     Kinds:
 
     - "refs": every array declares `cs` with regular y and x, and refers to shared times, longitudes and latitudes
-    - "absolute": every array refers to shared times, y and x by absolute paths
+    - "absolute", "relative": every array refers to shared times, y and x by such paths
     - "inline": every group has its own coordinate arrays, as producers write today
     - "worst": like "refs", but with a different `cs` on every array
     - "plain": fields without coordinates
@@ -75,7 +77,7 @@ def nodes(kind: Kind, n_groups: int) -> Iterator[tuple[str, Array | Group]]:
     yield "product", Group()
     if kind in DECLARES:
         yield "shared", Group()
-        for name in ("time", "y", "x") if kind == "absolute" else ("time", "longitude", "latitude"):
+        for name in ("time", "y", "x") if kind in SHARING else ("time", "longitude", "latitude"):
             yield f"shared/{name}", _coordinate(name, kind)
     for number in range(n_groups):
         group = group_path(number)
@@ -160,8 +162,8 @@ def _coordinate(name: str, kind: Kind) -> Array:
 def _field(kind: Kind, name: str, number: int) -> Array:
     attributes: Json = {"units": "1", "long_name": "a field of the ocean"}
     dimensions = tuple(SIZES)
-    if kind == "absolute":
-        attributes |= declaring("cs", cs={"crs": [{"axes": _absolute_axes()}]})
+    if kind in SHARING:
+        attributes |= declaring("cs", cs={"crs": [{"axes": _shared_axes(SHARING[kind])}]})
     elif kind in DECLARES:
         offset = number if kind == "worst" else 0
         dimensions = ("time", f"y{number % 5}", f"x{number % 5}") if offset else dimensions
@@ -192,10 +194,10 @@ def _declarations(dimensions: tuple[str, ...], offset: int) -> Json:
     return declaring("cs", cs={"crs": [system]})
 
 
-def _absolute_axes() -> Json:
+def _shared_axes(group: str) -> Json:
     declared: dict[str, Json] = {"time": {"time": TIME}, "y": {"unit": "m"}, "x": {"unit": "m"}}
     return {
-        name: _axis(axis, {**declared[name], "values": {"external": {"node": f"/shared/{name}"}}})
+        name: _axis(axis, {**declared[name], "values": {"external": {"node": f"{group}/{name}"}}})
         for name, axis in (("time", "T"), ("y", "Y"), ("x", "X"))
     }
 
