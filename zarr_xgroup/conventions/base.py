@@ -142,10 +142,10 @@ class ConventionHandler(Convention):
         Marks or None
             None if the array does not have the marks.
         """
-        near, around = array.marking_names
+        near, anywhere = array.marking_names
         if not near.isdisjoint((cls.name, *cls.aliases)):
             return Marks(array.dims)
-        return None if around.isdisjoint((cls.name, *cls.aliases)) else Marks()
+        return None if anywhere.isdisjoint((cls.name, *cls.aliases)) else Marks()
 
     @classmethod
     def shares_with(cls, array: ArrayView) -> Collection[str]:

@@ -158,7 +158,7 @@ def _runner_for(array: zarr.Array[Any], root: zarr.Group) -> Ask:
 
     A function is called again until all metadata documents that it needs have been read.
     """
-    library = Library.around(root.store, root.metadata.zarr_format)
+    library = Library.of_store(root.store, root.metadata.zarr_format)
     tree, node = library.tree, Node(0, array.path)
     factory = VariableFactory(tree, library.zarr_store)
 

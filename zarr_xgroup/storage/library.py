@@ -63,7 +63,7 @@ class Library:
         self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
 
     @classmethod
-    def around(cls, store: Store, zarr_format: ZarrFormat) -> Self:
+    def of_store(cls, store: Store, zarr_format: ZarrFormat) -> Self:
         """Return a library of a store that is open already; no document is read yet."""
         library = cls({})
         name = describe_store(store)
