@@ -186,7 +186,7 @@ def _sets() -> Nodes:
 
 
 def _scalars() -> Nodes:
-    """Return axes of one value, most of which are not dimensions of the array."""
+    """Return axes of one value, mostly not dimensions of the array."""
     time = {"unit": "days", "epoch": "2026-02-30", "calendar": "360_day"}
     height = {"unit": "m", "values": {"explicit": [2.0]}, "boundaries": {"regular": [-2, 0]}}
     axes = {

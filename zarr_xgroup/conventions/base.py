@@ -260,7 +260,7 @@ class ConventionHandler(Convention):
         Raises
         ------
         XGroupError
-            For the first mistake in the metadata because of which a coordinate is missing.
+            For the first mistake in the metadata that makes a coordinate missing.
         NotImplementedError
             If the class has neither `interpret` nor `get_variables`.
         """

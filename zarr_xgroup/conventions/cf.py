@@ -99,7 +99,7 @@ def _checked_text(attribute: Fragment) -> str:
 
 
 def _remedy(attribute: Fragment) -> str:
-    """Return a remedy: the attribute's names in CF's syntax if possible, else an example."""
+    """Return a remedy: the attribute's names in CF's syntax if possible, otherwise an example."""
     key, value = attribute.keys[-1], attribute.value
     names = value if isinstance(value, list) else [value]
     if all(isinstance(name, str) for name in names):

@@ -532,7 +532,7 @@ class CsHandler(ConventionHandler):
 
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
-        """Return the CRS of the first usable ``id`` of an array's ``cs`` or its CRSs, else None."""
+        """Return the CRS of the first usable ``id`` of an array's ``cs`` or its CRSs, or None."""
         cs: Cs | None = array.try_silently(array.read, ATTRIBUTE)
         if cs is None:
             return None
@@ -638,7 +638,7 @@ def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
 
 
 def _coordinate_name(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
-    """Return the name of a set's coordinate: the axis name for the first set, else its own or a numbered name."""
+    """Return the name of a set's coordinate: the axis name for the first set, otherwise its own or a numbered name."""
     if number == 0:
         return axis.name  # so that xarray makes an index
     own = "" if isinstance(item, Part) else item.name

@@ -7,7 +7,7 @@ The annotation of a field states the kind of JSON value that the field is read f
         calendar: Annotated[str, Text(one_of=CALENDARS)] = ""
 
 `Model.read` reads a JSON object. If a member cannot be used, its field keeps the default, and the model has a `Finding`
-with rule, place and remedy. Opening reports the findings because of which something is missing; `check` reports all.
+with rule, place and remedy. Opening reports the findings that make something missing; `check` reports all.
 Models contain the JSON keys of each part, but not the node, so arrays with the same JSON text share one model.
 """
 
@@ -177,7 +177,7 @@ class Reader:
         self.report(rule, place, text, _("leave it out"), severity="warning", value_kept=True)
 
     def report_misspelt(self, place: Fragment, meant: str) -> None:
-        """Report a misspelt key, because of which the intended member is missing."""
+        """Report a misspelt key; the intended member is missing."""
         text = _("is unknown; did you mean {meant!r}?").format(meant=meant)
         self.report(self.spelling, place, text, _('rename it to "{key}"').format(key=meant))
         related = (Place("", pointer_to((*place.keys[:-1], meant))),)

@@ -102,7 +102,7 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The ellipsoid for xdggs: the radius of a sphere, else the axes.
+        """The ellipsoid for xdggs: the radius of a sphere, otherwise the axes.
 
         xdggs refuses an ellipsoid with equal axes, which becomes a sphere.
         """
@@ -259,7 +259,7 @@ class DggsHandler(ConventionHandler):
 
 @once_per_array
 def _object_for(array: ArrayView) -> Fragment | None:
-    """Return the ``dggs`` object of an array, else of its level, else of its group, else None.
+    """Return the ``dggs`` object of an array, otherwise of its level, otherwise of its group, or None.
 
     The object of a level may have only some members, which then override those of the layout's group.
     """

@@ -132,7 +132,7 @@ class GeolocationHandler(ConventionHandler):
 
 @once_per_array
 def _geolocation_for(array: ArrayView) -> Fragment | None:
-    """Return the geolocation object of an array, else of its group if that applies to the array, else None.
+    """Return the geolocation object of an array, otherwise of its group if that applies to the array, or None.
 
     A group's object applies to the arrays with the dimensions or the shape of one of the geolocation arrays, except
     these arrays themselves.

@@ -60,12 +60,7 @@ class HandlerSet:
         self._names = {handler.name for handler in handlers}
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
-        # The other handlers apply if `ArrayView.follows` returns True.
-        self._with_condition = {
-            handler
-            for handler in handlers
-            if _has_own("applies", handler) or _has_own("detect", handler)
-        }
+        self._with_applies = {handler for handler in handlers if _has_own("applies", handler)}
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
         # `reads` is not inherited, because a derived class may read more attributes.
         self._reads = {handler: handler.__dict__.get("reads") for handler in handlers}
@@ -99,15 +94,7 @@ class HandlerSet:
         conventions (rivals) are reported, and interpret the array only for findings about their own rules.
         """
         self._assume_marked(view, self._handlers)
-        active = [
-            handler
-            for handler in self._handlers
-            if (
-                self._applies(handler, view)
-                if handler in self._with_condition
-                else view.follows(handler)
-            )
-        ]
+        active = [handler for handler in self._handlers if self._applies(handler, view)]
         principal, rivals, shared = self._principal(view, active)
 
         additions = [
@@ -147,10 +134,13 @@ class HandlerSet:
 
     def _applies(self, handler: Handler, view: ArrayView) -> bool:
         """Return whether a handler applies to an array; if it overrides `detect`, that is called with zarr objects."""
-        has_detect = handler in self._with_detect
-        return bool(
-            _guarded(view, handler, partial(_detects, handler) if has_detect else handler.applies)
-        )
+        if handler in self._with_detect:
+            return bool(_guarded(view, handler, partial(_detects, handler)))
+        if handler in self._with_applies:
+            return bool(_guarded(view, handler, handler.applies))
+        return view.follows(
+            handler
+        )  # as `ConventionHandler.applies` does, for most handlers and all arrays
 
     def marks_of(self, view: ArrayView, handlers: Sequence[Handler] = ()) -> dict[str, Marks]:
         """Return the marks of undeclared conventions that an array has, by name.

@@ -397,7 +397,7 @@ class LevelMembership:
 
 @once_per_array
 def level_of(array: NodeView) -> LevelMembership | None:
-    """Return the level of an array in the nearest layout above it that has one, else None.
+    """Return the level of an array in the nearest layout above it that has one, or None.
 
     Report layouts up to that one whose list of levels cannot be used.
     """
@@ -459,7 +459,7 @@ class AttributeScopes:
         return (*self.own, *self.of_group, *self.shared)
 
     def get(self, key: str, *, skip_shared: bool = False) -> Fragment | None:
-        """Return an attribute of the first object that has it, else None.
+        """Return an attribute of the first object that has it, or None.
 
         Transform and shape of the group with the layout do not apply to its levels, which differ in them. With
         `skip_shared`, none of its attributes apply.
@@ -471,7 +471,7 @@ class AttributeScopes:
         return None
 
     def value(self, attribute: Attribute) -> Any:
-        """Return the parsed value of an attribute (`get`), else None; raise XGroupMetadataError if it is not valid."""
+        """Return the parsed value of an attribute (`get`), or None; raise XGroupMetadataError if it is not valid."""
         written = self.get(attribute.key)
         return None if written is None else attribute.value(written)
 

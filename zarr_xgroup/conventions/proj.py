@@ -101,7 +101,7 @@ def crs_of(array: ArrayView) -> Crs | None:
 
 
 def own_grid_mapping(array: ArrayView) -> Fragment | None:
-    """Return the attributes of an array's grid mapping variable if that is a scalar in its group, else None.
+    """Return the attributes of an array's grid mapping variable if that is a scalar in its group, or None.
 
     The variable is named by the array's ``grid_mapping``, and is ``spatial_ref`` if the array has no such attribute.
     """
@@ -114,7 +114,7 @@ def own_grid_mapping(array: ArrayView) -> Fragment | None:
 
 
 def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) -> Crs | None:
-    """Return the first usable CRS that an object has under some keys, by default those of `proj`, else None.
+    """Return the first usable CRS that an object has under some keys, by default those of `proj`, or None.
 
     Report values that pyproj cannot read, and CRSs that differ from the first.
     """

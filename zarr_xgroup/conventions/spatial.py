@@ -358,7 +358,7 @@ def _declared_transform(
     sizes: Sizes | None = None,
     shared: Fragment | None = None,
 ) -> Transform | None:
-    """Return the transform by ``spatial:transform``, else by bounding box and sizes, else None.
+    """Return the transform by ``spatial:transform``, otherwise by bounding box and sizes, or None.
 
     The default of `sizes` is ``spatial:shape``. `shared` is the transform to use if `scopes` have none. Raises
     XGroupMetadataError if one of the attributes cannot be used.
@@ -602,7 +602,7 @@ _LONG, _FAR_LONGER = 10, 1000
 def in_order_of_gdal(
     transform: Transform, sizes: Sizes, box: list[float] | None, unit: str
 ) -> Transform | None:
-    """Return the transform in the order of GDAL if its numbers seem to be in that order, else None.
+    """Return the transform in the order of GDAL if its numbers seem to be in that order, or None.
 
     They are if only that order fills the bounding box. If there is no box, they are if the grid is wider than the Earth,
     or its cells are skewed or much longer than wide, and not in the order of GDAL. `unit` is that of the CRS, or "".

@@ -104,9 +104,8 @@ class Builder:
         decoded, faults = self._decoder.decoded(plan, undecoded, others, attributes, unread)
         findings += [*faults.values(), *problems]
         for name in (keys.keys() & decoded.variables.keys()) - faults.keys() - unread.keys():
-            if (
-                undecoded[name].dtype.kind != "S"
-            ):  # characters may be joined in only one of the groups
+            # Characters may be joined in only one of the groups.
+            if undecoded[name].dtype.kind != "S":
                 self._shared[keys[name]] = decoded.variables[name]
                 decoded.variables[name] = decoded.variables[name].copy()
         decoded.variables.update(shared)

@@ -305,7 +305,7 @@ class _Explaining:
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:
-        """Yield the findings of which opening warns."""
+        """Yield the findings that opening warns about."""
         findings = [*self._call.library.findings, *self._call.findings]
         for plan in self._plans.values():
             findings.extend(plan.findings)

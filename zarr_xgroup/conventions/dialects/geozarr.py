@@ -112,7 +112,7 @@ TO_BE_ASSUMED = GeoZarrHandler.name
 
 
 def _dims_by_name_or_position(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X: by their names, else the last two; None if it has fewer."""
+    """Return the array's dimensions along Y and X: by their names, otherwise the last two; None if it has fewer."""
     known = {name.lower(): name for name in array.dims}
     known |= {name.lower(): here for name, here in array.dim_names.items()}
     for y, x in _NAMES_OF_ROWS_AND_COLUMNS:
@@ -134,7 +134,7 @@ def _grid_mapping_variable(array: ArrayView) -> Node | None:
 
 
 def _geotransform_of(array: ArrayView) -> Fragment | None:
-    """Return the ``GeoTransform`` of the array, else that of its grid mapping variable, else None.
+    """Return the ``GeoTransform`` of the array, otherwise that of its grid mapping variable, or None.
 
     Below a ``multiscales`` layout, the transform of a variable in a different group is not used: all levels may share
     that variable, but their transforms differ.

@@ -159,7 +159,7 @@ def transform_of_tiles(array: ArrayView, dims: tuple[str, str], level: TileLevel
         raise matrix.error(_("has a cornerOfOrigin other than topLeft, or variableMatrixWidths"))
     cell = matrix.required("cellSize")
     size = positive_number(cell)
-    # The top left corner is (X, Y) or (Y, X): in the order of `orderedAxes`, else of the axes of the CRS.
+    # The top left corner is (X, Y) or (Y, X): in the order of `orderedAxes`, otherwise of the axes of the CRS.
     x, y = finite_numbers(matrix.required("pointOfOrigin"), 2)
     axes, crs = level.tile_set.get("orderedAxes"), crs_of_tiles(array)
     names = axes.as_list() if axes is not None else []
