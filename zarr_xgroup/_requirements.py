@@ -15,6 +15,7 @@ MINIMUM_VERSIONS: Mapping[str, str] = {
     "pyproj": "3.4",
     "affine": "2.3",
     "fsspec": "2024.12",
+    "tenacity": "8.2.3",
 }
 
 #: Extras of this package (``pip install xarray-zarr-xgroup[s3]``), by the package that they install.

@@ -29,6 +29,7 @@ from zarr_xgroup.datasets.times import with_times
 from zarr_xgroup.datasets.undeclared import undeclared_data_arrays, undeclared_findings
 from zarr_xgroup.errors import XGroupError, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, path_in_tree
 from zarr_xgroup.options import (
@@ -42,6 +43,7 @@ from zarr_xgroup.options import (
     settled_options,
 )
 from zarr_xgroup.redaction import redact_causes
+from zarr_xgroup.storage.failures import suggesting
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.factory import VariableFactory
 
@@ -150,16 +152,17 @@ class Opening:
         """
         top = Node(0, self.group)
         groups: Iterable[Node]
-        if self.group_filter is not None:
-            groups = self.library.read_filtered(GroupFilter(self.group_filter, self.group))
-        else:
-            self.library.read_tree(self.group)
-            if self.resolution is not None:
-                readings = self._interpreted(self.tree.subtree(top))
-                choices = choices_in_tree(top, readings, self.tree, self.assumed, self.resolution)
-                self._leave_out(*choices)
-            groups = self.tree.subtree(top, self.interpreter.passed_over)
-        readings = self._interpreted(groups)
+        with suggesting(_("To open a part of the tree, use group or group_filter")):
+            if self.group_filter is not None:
+                groups = self.library.read_filtered(GroupFilter(self.group_filter, self.group))
+            else:
+                self.library.read_tree(self.group)
+                if self.resolution is not None:
+                    readings = self._interpreted(self.tree.subtree(top))
+                    arguments = self.tree, self.assumed, self.resolution
+                    self._leave_out(*choices_in_tree(top, readings, *arguments))
+                groups = self.tree.subtree(top, self.interpreter.passed_over)
+            readings = self._interpreted(groups)
         return self._planned(with_times(readings) if is_tree else readings)
 
     def pyramid(self) -> Pyramid:

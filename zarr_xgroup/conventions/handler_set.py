@@ -15,10 +15,11 @@ from zarr_xgroup.conventions.cf import links_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
-from zarr_xgroup.errors import with_message
+from zarr_xgroup.errors import XGroupStoreError, with_message
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.storage.failures import is_transient, reason_of
 from zarr_xgroup.variables.sources import Computed, Offset, Stored
 
 T = TypeVar("T")
@@ -211,11 +212,15 @@ def _has_own(method: str, handler: Handler) -> bool:
 def _guarded(view: ArrayView, handler: Handler, method: Callable[[ArrayView], T]) -> T | None:
     """Return the result of a handler's method for an array, or report any exception and return None.
 
-    A plug-in may raise anything. The array is then opened without the coordinates of that convention.
+    A plug-in may raise anything. The array is then opened without the coordinates of that convention, unless a store
+    could not be read: then XGroupStoreError is raised.
     """
     try:
         return method(view)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
+        if is_transient(error):
+            text = _("{node} cannot be interpreted: {reason}")
+            raise XGroupStoreError(text.format(node=view.node, reason=reason_of(error))) from error
         problem = with_message(
             error, failure_message(handler, error)
         )  # an XGroupError keeps its class

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 import xarray as xr
 
 from zarr_xgroup._compat import dataset_of
-from zarr_xgroup.datasets.decode import Decoded, DecodedGroup, Decoder
+from zarr_xgroup.datasets.decode import Decoded, DecodedGroup, Decoder, times_undecoded
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, containing
 from zarr_xgroup.findings import (
@@ -28,7 +28,9 @@ from zarr_xgroup.storage.library import Library, Part
 from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
-from zarr_xgroup.variables.stored import Template
+
+#: The attributes by which xarray decodes times.
+_TIME_KEYS = ("units", "calendar")
 
 
 class Builder:
@@ -80,15 +82,15 @@ class Builder:
         keys = self._decoding_keys(plan)
         undecoded: dict[str, xr.Variable] = {}
         shared: dict[str, Decoded] = {}
-        unread: dict[str, XGroupError] = {}
+        kept_times: dict[str, Mapping[str, Any]] = {}
         for planned in plan.variables:
             name, part = planned.name, self._part_read(planned)
             values = self._values.get((planned.stored, part)) if part else None
-            if isinstance(values, XGroupStoreError):
-                findings += _unread_findings(group, planned, values, part)
-                if part == "all":
-                    continue
-                unread[name], values = values, None
+            if isinstance(values, XGroupStoreError):  # of a foreign store
+                for user in dict.fromkeys(planned.users):
+                    cost = coordinate_named(name)
+                    findings.append(report(Topic.PROBLEM, group.child(user), values, cost=cost))
+                continue
             if keys.get(name) in self._shared:
                 shared[name] = self._shared[keys[name]].copy()
                 continue
@@ -97,13 +99,23 @@ class Builder:
                     undecoded[name] = self._undecoded(planned, values, part)
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
+                continue
+            if part == "ends" and self._has_huge_chunks(planned):
+                kept_times[name] = _hidden_units(undecoded[name])
+                text = _("its chunks are too large to be read for two values")
+                findings.append(times_undecoded(group, planned, text))
 
         # 2. Decode them.
         attributes, problems = self._attributes(group)
         others = {name: decoded.variable for name, decoded in shared.items()}
-        decoded, faults = self._decoder.decoded(plan, undecoded, others, attributes, unread)
+        decoded, faults = self._decoder.decoded(plan, undecoded, others, attributes)
         findings += [*faults.values(), *problems]
-        for name in (keys.keys() & decoded.variables.keys()) - faults.keys() - unread.keys():
+        for name in kept_times.keys() & decoded.variables.keys():
+            kept = decoded.variables[name].variable.attrs
+            for key in _TIME_KEYS:
+                kept.pop(key, None)
+            kept.update(kept_times[name])
+        for name in (keys.keys() & decoded.variables.keys()) - faults.keys() - kept_times.keys():
             # Characters may be joined in only one of the groups.
             if undecoded[name].dtype.kind != "S":
                 self._shared[keys[name]] = decoded.variables[name]
@@ -120,6 +132,18 @@ class Builder:
         times = self._decoding.get("decode_times", True)
         is_decoded = times.get(planned.name, True) if isinstance(times, Mapping) else times
         return "ends" if planned.is_time and is_decoded is not False else None
+
+    def _has_huge_chunks(self, planned: PlannedVariable) -> bool:
+        """Return whether the chunks of times are too large to be read for their first and last value.
+
+        xarray reads those of the group's own times unless they are very large, as with any engine.
+        """
+        most = MOST_OWN_VALUES if planned.is_own else MOST_VALUES
+        source = planned.source
+        if not isinstance(source, Stored):
+            return False
+        template = self._factory.template(source.node, source.along)
+        return 0 not in template.shape and chunk_size(template) > most
 
     def _undecoded(self, planned: PlannedVariable, values: Any, part: Part | None) -> xr.Variable:
         """Return a planned variable, lazy and undecoded, with the fetched values, if any."""
@@ -205,56 +229,32 @@ def _dataset(plan: GroupPlan, group: DecodedGroup) -> xr.Dataset:
     return dataset_of(data, coordinates, indexes, group.attributes)
 
 
-def _unread_findings(
-    group: Node, planned: PlannedVariable, problem: XGroupStoreError, part: Part | None
-) -> Iterator[Finding]:
-    """Yield findings about values that could not be read: an index coordinate is left out, or times stay undecoded.
-
-    For a coordinate attached by references, there is one finding for each array that has it.
-    """
-    if planned.referrer:
-        lost = coordinate_named(planned.name)
-        if part == "ends":
-            lost = _("the decoded times of {name!r}").format(name=planned.name)
-        for user in dict.fromkeys(planned.users):
-            yield report(Topic.PROBLEM, group.child(user), problem, cost=lost)
-    elif part == "all":
-        yield left_out(group.child(planned.name), problem)
-
-
 def _fetched_values(
     read: Iterable[tuple[PlannedVariable, Part]], factory: VariableFactory, library: Library
 ) -> Mapping[Any, Any]:
-    """Return the values that xarray reads on opening, or the error of reading them, by array and part.
-
-    Large chunks are not read for the two ends of times, which then have an error as value. But xarray reads those of
-    the group's own times unless they are very large, as with any engine.
-    """
-    wanted: dict[tuple[Node, Part], Template] = {}
-    own_times: set[Node] = set()
+    """Return the values that xarray reads on opening by array and part, or the error of reading a foreign store."""
+    arrays: dict[tuple[Node, Part], Any] = {}
+    names: dict[tuple[Node, Part], str] = {}
     for planned, part in read:
         source = planned.source
         if isinstance(source, Stored):
-            template = factory.template(source.node, source.along)
-            if part == "all" or 0 not in template.shape:
-                wanted.setdefault((source.node, part), template)
-            if planned.is_own and part == "ends":
-                own_times.add(source.node)
-    arrays: dict[Any, Any] = {}
-    problems: dict[Any, Any] = {}
-    for (node, part), template in wanted.items():
-        length = chunk_size(template)
-        if part == "all" or length <= MOST_VALUES:
-            array = template.zarr_array(library.zarr_store(node.store), node.path)
-            arrays[node, part] = array
-        elif node not in own_times or length > MOST_OWN_VALUES:
-            # Because of the error, xarray does not read it either.
-            text = _(
-                "{node} was not read, because its chunks are too large to be read for one value"
-            )
-            problem = library.tree.read_problem(node.store, text.format(node=node))
-            problems[node, part] = problem
-    return {**problems, **library.read_values(arrays)}
+            key, template = (source.node, part), factory.template(source.node, source.along)
+            is_small = part == "all" or chunk_size(template) <= MOST_VALUES
+            if key not in arrays and is_small and (part == "all" or 0 not in template.shape):
+                names[key] = planned.name
+                arrays[key] = template.zarr_array(
+                    library.zarr_store(source.node.store), source.node.path
+                )
+    return library.read_values(arrays, names)
+
+
+def _hidden_units(variable: xr.Variable) -> dict[str, Any]:
+    """Replace the units and the calendar of times, so that xarray does not decode them; return both."""
+    times = {key: variable.attrs.pop(key) for key in _TIME_KEYS if key in variable.attrs}
+    variable.attrs["units"] = (
+        ""  # otherwise xarray adds the units of the times that this variable bounds
+    )
+    return times
 
 
 def renamed_encoding(encoding: Mapping[Any, Any], names: Mapping[str, str]) -> dict[Any, Any]:

@@ -20,13 +20,20 @@ from xarray.indexes import PandasIndex
 
 from zarr_xgroup.conventions.units import is_regular_epoch, problems_of_time_units
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, after_place, containing
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupMetadataError,
+    XGroupStoreError,
+    after_place,
+    containing,
+)
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING, STRING_ATTRIBUTES
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import DecodingOptions
+from zarr_xgroup.storage.failures import is_of_reading
 from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.sources import Computed, Literal, Offset
 
@@ -124,24 +131,21 @@ class Decoder:
         undecoded: Mapping[str, xr.Variable],
         others: Mapping[str, xr.Variable],
         attributes: Mapping[str, Any],
-        unread: Mapping[str, XGroupError],
     ) -> tuple[DecodedGroup, dict[str, Finding]]:
         """Return the variables of a group, decoded by xarray in one call; if that raises, each decoded alone.
 
-        `others` are variables of the group that are decoded already. `unread` are the errors of variables whose values
-        cannot be read; their times are not decoded. A variable that cannot be decoded alone is decoded with the first
-        remedy that works, or left out, with a finding. Attributes of bounds may be changed in place.
+        `others` are variables of the group that are decoded already. A variable that cannot be decoded alone is decoded
+        with the first remedy that works, or left out, with a finding. Attributes of bounds may be changed in place.
         """
         planned = {variable.name: variable for variable in plan.variables}
         stand_ins = _without_attributes(others)
-        if not unread:
-            attributes_before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
-            try:
-                with containing():
-                    return self._decode(planned, undecoded, stand_ins, attributes), {}
-            except XGroupError:  # raised again, and reported, when the variable is decoded alone
-                for name, before in attributes_before.items():
-                    undecoded[name].attrs = before
+        attributes_before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
+        try:
+            with containing():
+                return self._decode(planned, undecoded, stand_ins, attributes), {}
+        except XGroupError:  # raised again, and reported, when the variable is decoded alone
+            for name, before in attributes_before.items():
+                undecoded[name].attrs = before
 
         if self._options.get("decode_times", True):
             _give_time_units_to_bounds(undecoded)
@@ -150,35 +154,43 @@ class Decoder:
         for name, variable in undecoded.items():
             if name in self._dropped:
                 continue
-            error = unread.get(name)
             needed = _needed_to_decode(variable, stand_ins)
-            alone, remedy, problem = self._decoded_alone(planned, name, variable, needed, error)
+            alone, remedy, problem = self._decoded_alone(plan, planned, name, variable, needed)
             group.variables.update(alone.variables)
             group.coordinates.update(alone.coordinates)
-            is_reported = error is not None and planned[name].referrer
-            if problem is not None and not is_reported:
+            if problem is not None:
                 finding = _remedy_finding(plan.node, planned[name], variable, remedy, problem)
                 findings[name] = finding
         return group, findings
 
     def _decoded_alone(
         self,
+        plan: GroupPlan,
         planned: Mapping[str, PlannedVariable],
         name: str,
         variable: xr.Variable,
         needed: Mapping[str, xr.Variable],
-        error: XGroupError | None,
     ) -> tuple[DecodedGroup, _Remedy | None, XGroupError | None]:
         """Return one variable decoded with the first remedy that works, the remedy, and the first error.
 
-        There is no variable if no remedy works. `error` is the error of reading its values, if any.
+        There is no variable if no remedy works.
+
+        Raises
+        ------
+        XGroupStoreError
+            If values that xarray needs cannot be read.
         """
-        for remedy in _remedies(variable, is_readable=error is None):
+        error: XGroupError | None = None
+        for remedy in _remedies(variable):
             try:
                 with containing():
                     alone = {name: remedy.bare(variable)}
                     group = self._decode(planned, alone, needed, {}, remedy.switched_off)
             except XGroupError as problem:
+                if is_of_reading(problem):
+                    node = planned[name].stored or plan.node.child(name)
+                    text = _("{node} cannot be read: {reason}")
+                    raise XGroupStoreError(text.format(node=node, reason=problem)) from problem
                 error = error or problem
             else:
                 group.variables[name].variable.attrs.update(remedy.set_aside)
@@ -261,10 +273,9 @@ def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
                     variables[name].attrs.setdefault(key, variable.attrs[key])
 
 
-def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
+def _remedies(variable: xr.Variable) -> Iterator[_Remedy]:
     """Yield the remedies to try: first none, then from the least loss to the greatest."""
-    # Without values, xarray cannot decode times.
-    yield _Remedy({}, () if is_readable else _STEPS[1])
+    yield _Remedy({})
     attributes = variable.attrs.items()
     relations = {key: value for key, value in attributes if key in REFERRING}
     not_strings = {
@@ -274,7 +285,7 @@ def _remedies(variable: xr.Variable, *, is_readable: bool) -> Iterator[_Remedy]:
     }
     for set_aside in (not_strings, {**not_strings, **relations}):
         # Without its calendar, a time would be decoded to a wrong date, so it stays undecoded.
-        for step in _STEPS[1:] if "calendar" in set_aside or not is_readable else _STEPS:
+        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
             yield _Remedy(set_aside, step)
 
 

@@ -21,8 +21,7 @@ from zarr_xgroup.metadata.dimensions import shape_of
 
 ZarrFormat: TypeAlias = Literal[2, 3]
 
-#: The content of a node's metadata keys: by key, JSON text, or the error of reading it. `_object_at` replaces a text by
-#: the members of the object (each a JSON text), or by any other JSON value, so that it is parsed once.
+#: The content of a node's metadata keys: by key, JSON text. `_object_at` replaces a text by the members of the object (each a JSON text), or by any other JSON value, so that it is parsed once.
 Found: TypeAlias = dict[str, Any]
 
 #: A JSON text, which may be part of a longer one.
@@ -189,10 +188,9 @@ def copy_of(value: Any) -> Any:
 
 def format_of(found: Found) -> ZarrFormat | None:
     """Return the Zarr format of a node by its metadata keys; v3 if it has keys of both formats."""
-    keys = {key for key, value in found.items() if not isinstance(value, XGroupError)}
-    if "zarr.json" in keys:
+    if "zarr.json" in found:
         return 3
-    return 2 if {".zarray", ".zgroup"} & keys else None
+    return 2 if {".zarray", ".zgroup"} & found.keys() else None
 
 
 def node_document(
@@ -251,9 +249,7 @@ def node_document(
 
 
 def _attributes(text: Any, key: str, place: str, decoded: Decoded) -> JsonObject:
-    """Return the attributes in a JSON text; raise XGroupError if they cannot be read or are not valid."""
-    if isinstance(text, XGroupError):
-        raise text
+    """Return the attributes in a JSON text; raise XGroupError if they are not valid."""
     written = b"null" if text is None else bytes(text)
     if written not in decoded:
         values = decode_json(written, repr(key), place)
@@ -328,8 +324,6 @@ def _object_at(
             value = found[key] = members_of(value, place_of_text)
         except XGroupMetadataError as error:
             return None, error
-    if isinstance(value, XGroupError):
-        return None, value
     if value is None or isinstance(value, dict):
         return value, None
     return None, _no_object(key, value, place)

@@ -206,8 +206,8 @@ class Tree:
         #: None for a node that does not exist or cannot be used. A consolidated document stays JSON text until it is
         #: needed: most are not.
         self._nodes: dict[Node, Document | Found | Text | None] = {}
-        #: The names of the nodes in a group, None if it cannot be listed; and all names in its listing.
-        self._members: dict[Node, list[str] | None] = {}
+        #: The names of the nodes in a group; and all names in its listing.
+        self._members: dict[Node, list[str]] = {}
         self._listed: dict[Node, frozenset[str]] = {}
         self._deepest_listed = 0
         #: The groups that contain a node of a name, by store and name; None if it has to be computed again.
@@ -253,10 +253,10 @@ class Tree:
         return False
 
     def names(self, group: Node) -> list[str]:
-        """Return the sorted names of the nodes directly in a group; [] if it cannot be listed, or was not listed yet."""
+        """Return the sorted names of the nodes directly in a group; [] if it was not listed yet."""
         if group not in self._members and not self.is_consolidated(group):
             self.unread.append(Unread(group, of_members=True))
-        return self._members.get(group) or []
+        return self._members.get(group, [])
 
     def arrays(self, group: Node) -> dict[str, Document]:
         """Return the documents of a group's arrays, sorted by name."""
@@ -282,13 +282,13 @@ class Tree:
         if self._groups_by_member is None:
             self._groups_by_member = defaultdict(list)
             for group in sorted(self._members, key=lambda node: node.path):
-                for child in self._members[group] or ():
+                for child in self._members[group]:
                     self._groups_by_member[group.store, child].append(group)
         return self._groups_by_member.get((store, name), [])
 
     def is_listed(self, group: Node) -> bool:
         """Return whether the members of a group are known."""
-        return self._members.get(group) is not None or self.is_consolidated(group)
+        return group in self._members or self.is_consolidated(group)
 
     def is_consolidated(self, node: Node) -> bool:
         """Return whether consolidated metadata decide whether a node exists."""
@@ -329,10 +329,11 @@ class Tree:
                 yield node, self.problems[node]
 
     def read_problem(self, store: int, reason: str) -> XGroupStoreError:
-        """Return the error of a part of a store that cannot be read; its text names the store if that is foreign."""
+        """Return the error of a part of a store that cannot be read; its text names the store."""
         known = self.stores[store]
         if not known.is_foreign:
-            return XGroupStoreError(reason)
+            text = _("{store}: {reason}").format(store=known.name, reason=reason)
+            return XGroupStoreError(text)
         message = _("store {uri}: {reason}").format(uri=known.name, reason=reason)
         return XGroupStoreError(message, store=known.name)
 
@@ -350,7 +351,13 @@ class Tree:
                 return True  # nothing is known about nodes below a missing group
         return True
 
-    # Adding nodes and listings.
+    # Adding nodes, listings and failures.
+
+    def learn_failure(self, node: Node, error: XGroupStoreError) -> None:
+        """Add a node of a foreign store whose documents cannot be read, with the error."""
+        self._nodes[node] = None
+        self._learn_problem(node, error)
+
     def learn_node(self, node: Node, found: Found | Text) -> Document | None:
         """Add a node by the content of its metadata keys; return its document, None if there is no usable one."""
         zarr_format = self.stores[node.store].zarr_format
@@ -369,12 +376,8 @@ class Tree:
                 self._problems_near[group].append(node)
         self.problems[node] = problem
 
-    def learn_listing(self, group: Node, names: Collection[str] | XGroupStoreError) -> None:
-        """Add the listing of a group whose documents were read, or the error why it cannot be listed."""
-        if isinstance(names, XGroupStoreError):
-            self._members[group] = None
-            self._learn_problem(group, names)
-            return
+    def learn_listing(self, group: Node, names: Collection[str]) -> None:
+        """Add the listing of a group whose documents were read."""
         nodes = sorted(name for name in names if self.known(group.child(name)) is not None)
         self._members[group] = nodes
         self._listed[group] = frozenset(names)

@@ -1,10 +1,14 @@
-"""Failures of storage: texts for their reasons, and exceptions."""
+"""Failures of storage: which are tried again, texts for their reasons, and exceptions."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
 
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
@@ -16,6 +20,15 @@ from zarr_xgroup.redaction import chain_of, redact
 _NO_PERMISSION = (
     "PermissionError PermissionDeniedError UnauthenticatedError Forbidden status401 status403"
 )
+_TIMEOUT = "TimeoutError ReadTimeoutError ConnectTimeoutError"
+_BROKEN = "ClientPayloadError IncompleteRead ServerDisconnectedError ConnectionResetError"
+#: The marks of temporary errors: the same request may succeed later.
+_TRANSIENT = (
+    f"{_TIMEOUT} {_BROKEN} ConnectionError ClientConnectionError EndpointConnectionError gaierror "
+    "status408 status429 status500 status502 status503 status504"
+)
+#: The marks of errors of requests for documents that cannot exist, such as one with a name that is too long.
+_NO_DOCUMENT = f"errno{errno.ENAMETOOLONG} errno{errno.EINVAL} UnicodeError status410 status414"
 #: The marks of errors of stores without a method to list keys.
 _NO_LISTING = "NotImplementedError FileNotFoundError status405 status501"
 
@@ -36,6 +49,16 @@ def raising_store_errors(store: str, but: type[Exception] = XGroupError) -> Iter
         raise XGroupStoreError(message.format(store=store, reason=reason_of(error))) from error
 
 
+@contextmanager
+def suggesting(remedy: str) -> Iterator[None]:
+    """Add a remedy to an XGroupStoreError that is raised within."""
+    try:
+        yield
+    except XGroupStoreError as error:
+        text = _("{reason}. {remedy}").format(reason=error.text.rstrip("."), remedy=remedy)
+        raise XGroupStoreError(text, store=error.store) from error.__cause__
+
+
 def reason_of(error: BaseException) -> str:
     """Return the reason why reading failed: the kind of failure, such as a timeout, and the redacted text of the error."""
     chain = list(chain_of(error))
@@ -43,12 +66,16 @@ def reason_of(error: BaseException) -> str:
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if any(isinstance(link, ImportError) for link in chain):
         return missing_package(chain) or _("a package is missing ({detail})").format(detail=detail)
-    marks_of_error = {mark for link in chain for mark in _marks_of(link)}
+    marks_of_error = _marks_of_chain(error)
+    status = next((number for link in chain if (number := _status_of(link))), None)
+    if status is not None:
+        detail = f"{status.value} {status.phrase}"
     # By names of classes, because storage libraries may not be installed.
     for marks, text_of_kind in (
         # Raised by botocore before any request.
         ("NoCredentialsError", _("no credentials ({detail}); for public data use {option}")),
-        ("TimeoutError ReadTimeoutError ConnectTimeoutError", _("timeout ({detail})")),
+        (_TIMEOUT, _("timeout ({detail})")),
+        (_BROKEN, _("the connection was closed before the response was complete")),
         (_NO_PERMISSION, _("no permission ({detail})")),
         (f"errno{errno.ECONNREFUSED}", _("connection refused ({detail})")),
         (
@@ -62,19 +89,60 @@ def reason_of(error: BaseException) -> str:
     return detail
 
 
-def is_never_listed(error: BaseException | None) -> bool:
-    """Return whether the error of a listing (None if the listing is empty) shows that a store does not support listing.
+def is_forbidden(error: BaseException) -> bool:
+    """Return whether an error shows that a store refuses access."""
+    return not _marks_of_chain(error).isdisjoint(_NO_PERMISSION.split())
 
-    Such a store needs consolidated metadata. Other errors may be temporary.
-    """
-    marks = {mark for link in (chain_of(error) if error else ()) for mark in _marks_of(link)}
-    return not marks or not marks.isdisjoint(f"{_NO_PERMISSION} {_NO_LISTING}".split())
+
+def is_transient(error: BaseException) -> bool:
+    """Return whether an error is temporary: a timeout, a broken connection, or a server that is too busy."""
+    return not _marks_of_chain(error).isdisjoint(_TRANSIENT.split())
+
+
+def is_of_reading(error: BaseException) -> bool:
+    """Return whether an error shows that a store cannot be read, not that its content is invalid."""
+    return any(isinstance(link, OSError) for link in chain_of(error)) or is_transient(error)
+
+
+def is_missing(error: BaseException) -> bool:
+    """Return whether an error shows that there is no such document, because its name is not possible."""
+    return not _marks_of_chain(error).isdisjoint(_NO_DOCUMENT.split())
+
+
+def retry_after(error: BaseException) -> float:
+    """Return the seconds to wait that a server states in its response (RFC 9110, section 10.2.3); 0 if it does not."""
+    headers = (getattr(link, "headers", None) or {} for link in chain_of(error))
+    stated: Any = next((value for each in headers if (value := each.get("Retry-After"))), "0")
+    with suppress(ValueError):
+        return max(0.0, float(stated))
+    with suppress(ValueError):
+        return max(0.0, (parsedate_to_datetime(stated) - datetime.now(UTC)).total_seconds())
+    return 0.0
+
+
+def is_never_listed(error: BaseException) -> bool:
+    """Return whether the error of a listing shows that a store does not support listing, or forbids it."""
+    return not _marks_of_chain(error).isdisjoint(f"{_NO_PERMISSION} {_NO_LISTING}".split())
+
+
+def _marks_of_chain(error: BaseException) -> set[str]:
+    """Return the marks of an error and of its causes."""
+    return {mark for link in chain_of(error) for mark in _marks_of(link)}
+
+
+def _status_of(error: BaseException) -> HTTPStatus | None:
+    """Return the HTTP status in an error; None if it has none."""
+    status = error.status if hasattr(error, "status") else getattr(error, "code", None)
+    with suppress(ValueError):
+        return HTTPStatus(status)  # type: ignore[arg-type]
+    return None
 
 
 def _marks_of(error: BaseException) -> Iterator[str]:
     """Yield marks by which an error is classified: names of its classes, its HTTP status, its errno."""
     yield from (kind.__name__ for kind in type(error).__mro__)
-    yield f"status{error.status if hasattr(error, 'status') else getattr(error, 'code', None)}"
+    if (status := _status_of(error)) is not None:
+        yield f"status{status.value}"
     yield f"errno{getattr(error, 'errno', None)}"
     if str(error).startswith("Forbidden:"):  # the text of gcsfs for HTTP 403
         yield "Forbidden"
@@ -83,14 +151,15 @@ def _marks_of(error: BaseException) -> Iterator[str]:
 # Checks of documents.
 
 
-def check_foreign_root(found: Found) -> ZarrFormat:
-    """Return the Zarr format of a store from the documents of its root; raise XGroupStoreError unless it is a group."""
+def check_foreign_root(found: Found, refusal: XGroupStoreError | None) -> ZarrFormat:
+    """Return the Zarr format of a store from the documents of its root; raise XGroupStoreError unless it is a group.
+
+    `refusal` is the error of documents that are forbidden.
+    """
+    if refusal is not None:
+        raise refusal
     zarr_format = format_of(found) or 3
     document, problem = node_document(found, zarr_format, "/")
-    if problem is None and document is None:
-        problem = first_error([found])
-    if isinstance(problem, XGroupStoreError):
-        raise problem
     if problem is not None:
         message = _("it is not a Zarr store: {reason}").format(reason=problem)
         raise XGroupStoreError(message) from problem
@@ -102,12 +171,6 @@ def check_foreign_root(found: Found) -> ZarrFormat:
     if document.is_array:
         raise XGroupStoreError(_("it is an array, but the URI must name a group"))
     return zarr_format
-
-
-def first_error(found: Iterable[Found]) -> XGroupError | None:
-    """Return the first error of reading among documents, or None."""
-    values = (value for documents in found for value in documents.values())
-    return next((value for value in values if isinstance(value, XGroupError)), None)
 
 
 def with_store_name(error: XGroupError, store: str) -> XGroupError:

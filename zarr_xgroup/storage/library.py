@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -13,6 +12,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 import zarr
 from zarr.abc.store import Store
 
+from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.errors import XGroupEmptyGroupWarning, XGroupStoreError, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import _
@@ -22,7 +22,7 @@ from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
 from zarr_xgroup.metadata.tree import KnownStore, Tree, Unread
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.addresses import describe_store, open_store, resolved, uri_of
-from zarr_xgroup.storage.failures import check_foreign_root, reason_of
+from zarr_xgroup.storage.failures import check_foreign_root, reason_of, suggesting
 from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
 from zarr_xgroup.storage.reading import StoreReader, gather, wait
 from zarr_xgroup.storage.start import check_group, find_start
@@ -135,8 +135,6 @@ class Library:
         """
         node = Node(0, group)
         wait(self.stores[0].read_members([node], is_tree=is_tree))
-        if not self.tree.is_listed(node):
-            raise self.tree.problems[node]
 
     def read_tree(self, group: str) -> None:
         """Read the documents of all nodes below a group, concurrently level by level.
@@ -186,9 +184,10 @@ class Library:
         return groups
 
     def warning_if_empty(self, group: Node) -> XGroupEmptyGroupWarning | None:
-        """Return a warning if a group has no arrays, but groups below it do; None otherwise, or if an array cannot be read.
+        """Return a warning if a group has no arrays, but groups below it do; None otherwise.
 
-        Searches breadth first for the nearest groups with arrays, at most eight.
+        Searches breadth first for the nearest groups with arrays, at most eight. The search ends at a group that cannot
+        be read.
         """
         tree = self.tree
         broken = (node.group for node in tree.problems if node.path and node.store == 0)
@@ -199,7 +198,10 @@ class Library:
         while level and len(nearest) < _MOST_NEAR:
             below = (parent.child(name) for parent in level for name in tree.groups(parent))
             level = list(islice(below, _MOST_READ_PER_LEVEL))
-            wait(self.stores[0].read_members(level, is_tree=True, with_parents=False))
+            try:
+                wait(self.stores[0].read_members(level, is_tree=True, with_parents=False))
+            except XGroupStoreError:  # only groups to suggest are missing
+                break
             nearest += [str(node) for node in level if tree.arrays(node)]
         if not nearest:
             return None
@@ -225,12 +227,15 @@ class Library:
         members = (group.child(name) for group in groups for name in self.tree.names(group))
         nodes = [second.node(member.path) for member in members]
         wait(second.read_documents(nodes + [top] * (top.path != known.consolidated_at)))
-        wait(second.read_members([top]))
-        wait(second.read_below(top, paths if is_part else None))
+        if wait(second.can_list(top)):
+            wait(second.read_members([top]))
+            wait(second.read_below(top, paths if is_part else None))
         return second.number
 
     def read_values(
-        self, arrays: Mapping[tuple[Node, Part], zarr.Array[Any]]
+        self,
+        arrays: Mapping[tuple[Node, Part], zarr.Array[Any]],
+        names: Mapping[tuple[Node, Part], str],
     ) -> dict[tuple[Node, Part], Any]:
         """Read values of arrays, which xarray is about to use, concurrently.
 
@@ -238,17 +243,37 @@ class Library:
         ----------
         arrays : mapping
             The arrays, by node and requested part.
+        names : mapping
+            The names of their variables, for messages.
 
         Returns
         -------
         dict
-            By the same keys: all values, or the first and the last one, or the XGroupStoreError of reading.
+            By the same keys: all values, or the first and the last one; the XGroupStoreError of reading a foreign store.
+
+        Raises
+        ------
+        XGroupStoreError
+            If values of the opened store cannot be read.
         """
 
         async def values(key: tuple[Node, Part]) -> Any:
             node, part = key
             store = self.stores[node.store]
-            return await store.read_values(arrays[key], node.path, whole=part == "all")
+            remedy = _(
+                "To open the rest, use drop_variables={names} or create_default_indexes=False"
+            )
+            if part == "ends":
+                remedy = _("To open the rest, use drop_variables={names} or decode_times=False")
+            elif not has_index_option():
+                remedy = _("To open the rest, use drop_variables={names}")
+            with suggesting(remedy.format(names=[names[key]])):
+                try:
+                    return await store.read_values(arrays[key], node.path, whole=part == "all")
+                except XGroupStoreError as error:
+                    if not store.known.is_foreign:
+                        raise
+                    return error
 
         return dict(zip(arrays, wait(gather(values, arrays)), strict=True)) if arrays else {}
 
@@ -304,6 +329,7 @@ class Library:
                 closes=start.is_opened_here,
                 ignores_consolidated=consolidated is False,
                 user_path=start.user_path,
+                root=start.found.get("", {}),
             )
             for path, values in start.found.items():
                 tree.learn_node(opened.node(path), values)
@@ -313,7 +339,9 @@ class Library:
             group = opened.node(start.group)
             await check_group(start, tree)
             if start.listing is not None and not tree.is_listed(group):
-                opened.keep_listing(group, await start.listing)
+                with opened.naming_store():
+                    names = await start.listing
+                opened.keep_listing(group, names)
         except BaseException:
             start.give_up()
             raise
@@ -337,8 +365,9 @@ class Library:
             raise XGroupStoreError(reason_of(error.__cause__ or error)) from error
         try:
             reader = StoreReader(store, limits.timeout, most=limits.document)
-            found = await reader.node("", METADATA_KEYS)
-            record = store_record(store, name, check_foreign_root(found), is_foreign=True)
+            found = await reader.node("", METADATA_KEYS, "missing")
+            zarr_format = check_foreign_root(found, reader.refusals.get(""))
+            record = store_record(store, name, zarr_format, is_foreign=True)
         except BaseException:
             store.close()
             raise
@@ -349,15 +378,6 @@ class Library:
 
     async def _read(self, unread: Collection[Unread]) -> None:
         """Read documents, listings and foreign stores concurrently."""
-
-        async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
-            """Open the store at a URI, to which store `number` refers, and read documents at paths."""
-            root = await self._foreign.root(uri, number)
-            self.tree.links[number, uri] = root
-            if isinstance(root, Node):
-                nodes = [root.child(path) for path in paths]
-                await self.stores[root.store].read_documents(nodes)
-
         links: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
         documents: defaultdict[OpenStore, list[Node]] = defaultdict(list)
         members: defaultdict[OpenStore, list[Node]] = defaultdict(list)
@@ -367,11 +387,21 @@ class Library:
                 links[node.store, uri].append(node.path)
             else:
                 (members if of_members else documents)[self.stores[node.store]].append(node)
-        await asyncio.gather(
-            *(store.read_documents(nodes) for store, nodes in documents.items()),
-            *(store.read_members(groups) for store, groups in members.items()),
-            *(read_foreign(*link, paths) for link, paths in links.items()),
-        )
+
+        async def read_foreign(number: int, uri: str, paths: Iterable[str]) -> None:
+            """Open the store at a URI, to which store `number` refers, and read documents at paths."""
+            root = await self._foreign.root(uri, number)
+            self.tree.links[number, uri] = root
+            if isinstance(root, Node):
+                nodes = [root.child(path) for path in paths]
+                await self.stores[root.store].read_documents(nodes)
+
+        reading = [
+            *(partial(store.read_documents, nodes) for store, nodes in documents.items()),
+            *(partial(store.read_members, groups) for store, groups in members.items()),
+            *(partial(read_foreign, *link, paths) for link, paths in links.items()),
+        ]
+        await gather(lambda read: read(), reading)
 
 
 def _close_all(stores: Iterable[Store]) -> None:

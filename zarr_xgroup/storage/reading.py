@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import zarr
@@ -18,10 +18,17 @@ from zarr.storage import FsspecStore
 
 from zarr_xgroup._compat import async_array_of, default_buffer_prototype, sync
 from zarr_xgroup.errors import XGroupStoreError
-from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Found
+from zarr_xgroup.i18n import _, ngettext
+from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Found, format_of
 from zarr_xgroup.metadata.paths import join_path
-from zarr_xgroup.storage.failures import reason_of
+from zarr_xgroup.storage.failures import (
+    is_forbidden,
+    is_missing,
+    is_never_listed,
+    is_transient,
+    reason_of,
+    retry_after,
+)
 from zarr_xgroup.storage.foreign import (
     TooLargeError,
     check_size,
@@ -32,12 +39,23 @@ from zarr_xgroup.storage.places import Link, innermost
 
 T = TypeVar("T")
 A = TypeVar("A")
+Forbidden: TypeAlias = Literal["raise", "missing", "attributes"]
 
 #: Largest number of requests in flight: aiohttp's default number of connections.
 MANY_REQUESTS = 100
 #: Largest number of connections opened at once. A simple server queues no more (``request_queue_size`` of
 #: Python's `socketserver` is 5), and further connections wait for a second or longer.
 FEW_CONNECTIONS = 5
+
+#: How often a request is made if it fails temporarily, and the seconds after which no further request is made.
+MOST_TRIES, MOST_SECONDS = 4, 10.0
+#: The pause in seconds before the first repetition. Each further pause is twice as long.
+FIRST_PAUSE = 0.2
+#: The longest time in seconds to wait because a server states it.
+MOST_RETRY_AFTER = 5.0
+#: The protocols of fsspec filesystems, and the classes of zarr stores, whose clients try again themselves.
+_RETRYING = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
+_RETRYING_STORES = frozenset({"ObjectStore", "IcechunkStore"})
 
 
 class StoreReader:
@@ -63,6 +81,8 @@ class StoreReader:
         most: int | None = None,
     ) -> None:
         self._store = store
+        #: The errors of forbidden documents that were treated as missing, by path, for nodes without other documents.
+        self.refusals: dict[str, XGroupStoreError] = {}
         self._deadline = None
         if timeout is not None:
             self._deadline = asyncio.get_running_loop().time() + timeout
@@ -74,50 +94,95 @@ class StoreReader:
         if most is not None and not has_bounded_client(store):
             self._range = RangeByteRequest(0, most + 1)
 
-    async def node(self, path: str, keys: Iterable[str]) -> Found:
-        """Return the existing metadata documents of the node at `path`, by key, or errors of reading as values."""
+    async def node(self, path: str, keys: Iterable[str], forbidden: Forbidden = "raise") -> Found:
+        """Return the existing metadata documents of the node at `path`, by key.
+
+        Parameters
+        ----------
+        path : str
+            The path of the node.
+        keys : iterable of str
+            The keys of the documents.
+        forbidden : {"raise", "missing", "attributes"}
+            "missing" if a forbidden document is treated as missing, because object stores answer 403 for missing keys.
+            "attributes" for the same, except for a v2 group's own document and attributes, if others can be read.
+
+        Raises
+        ------
+        XGroupStoreError
+            If a document cannot be read.
+        """
         keys = tuple(keys)
+        forbidden_keys: dict[str, Exception] = {}
 
         async def content(key: str) -> bytes | None:
             async with self._limit:
-                buffer = await self._store.get(key, self._prototype, self._range)
+                try:
+                    buffer = await self._store.get(key, self._prototype, self._range)
+                except Exception as error:
+                    if forbidden != "raise" and is_forbidden(error):
+                        forbidden_keys[key] = error
+                        return None
+                    if is_missing(error):
+                        return None
+                    raise
             if buffer is None:
                 return None
             check_size(len(buffer))
             return buffer.to_bytes()
 
-        def document(name: str) -> Awaitable[bytes | XGroupStoreError | None]:
+        async def document(name: str) -> bytes | None:
             key = join_path(path, name)
-            return self._attempt(partial(content, key), f"/{key}", is_document=True)
+            try:
+                return await self._attempt(partial(content, key), f"/{key}", is_document=True)
+            except XGroupStoreError as error:
+                if name == CONSOLIDATED_V2 and isinstance(error.__cause__, TooLargeError):
+                    return None  # the documents of the nodes are read instead
+                raise
 
         count = _COUNT.get()
         count(0, 1)
         values = await gather(document, keys)
         count(1, 0)
-        return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+        found = {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+        for key, error in forbidden_keys.items() if format_of(found) is None else ():
+            self.refusals[path] = _unreadable(f"/{key}", reason_of(error), error)
+        if forbidden == "attributes" and forbidden_keys:
+            # Documents of a v2 group that must exist, because other documents do. The second request raises an error.
+            attributes_exist = b'".zattrs"' in found.get(CONSOLIDATED_V2, b'".zattrs"')
+            exist = {".zgroup": bool(found), ".zattrs": ".zgroup" in found and attributes_exist}
+            again = [key for key in exist if exist[key] and join_path(path, key) in forbidden_keys]
+            if again and "zarr.json" not in found:
+                return {**found, **await self.node(path, again)}
+        return found
 
-    async def v2_member(self, path: str) -> tuple[Found, set[str] | XGroupStoreError | None]:
+    async def v2_member(self, path: str) -> tuple[Found, set[str] | None]:
         """Return the metadata documents of a v2 node, and the names listed in it if it is a group, otherwise None.
 
         Most members are arrays, so ``.zgroup`` is read only if there is no ``.zarray``. The node is listed at the
         same time; the listing is cancelled if the node is not a group.
         """
         found = await self.node(path, (".zarray", ".zattrs"))
-        if isinstance(found.get(".zarray"), bytes):
+        if ".zarray" in found:
             return found, None
         listing = asyncio.ensure_future(self.names(path))
         try:
             found = {**found, **await self.node(path, (".zgroup",))}
-            is_group = isinstance(found.get(".zgroup"), bytes)
-            return found, await listing if is_group else None
+            return found, await listing if ".zgroup" in found else None
         finally:
             listing.cancel()
 
-    async def names(self, group: str) -> set[str] | XGroupStoreError:
-        """Return the names of all keys and prefixes directly below a group, or the error of listing."""
+    async def names(self, group: str) -> set[str]:
+        """Return the names of all keys and prefixes directly below a group; an empty set if the store cannot be listed."""
 
         async def listed() -> set[str]:
-            names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
+            async with self._limit:
+                try:
+                    names = {name.strip("/") async for name in self._store.list_dir(group)} - {""}
+                except Exception as error:
+                    if is_never_listed(error):
+                        return set()
+                    raise
             if len(names) == 1 and names <= {group, *group.split("/")}:
                 # If the store is the root of an fsspec filesystem, as in an archive, zarr before 3.2 lists
                 # the group itself, or the groups above, instead of the members.
@@ -130,7 +195,7 @@ class StoreReader:
                 }
             return names or await self._names_in_references(group)
 
-        return await self._attempt(listed, f"/{group}")
+        return await self._attempt(listed, _("the listing of {group}").format(group=f"/{group}"))
 
     async def _names_in_references(self, group: str) -> set[str]:
         """Return the names directly below a group in a reference filesystem of fsspec (kerchunk), otherwise an empty set.
@@ -150,9 +215,9 @@ class StoreReader:
         return {name.rpartition("/")[2] for name in listed}
 
     async def values(self, array: zarr.Array[Any], place: str, *, whole: bool) -> Any:
-        """Return all values of an array if `whole`, otherwise the first and the last; or the XGroupStoreError of reading.
+        """Return all values of an array if `whole`, otherwise the first and the last.
 
-        `place` names the array in the error.
+        `place` names the array in the error, an XGroupStoreError.
         """
 
         async def part(selection: Any) -> Any:
@@ -166,40 +231,126 @@ class StoreReader:
             if array.nchunks == 1:
                 chunk = np.asarray(await part(Ellipsis))
                 return [chunk[end] for end in ends]
-            return await asyncio.gather(*map(part, ends))
+            return await gather(part, ends)
 
         return await self._attempt(values, place)
 
     async def _attempt(
         self, request: Callable[[], Awaitable[T]], place: str, *, is_document: bool = False
-    ) -> T | XGroupStoreError:
-        """Return the result of a request, or an XGroupStoreError if it failed.
+    ) -> T:
+        """Return the result of a request, made again if it fails temporarily; or raise XGroupStoreError.
 
-        Storage libraries and codecs raise exceptions with no common base class, so all are caught. The returned error,
-        whose cause is the exception, is raised or reported later.
+        Storage libraries and codecs raise exceptions with no common base class.
         """
+        tries = 0
+
+        async def tried() -> T:
+            nonlocal tries
+            tries += 1
+            return await request()
+
         try:
             if self._deadline is None and self._most is None:
-                return await request()
+                return await self._persistent(tried)
             async with asyncio.timeout_at(self._deadline):
                 with reading_at_most(self._most):
-                    return await request()
-        except Exception as error:  # noqa: BLE001
+                    return await self._persistent(tried)
+        except Exception as error:
             reason = reason_of(error)
             now, deadline = asyncio.get_running_loop().time(), self._deadline
             if isinstance(error, TimeoutError) and deadline is not None and now >= deadline:
                 reason = _("timeout: no answer within cross_store_timeout")
             if is_document and isinstance(error, TooLargeError):
                 reason = _("{reason}, the limit of cross_store_max_bytes").format(reason=error)
-            message = _("{place} cannot be read: {reason}").format(place=place, reason=reason)
-            problem = XGroupStoreError(message)
-            problem.__cause__ = error
-            return problem
+            if tries > 1:
+                message = ngettext(
+                    "{reason} (tried {count} time)", "{reason} (tried {count} times)", tries
+                )
+                reason = message.format(reason=reason, count=tries)
+            raise _unreadable(place, reason, error) from error
+
+    async def _persistent(self, request: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of a request, made again after growing pauses if it fails temporarily.
+
+        The clients of object stores make requests again themselves.
+        """
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            return await request()
+        except Exception as error:
+            if not is_transient(error) or _retries_itself(self._store):
+                raise
+            failures = [error]
+        # Not at the top: it is needed only after a failure.
+        from tenacity import (
+            AsyncRetrying,
+            RetryCallState,
+            retry_if_exception,
+            wait_exponential,
+            wait_random,
+        )
+
+        growing = wait_exponential(multiplier=FIRST_PAUSE) + wait_random(0, FIRST_PAUSE)
+
+        def pause(state: RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            stated = retry_after(error) if error else 0.0
+            return max(growing(state), min(stated, MOST_RETRY_AFTER))
+
+        def is_enough(state: RetryCallState) -> bool:
+            seconds = loop.time() - started + state.upcoming_sleep
+            return state.attempt_number >= MOST_TRIES or seconds > MOST_SECONDS
+
+        async def again() -> T:
+            if failures:  # the request that has failed is the first try
+                raise failures.pop()
+            return await request()
+
+        return await AsyncRetrying(
+            stop=is_enough,
+            wait=pause,
+            retry=retry_if_exception(is_transient),
+            reraise=True,
+        )(again)
 
 
-async def gather(function: Callable[[A], Awaitable[T]], arguments: Iterable[A]) -> list[T]:
-    """Return the results of an asynchronous function for each argument, awaited concurrently."""
-    return await asyncio.gather(*(function(argument) for argument in arguments))
+def _unreadable(place: str, reason: str, cause: Exception) -> XGroupStoreError:
+    """Return the error of a document, listing or array that cannot be read."""
+    error = XGroupStoreError(
+        _("{place} cannot be read: {reason}").format(place=place, reason=reason)
+    )
+    error.__cause__ = cause
+    return error
+
+
+def _retries_itself(store: Store) -> bool:
+    """Return whether the client of a store makes failed requests again."""
+    store = innermost(store)
+    filesystem: Any = getattr(store, "fs", None)
+    while filesystem is not None:  # caches and wrappers of filesystems
+        protocol = filesystem.protocol
+        if not _RETRYING.isdisjoint([protocol] if isinstance(protocol, str) else protocol):
+            return True
+        filesystem = getattr(filesystem, "sync_fs", None) or getattr(filesystem, "fs", None)
+    return type(store).__name__ in _RETRYING_STORES
+
+
+async def gather(
+    function: Callable[[A], Coroutine[Any, Any, T]], arguments: Iterable[A]
+) -> list[T]:
+    """Return the results of an asynchronous function for each argument, awaited concurrently.
+
+    If one raises an exception, the others are cancelled, and the exception is raised.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(function(argument)) for argument in arguments]
+    except BaseExceptionGroup as errors:
+        first = errors.exceptions[0]
+    else:
+        return [task.result() for task in tasks]
+    raise first
 
 
 # The number of documents read, for a display of progress.

@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -41,7 +41,7 @@ from zarr_xgroup.storage.addresses import (
     root_of,
     supports_listing,
 )
-from zarr_xgroup.storage.failures import first_error, with_store_name
+from zarr_xgroup.storage.failures import with_store_name
 from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many groups a message names.
@@ -70,6 +70,8 @@ class Start:
         The metadata documents of the root, of the node at `user_path`, and of the requested group, by path.
     listing : asyncio.Future, optional
         The names in the group, if it is listed while its documents are read.
+    refusals : dict of str to XGroupStoreError
+        The errors of nodes whose documents are forbidden, by path. They are treated as missing.
     """
 
     store: Store
@@ -77,7 +79,8 @@ class Start:
     user_path: str
     group: str
     found: dict[str, Found]
-    listing: asyncio.Future[set[str] | XGroupStoreError] | None = None
+    listing: asyncio.Future[set[str]] | None = None
+    refusals: dict[str, XGroupStoreError] = field(default_factory=dict)
 
     @property
     def zarr_format(self) -> ZarrFormat | None:
@@ -111,7 +114,7 @@ async def find_start(store_like: Any, requested: str, options: StoreOptions) -> 
     """
     known: dict[str, Found] = {}
     if (address := root_of(store_like)) is not None:
-        with suppress(XGroupStoreError):  # without access to the root, the address is the store
+        with suppress(XGroupStoreNotFoundError):
             start = await _start_at(*address, requested, options)
             if _is_group(start.found[""], start.zarr_format):
                 return start
@@ -144,6 +147,7 @@ async def _start_at(
             start.user_path, normalize_path(requested, is_served=is_served(place.store))
         )
         reader = StoreReader(place.store)
+        start.refusals = reader.refusals
         # The group is listed at the same time as the first requests, in case its members are not
         # consolidated: a further round of requests would take longer.
         if not options.get("consolidated") and supports_listing(place.store):
@@ -155,17 +159,26 @@ async def _start_at(
         start.found = dict(known or {})
         if start.listing is None and start.group and not start.user_path and not start.found:
             # As engine zarr does, read only the consolidated metadata of the root: one request.
-            root = start.found[""] = await reader.node("", keys[""])
+            root = start.found[""] = await reader.node("", keys[""], "attributes")
             is_supported = getattr(start.store, "supports_consolidated_metadata", True)
             if is_supported and _is_consolidated_group(root, start.group, options):
                 return start
         paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
-        found = await gather(lambda path: reader.node(path, keys.get(path, keys_above)), paths)
+
+        async def read(path: str) -> Found:
+            if path in keys:
+                return await reader.node(path, keys[path], "attributes")
+            return await reader.node(path, keys_above, "missing")
+
+        found = await gather(read, paths)
         start.found |= dict(zip(paths, found, strict=True))
         # If the group does not exist, the error names a v2 array at its path.
         if format_of(start.found[start.group]) is None and options.get("zarr_format") != 3:
-            array = await reader.node(start.group, NODE_KEYS[2][:1])
+            array = await reader.node(start.group, NODE_KEYS[2][:1], "missing")
             start.found[start.group] = {**start.found[start.group], **array}
+    except XGroupStoreError as error:
+        start.give_up()
+        raise with_store_name(error, describe_store(store_like)) from error.__cause__
     except BaseException:
         start.give_up()
         raise
@@ -215,7 +228,8 @@ async def check_group(start: Start, tree: Tree) -> None:
     """
     store, node = tree.stores[0], Node(0, start.group)
     document = tree.known(node)
-    if document is None and (problem := tree.problems.get(node)) is not None:
+    problem = tree.problems.get(node) or start.refusals.get(node.path)
+    if document is None and problem is not None:
         raise with_store_name(problem, store.name)
     if document is not None and document.is_array:
         message = _("{store} is an array, not a group")
@@ -257,8 +271,8 @@ async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
     The text names a group of the other Zarr format, otherwise child groups.
     """
     name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
-    if (problem := first_error(start.found.values())) is not None:
-        return with_store_name(problem, name)
+    for refusal in start.refusals.values():
+        return with_store_name(refusal, name)
     requested = options.get("zarr_format")
     if requested is not None:
         other: ZarrFormat = 2 if requested == 3 else 3
@@ -314,11 +328,14 @@ async def _groups_instead(start: Start, tree: Tree) -> tuple[str | None, list[st
 
 
 async def _child_groups(reader: StoreReader, parent: str) -> list[str]:
-    """Return the paths of child groups, those named ``*.zarr`` first; [] if the parent cannot be listed."""
-    listed = await reader.names(parent)
-    usable = filter(is_node_name, listed if isinstance(listed, set) else ())
-    names = sorted(usable, key=lambda name: (not name.endswith(".zarr"), name))
-    paths = [join_path(parent, name) for name in names[:_MOST_PROBED]]
+    """Return the paths of child groups, those named ``*.zarr`` first; [] if they cannot be read."""
     keys = (*NODE_KEYS[3], *NODE_KEYS[2])
-    nodes = zip(paths, await gather(lambda path: reader.node(path, keys), paths), strict=True)
+    try:
+        usable = filter(is_node_name, await reader.names(parent))
+        names = sorted(usable, key=lambda name: (not name.endswith(".zarr"), name))
+        paths = [join_path(parent, name) for name in names[:_MOST_PROBED]]
+        found = await gather(lambda path: reader.node(path, keys, "missing"), paths)
+    except XGroupStoreError:  # only groups to suggest are missing
+        return []
+    nodes = zip(paths, found, strict=True)
     return [path for path, values in nodes if _is_group(values, format_of(values))]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from reprlib import Repr
 from typing import Any
@@ -15,6 +16,7 @@ from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreErro
 from zarr_xgroup.findings import Finding, Place, Topic, left_out, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
+    CONSOLIDATED_V2,
     GROUP_KEYS,
     METADATA_KEYS,
     NODE_KEYS,
@@ -28,7 +30,6 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, is_below, is_node_path
 from zarr_xgroup.metadata.tree import KnownStore, Tree
 from zarr_xgroup.storage.addresses import is_served, splits_at_backslash
-from zarr_xgroup.storage.failures import is_never_listed, reason_of
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
 
@@ -69,14 +70,16 @@ class OpenStore:
         Whether the user gave ``consolidated=False``.
     user_path : str
         The path, in the store, of the address that the user gave: consolidated metadata of groups above
-        it are not used.
+        it are used only if the address cannot be listed and has none.
+    root : mapping
+        The documents of the root, if they have been read.
 
     Attributes
     ----------
     findings : list of Finding
         Problems of consolidated metadata and of listings.
     listings : dict
-        The listed names, or the error of listing, by group; only for groups whose members are not read yet.
+        The listed names by group; only for groups whose members are not read yet.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class OpenStore:
         limits: ForeignLimits = NO_LIMITS,
         ignores_consolidated: bool = False,
         user_path: str = "",
+        root: Found | None = None,
     ) -> None:
         self.number = number
         self.store = store
@@ -96,9 +100,10 @@ class OpenStore:
         self.closes = closes
         self.limits = limits
         self.findings: list[Finding] = []
-        self.listings: dict[Node, set[str] | XGroupStoreError] = {}
+        self.listings: dict[Node, set[str]] = {}
         self._ignores_consolidated = ignores_consolidated
         self._user_path = user_path
+        self._root = root
         # Documents that a task is reading: other tasks that need one wait for its event.
         self._underway: dict[Node, asyncio.Event] = {}
 
@@ -124,15 +129,19 @@ class OpenStore:
         return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
-        """Return all values of an array if `whole`, otherwise the first and the last; XGroupStoreError if unreadable."""
+        """Return all values of an array if `whole`, otherwise the first and the last."""
         most = MOST_STORED_BYTES if self.known.is_foreign else None
         reader = StoreReader(self.store, self.limits.timeout, self.limit, most)
-        values = await reader.values(array, f"/{path}", whole=whole)
-        if not isinstance(values, XGroupStoreError):
-            return values
-        problem = self.tree.read_problem(self.number, str(values))
-        problem.__cause__ = values.__cause__
-        return problem
+        with self.naming_store():
+            return await reader.values(array, f"/{path}", whole=whole)
+
+    @contextmanager
+    def naming_store(self) -> Iterator[None]:
+        """Add the name of the store to an error of reading that is raised within."""
+        try:
+            yield
+        except XGroupStoreError as error:
+            raise self.tree.read_problem(self.number, error.text) from error.__cause__
 
     async def read_documents(self, nodes: Iterable[Node], listed: Collection[Node] = ()) -> None:
         """Read the documents of nodes that the tree does not have yet.
@@ -143,9 +152,16 @@ class OpenStore:
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
         members = frozenset(listed) if zarr_format == 2 else frozenset()
 
-        async def read(node: Node) -> Found:
+        async def read(node: Node) -> Found | None:
+            if self.known.is_foreign:
+                try:
+                    return await reader.node(node.path, keys)
+                except XGroupStoreError as error:
+                    self.tree.learn_failure(node, error)
+                    return None
             if node not in members:
-                return await reader.node(node.path, keys)
+                is_above = is_below(self._user_path, node.path) and node.path != self._user_path
+                return await reader.node(node.path, keys, "missing" if is_above else "raise")
             found, names = await reader.v2_member(node.path)
             if names is not None:
                 self.keep_listing(node, names)
@@ -157,8 +173,11 @@ class OpenStore:
         underway = {node: self._underway.setdefault(node, done) for node in unknown}
         own = [node for node, event in underway.items() if event is done]
         try:
-            for node, found in zip(own, await gather(read, own), strict=True):
-                self.tree.learn_node(node, found)
+            with self.naming_store():
+                documents = await gather(read, own)
+            for node, found in zip(own, documents, strict=True):
+                if found is not None:
+                    self.tree.learn_node(node, found)
         finally:
             done.set()
             for node in own:
@@ -184,10 +203,7 @@ class OpenStore:
         listings = {group: self.listings.pop(group) for group in await self._list_unlisted(groups)}
         others = GROUP_KEYS[self.known.zarr_format]
         children = [
-            group.child(name)
-            for group, names in listings.items()
-            if isinstance(names, set)
-            for name in names - others
+            group.child(name) for group, names in listings.items() for name in names - others
         ]
         above = (node for group in groups if with_parents for node in group.ancestors())
         parents = [node for node in dict.fromkeys(above) if node.path]
@@ -196,14 +212,60 @@ class OpenStore:
             self._learn_listing(group, names)
 
     async def _list_unlisted(self, groups: Iterable[Node]) -> list[Node]:
-        """List the groups whose members the tree does not have, into `listings`; return these groups."""
+        """List the groups whose members the tree does not have, into `listings`; return these groups.
+
+        Raises
+        ------
+        XGroupStoreError
+            If a group cannot be listed, and no consolidated metadata contain it.
+        """
         unlisted = [group for group in groups if not self.tree.is_listed(group)]
         to_list = [group for group in unlisted if group not in self.listings]
-        names_of = self._reader().names
-        listings = await gather(lambda group: names_of(group.path), to_list)
+        reader = self._reader()
+
+        async def names_of(group: Node) -> set[str]:
+            try:
+                return await reader.names(group.path)
+            except XGroupStoreError as error:
+                if not self.known.is_foreign:
+                    raise
+                self.findings.append(self._of_group(group, error.text, error))
+                return set()
+
+        with self.naming_store():
+            listings = await gather(names_of, to_list)
         for group, names in zip(to_list, listings, strict=True):
             self.keep_listing(group, names)
-        return unlisted
+        for group in unlisted if not self.known.is_foreign else ():
+            # The listing of an existing group contains at least its own document.
+            if not self.listings[group] and self.tree.known(group) is not None:
+                await self._learn_root_consolidated(group)
+        return [group for group in unlisted if not self.tree.is_listed(group)]
+
+    async def can_list(self, group: Node) -> bool:
+        """Return whether a group can be listed. Its listing is kept."""
+        with self.naming_store():
+            self.keep_listing(group, await self._reader().names(group.path))
+        return bool(self.listings[group])
+
+    async def _learn_root_consolidated(self, group: Node) -> None:
+        """Add the consolidated metadata of the root to the tree, because a group cannot be listed.
+
+        Raises
+        ------
+        XGroupStoreError
+            If they do not exist, or do not contain the group.
+        """
+        nodes: Mapping[str, Found | Text] | None = None
+        if self._root is not None and self._user_path and not self._ignores_consolidated:
+            if self.known.zarr_format == 2:
+                with self.naming_store():
+                    keys = (CONSOLIDATED_V2,)
+                    self._root = {**self._root, **await self._reader().node("", keys, "missing")}
+            nodes = self._consolidated_nodes(self.node(""), {"": self._root}, is_required=False)
+        if nodes is None or group.path not in nodes:
+            raise self._listing_error(group)
+        self._learn_consolidated_nodes(self.node(""), nodes)
 
     async def find_groups(
         self, top: Node, group_filter: GroupFilter
@@ -221,9 +283,6 @@ class OpenStore:
             children: list[Node] = []
             for group in level:
                 names = self.listings[group] if group in unlisted else self.tree.names(group)
-                if isinstance(names, XGroupStoreError):
-                    problems.append((group, self._of_group(group, names.text, names)))
-                    continue
                 nodes = map(group.child, sorted({*names} - GROUP_KEYS[self.known.zarr_format]))
                 children += [node for node in nodes if group_filter.leads_to(node.path)]
             await self.read_documents(children, children)
@@ -248,47 +307,34 @@ class OpenStore:
             # The groups above have been read already; looking for them again would be slow in deep trees.
             await self.read_members(level, is_tree=True, with_parents=False)
 
-    def keep_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
+    def keep_listing(self, group: Node, names: set[str]) -> None:
         """Keep the listed names of a group that are valid names of nodes, until their documents are read.
 
-        Other names are reported. An error of listing is kept unchanged.
+        Other names are reported.
         """
-        if isinstance(names, set):
-            usable = {name for name in names if name and self.known.can_have(name)}
-            message = _(
-                "Group {path} of {store} has {count} members with names that zarr or a server could "
-                "interpret as different paths; they were left out: {names}"
-            )
-            self._report_left_out_keys(group, sorted(names - usable - {".", ".."}), message)
-            names = usable
-        self.listings[group] = names
+        usable = {name for name in names if name and self.known.can_have(name)}
+        message = _(
+            "Group {path} of {store} has {count} members with names that zarr or a server could "
+            "interpret as different paths; they were left out: {names}"
+        )
+        self._report_left_out_keys(group, sorted(names - usable - {".", ".."}), message)
+        self.listings[group] = usable
 
-    def _learn_listing(self, group: Node, names: set[str] | XGroupStoreError) -> None:
-        """Add the members of a group to the tree, or an error with a remedy if they cannot be found."""
-        if isinstance(names, set):
-            has_member = any(self.tree.known(group.child(name)) for name in names)
-            # A valid listing contains at least the group's own document, which was read.
-            if has_member or names & METADATA_KEYS:
-                self.tree.learn_listing(group, names)
-                return
-        error = names if isinstance(names, XGroupStoreError) else None
-        cause = None if error is None else error.__cause__
-        reason = ""
-        if cause is not None and not is_never_listed(cause):
-            message = _("The members of group {group!r} of {store} cannot be listed: {reason}")
-            reason = reason_of(cause)
-        elif self._ignores_consolidated:
+    def _learn_listing(self, group: Node, names: set[str]) -> None:
+        """Add the members of a group to the tree, or raise an error with a remedy if they cannot be found."""
+        has_member = any(self.tree.known(group.child(name)) for name in names)
+        # A valid listing contains at least the group's own document, which was read.
+        is_own_group = self.tree.known(group) is not None and not self.known.is_foreign
+        if is_own_group and not has_member and not names & METADATA_KEYS:
+            raise self._listing_error(group)
+        self.tree.learn_listing(group, names)
+
+    def _listing_error(self, group: Node) -> XGroupStoreError:
+        """Return the error of a group whose members cannot be found, with a remedy."""
+        if self._ignores_consolidated:
             message = _(
                 "The members of group {group!r} cannot be found: {store} cannot be listed, and "
                 "consolidated=False excludes its consolidated metadata. Leave out consolidated=False."
-            )
-        elif (
-            self._user_path
-        ):  # then the consolidated metadata of the root of the store are not used
-            message = _(
-                "The members of group {group!r} cannot be found: {store} cannot be listed, and the group "
-                "has no consolidated metadata. If the root of the store has consolidated metadata, open {store} "
-                "with group={group!r}."
             )
         else:
             message = _(
@@ -296,11 +342,7 @@ class OpenStore:
                 "no consolidated metadata. The producer of the store can add them with "
                 "zarr.consolidate_metadata(store)."
             )
-        problem = XGroupStoreError(
-            message.format(group=str(group), store=self.known.name, reason=reason)
-        )
-        problem.__cause__ = error
-        self.tree.learn_listing(group, problem)
+        return XGroupStoreError(message.format(group=str(group), store=self.known.name))
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Add the outermost consolidated metadata, at or below `user_path`, to the tree.
@@ -323,11 +365,7 @@ class OpenStore:
         for at in (self.node(path) for path in found if is_below(path, self._user_path)):
             nodes = self._consolidated_nodes(at, found, is_required=bool(required))
             if nodes is not None:
-                message = _(
-                    "The consolidated metadata of {store} have {count} keys that are not valid paths of "
-                    "nodes; they were left out: {names}"
-                )
-                self._report_left_out_keys(at, self.tree.learn_consolidated(at, nodes), message)
+                self._learn_consolidated_nodes(at, nodes)
                 return
         if required:
             message = _(
@@ -335,6 +373,14 @@ class OpenStore:
                 "leave out consolidated"
             ).format(store=self.known.name)
             raise XGroupStoreError(message)
+
+    def _learn_consolidated_nodes(self, at: Node, nodes: Mapping[str, Found | Text]) -> None:
+        """Add consolidated nodes to the tree, by path below the group `at`, and report paths that are not valid."""
+        message = _(
+            "The consolidated metadata of {store} have {count} keys that are not valid paths of "
+            "nodes; they were left out: {names}"
+        )
+        self._report_left_out_keys(at, self.tree.learn_consolidated(at, nodes), message)
 
     def _consolidated_nodes(
         self, at: Node, found: Mapping[str, Found], *, is_required: bool
@@ -359,19 +405,14 @@ class OpenStore:
                         )
                         raise XGroupMetadataError(message.format(group=f"/{path}"))
         except XGroupError as problem:
-            # An error of reading is not a fault of the consolidated metadata: only invalid documents are reported.
-            is_wrong = isinstance(problem, XGroupMetadataError)
             if is_required:
-                message = _("{store}: {reason}; open it with consolidated=False")
-                if is_wrong:
-                    message = _(
-                        "{store}: {reason}; open it with consolidated=False, and consolidate it again"
-                    )
+                message = _(
+                    "{store}: {reason}; open it with consolidated=False, and consolidate it again"
+                )
                 raise type(problem)(message.format(store=name, reason=problem)) from problem
-            if is_wrong:
-                message = _("{store} is read without consolidated metadata: {reason}")
-                text = message.format(store=name, reason=problem)
-                self.findings.append(self._of_group(at, text, problem))
+            message = _("{store} is read without consolidated metadata: {reason}")
+            text = message.format(store=name, reason=problem)
+            self.findings.append(self._of_group(at, text, problem))
             return None
         return nodes
 

@@ -89,6 +89,7 @@ class Fault:
     truncate: int = 0  # number of bytes missing at the end of the body
     delay: float = 0  # seconds before the response begins; infinite for no response
     endless: bool = False  # the body is sent again and again
+    drop: bool = False  # the connection is closed without a response
 
 
 def stall() -> Fault:
@@ -266,6 +267,8 @@ class Server(ABC):
         fault = next(matching, None)
         if fault is None:
             return self.respond(request)
+        if fault.drop:
+            return None
         if fault.delay and released.wait(None if fault.delay == math.inf else fault.delay):
             return None
         if fault.status is None and fault.body is None:

@@ -4,6 +4,7 @@ import re
 import socket
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -13,13 +14,17 @@ import pytest
 import xarray as xr
 from zarr.storage import MemoryStore
 
+import zarr_xgroup
 from zarr_xgroup import (
+    XGroupError,
     XGroupMetadataError,
     XGroupMetadataWarning,
     XGroupReferenceError,
     XGroupResolutionWarning,
     XGroupStoreError,
 )
+from zarr_xgroup.storage import reading
+from zarr_xgroup.storage.reading import MOST_TRIES
 from zarr_xgroup.tests.builders import (
     Array,
     Contents,
@@ -46,6 +51,7 @@ from zarr_xgroup.tests.servers import (
     LOOPBACK,
     Fault,
     FileServer,
+    Request,
     patiently,
     redirect,
     serve_http,
@@ -176,7 +182,7 @@ NO_STORE = "it is not a Zarr store: /zarr.json is not valid JSON"
 FAULTS: dict[str, tuple[str, Fault, str]] = {
     "a root that is not found": ("zarr.json", Fault(404), "not found: it has neither a zarr.json nor a .zgroup"),
     "a root that is forbidden": ("zarr.json", Fault(403), "no permission"),
-    "a root that fails": ("zarr.json", Fault(500), "500"),
+    "a root that fails": ("zarr.json", Fault(500), "500 Internal Server Error (tried 4 times)"),
     "a root that is redirected for ever": ("zarr.json", redirect("/a/zarr.json"), "TooManyRedirects"),
     "a root that never answers": ("zarr.json", stall(), "timeout"),
     "a root that is not JSON": ("zarr.json", Fault(body=b"{"), NO_STORE),
@@ -192,10 +198,16 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat failed requests after a short pause."""
+    monkeypatch.setattr(reading, "FIRST_PAUSE", 0.001)
+
+
 @rows(FAULTS, "key, fault, text")
 @patiently
 def test_a_failed_request_loses_only_its_node(
-    http_server: FileServer, key: str, fault: Fault, text: str, timeout: float
+    http_server: FileServer, quick: None, key: str, fault: Fault, text: str, timeout: float
 ) -> None:
     http_server.contents.update(below({**build(FOREIGN), ".zattrs": b"{}"}, "a"))
     http_server.faults[f"/a/{key}"] = fault
@@ -204,12 +216,13 @@ def test_a_failed_request_loses_only_its_node(
     host, limit = http_server.url.removeprefix("http://"), timeout if fault.delay else LONG
     warning = check_lost(f"http://user:{SECRET}@{host}/a", text, lost, limit)
     assert f"{http_server.url}/a" in str(warning) or text == "not found in store"
-    if not fault.headers:
-        assert http_server.paths().count(f"/a/{key}") == 1  # not again for each array
+    if not fault.headers:  # not again for each array
+        is_transient = fault.truncate or fault.status == 500
+        assert http_server.paths().count(f"/a/{key}") == (MOST_TRIES if is_transient else 1)
 
 
 @pytest.mark.server
-def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
     with socket.socket() as listener:
         listener.bind((LOOPBACK, 0))
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
@@ -242,7 +255,7 @@ def test_any_exception_of_a_store_becomes_a_store_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [Fault(500), Fault(body=b"<html></html>")], ids=["it fails", "it is no JSON"]
+    "fault", [Fault(403), Fault(body=b"<html></html>")], ids=["it is forbidden", "it is no JSON"]
 )
 def test_unusable_consolidated_metadata_are_ignored(http_server: FileServer, fault: Fault) -> None:
     http_server.contents.update(below(build(FOREIGN, 2, consolidated=True), "a"))
@@ -253,27 +266,137 @@ def test_unusable_consolidated_metadata_are_ignored(http_server: FileServer, fau
     assert starts == ([f"{http_server.url}/a is read"] if fault.body else [])
 
 
-#: What happens to the listing of a group, and the reason that the warning names.
-LISTINGS = {
-    "it fails": (Fault(500), "ClientResponseError: 500, message='Internal Server Error'"),
-    "it breaks off": (Fault(truncate=5), "ClientPayloadError: Response payload is not completed"),
-    "it is unavailable": (Fault(503), "ClientResponseError: 503, message='Service Unavailable'"),
+# Requests to the opened store that fail: the result is whole, or an error.
+
+#: A store, its groups and arrays, with a coordinate in a different group.
+FOUR: Nodes = {
+    "": {"title": "four groups"},
+    "axes": {},
+    "axes/time": Array(np.arange(3.0), ("time",), {"units": "days since 2000-01-01"}, chunks=(1,)),
+    "images": {"note": "of all images"},
+    "images/r10m": {"resolution": 10},
+    "images/r10m/red": stored([1, 2, 3], "time", scale_factor=0.5, **declaring("ref", time={"node": "/axes/time"})),
+    "images/r10m/mask": stored([1, 0, 1], "time"),
+    "ocean": {},
+    "ocean/sst": stored([1.0, 2.0], "x", **declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"explicit": [1.0, 2.0]}}]}}}]})),
+    "ocean/x0": stored([1.0, 2.0], "x0"),
+}  # fmt: skip
+#: The function that opens the store, the address below it, and the options.
+WAYS: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "a group": (xr.open_dataset, "", {"group": "ocean"}),
+    "an image": (xr.open_dataset, "", {"group": "images/r10m"}),
+    "a tree": (xr.open_datatree, "", {}),
+    "all groups": (xr.open_groups, "", {}),
+    "an address": (xr.open_dataset, "/images/r10m", {}),
+}
+TRANSIENT = {
+    "503": Fault(503),
+    "429": Fault(429, headers={"Retry-After": "0.001"}),
+    "a dropped connection": Fault(drop=True),
+    "a truncated body": Fault(truncate=1),
+}
+#: Requests that only find out whether something exists: a forbidden document is missing, as in object stores.
+MAY_BE_FORBIDDEN = re.compile(r"/p\.zarr/(\.\w+|zarr\.json|images/(\.\w+|zarr\.json))")
+
+
+def once(path: str) -> Callable[[Request], bool]:
+    """Return whether a request is the first one to a path, for `Server.faults`."""
+    left = [path]
+
+    def is_first(request: Request) -> bool:
+        return request.path == path and bool(left) and bool(left.pop())
+
+    return is_first
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_request_that_fails_once_never_makes_the_result_smaller(
+    way: str, zarr_format: ZarrFormat, consolidated: bool, quick: None
+) -> None:
+    function, below_root, options = WAYS[way]
+    contents = below(build(FOUR, zarr_format, consolidated=consolidated), "p.zarr")
+    with serve_http(contents, listing=True) as server:
+        address = f"{server.url}/p.zarr{below_root}"
+
+        def result() -> Any:
+            server.requests.clear()
+            return opened(function, address, **options)
+
+        expected = result()
+        for path in dict.fromkeys(server.paths()):
+            for fault in TRANSIENT.values():
+                server.faults.clear()
+                server.faults[once(path)] = fault
+                assert_same(result(), expected)
+            assert server.paths().count(path) >= 2
+            server.faults.clear()
+            server.faults[once(path)] = Fault(403)
+            with suppress(XGroupError):
+                dataset, warnings = opened_with_warnings(function, address, **options)
+                if not (way == "an address" and MAY_BE_FORBIDDEN.fullmatch(path)):
+                    assert_same(dataset, expected)
+                    assert not warnings
+
+
+#: The key of a request that fails always, the options of the call, and the error.
+ALWAYS: dict[str, tuple[str, Any, dict[str, Any], str]] = {
+    "a root": ("", xr.open_dataset, {}, "/zarr.json cannot be read: 503 Service Unavailable (tried 4 times)"),
+    "an array": ("/ocean/sst", xr.open_dataset, {"group": "ocean"}, "/ocean/sst/zarr.json cannot be read: 503 Service Unavailable (tried 4 times)"),
+    "an array of a tree": ("/ocean/sst", xr.open_datatree, {}, "/ocean/sst/zarr.json cannot be read: 503 Service Unavailable (tried 4 times). To open a part of the tree, use group or group_filter"),
+    "the target of a reference": ("/axes/time", xr.open_dataset, {"group": "images/r10m"}, "/axes/time/zarr.json cannot be read: 503 Service Unavailable (tried 4 times)"),
+    "an explanation": ("/ocean/sst", lambda store, engine, **options: zarr_xgroup.explain(store, **options), {}, "/ocean/sst/zarr.json cannot be read: 503"),
+    "a check": ("/ocean/sst", lambda store, engine, **options: zarr_xgroup.check(store, **options), {}, "/ocean/sst/zarr.json cannot be read: 503"),
+}  # fmt: skip
+
+
+@pytest.mark.server
+@rows(ALWAYS, "path, function, options, text")
+def test_a_request_that_always_fails_raises_an_error(
+    path: str, function: Any, options: Any, text: str, quick: None
+) -> None:
+    with serve_http(below(build(FOUR), "p.zarr"), listing=True) as server:
+        server.faults[f"/p.zarr{path}/zarr.json"] = Fault(503)
+        with pytest.raises(XGroupStoreError) as raised:
+            function(f"{server.url}/p.zarr", engine="xgroup", **options)
+        assert str(raised.value).startswith(f"{server.url}/p.zarr: {text}")
+        assert server.paths().count(f"/p.zarr{path}/zarr.json") == MOST_TRIES
+
+
+#: What happens to the listing of a group, and the reason in the error.
+LISTINGS: dict[str, tuple[Fault, str]] = {
+    "it fails": (Fault(500), "500 Internal Server Error"),
+    "it breaks off": (
+        Fault(truncate=5),
+        "the connection was closed before the response was complete",
+    ),
+    "it is unavailable": (Fault(503), "503 Service Unavailable"),
 }
 
 
 @pytest.mark.server
 @rows(LISTINGS, "fault, reason")
-def test_a_listing_that_fails_is_reported_with_its_cause(fault: Fault, reason: str) -> None:
+def test_a_listing_that_fails_raises_an_error(fault: Fault, reason: str, quick: None) -> None:
     with serve_http(below(build(SOUND), "p.zarr"), listing=True) as server:
         server.faults["/p.zarr/sub"] = server.faults["/p.zarr/sub/"] = fault
-        text = f"The members of group '/sub' of {server.url}/p.zarr cannot be listed: {reason}"
-        tree, (warning,) = opened_in_time(f"{server.url}/p.zarr")
-        assert str(warning).startswith(f"/sub was opened without members: {text}")
-        assert {*SOUND} - {"", "sub/bad", "sub/v"} == {"sub", *tree.variables}
-        for options in ({}, {"consolidated": False}):
+        text = f"{server.url}/p.zarr: the listing of /sub cannot be read: {reason} (tried 4 times)"
+        for function, group in ((xr.open_datatree, None), (xr.open_dataset, "sub")):
             with pytest.raises(XGroupStoreError) as caught:
-                xr.open_dataset(f"{server.url}/p.zarr", engine="xgroup", group="sub", **options)  # type: ignore[arg-type]
+                opened(function, f"{server.url}/p.zarr", group=group)
             assert str(caught.value).startswith(text)
+
+
+@pytest.mark.server
+def test_other_requests_are_cancelled_after_a_failure() -> None:
+    with serve_http(below(build(SOUND, consolidated=False), "p.zarr"), listing=True) as server:
+        server.faults["/p.zarr/bad/zarr.json"] = Fault(403)
+        server.faults["/p.zarr/before/zarr.json"] = stall()
+        with pytest.raises(
+            XGroupStoreError, match=r"/bad/zarr\.json cannot be read: no permission"
+        ):
+            opened_in_time(f"{server.url}/p.zarr")
 
 
 # Documents of the opened store that cannot be used.
@@ -396,34 +519,35 @@ def test_a_group_with_an_invalid_document_is_omitted(zarr_format: ZarrFormat) ->
     check_left_out(memory_store(contents), text, "sub", zarr_format)
 
 
-#: A key that cannot be read -> what is told of its array, and what that opens as, if at all.
-UNREADABLE: dict[str, tuple[str, list[int] | None]] = {
-    "bad/zarr.json": ("left out: /bad/zarr.json cannot be read: ", None),
-    "bad/.zarray": ("left out: /bad/.zarray cannot be read: ", None),
-    "x/c/0": ("left out: /x cannot be read: ", None),
-    "when/c/2": ("opened with undecoded times: /when cannot be read: ", [1, 2, 3]),
-    "before/c/0": ("", [1, 2]),
-}
+#: A key that cannot be read, and the error, if opening needs it.
+UNREADABLE = {
+    "bad/zarr.json": "/bad/zarr.json cannot be read: {reason}",
+    "bad/.zarray": "/bad/.zarray cannot be read: {reason}",
+    "x/c/0": "/x cannot be read: {reason}. To open the rest, use drop_variables=['x']",
+    "when/c/2": "/when cannot be read: {reason}. To open the rest, use drop_variables=['when'] or decode_times=False",
+    "before/c/0": "",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("key", UNREADABLE)
-def test_an_array_with_an_unreadable_document_is_omitted(key: str) -> None:
-    name, (text, values) = key.partition("/")[0], UNREADABLE[key]
+def test_a_document_or_value_that_is_forbidden_raises_an_error(key: str) -> None:
+    name, text = key.partition("/")[0], UNREADABLE[key]
     nodes: Nodes = {**SOUND, "when": Array(np.arange(3) + 1, ("hour",), HOURS, chunks=(1,))}
     store = recording_store(build(nodes, 2 if key.endswith(".zarray") else 3))
     store.failing[key] = PermissionError("https://user:secret@host/a?sig=secret denied")
-    dataset, given = opened_with_warnings(xr.open_dataset, store)
+    if not text:
+        assert name in opened(xr.open_dataset, store)
+        return
+    with pytest.raises(XGroupStoreError) as raised:
+        opened(xr.open_dataset, store)
     reason = "no permission (PermissionError: https://host/a denied)"
-    assert [str(it) for it in given] == ([f"/{name}: {text}{reason}"] if text else [])
-    for warning in given:
-        assert type(warning) is XGroupMetadataWarning
-        assert isinstance(warning.error, XGroupStoreError)
-        assert isinstance(warning.error.__cause__, PermissionError)
-    store.failing.clear()
-    assert set(dataset.variables) == {it for it in nodes if it and "sub" not in it} - (
-        set() if values else {name}
-    )
-    assert values is None or dataset[name].values.tolist() == values
+    assert str(raised.value).startswith(f"recording store: {text.format(reason=reason)}")
+    assert isinstance(raised.value.__cause__, PermissionError)
+    if "drop_variables" in text:
+        assert name not in opened(xr.open_dataset, store, drop_variables=[name]).variables
+    if "decode_times" in text:
+        store.failing.pop(key)
+        assert opened(xr.open_dataset, store, decode_times=False)[name].values.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("consolidated", [False, True])

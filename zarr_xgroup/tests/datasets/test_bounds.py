@@ -117,7 +117,7 @@ def regular(length: int, axis: Any) -> dict[str, Array]:
 GRID = {"spatial:dimensions": ["y", "x"], "spatial:transform": [2.0, 0.0, 0.0, 0.0, -2.0, 0.0]}
 WIDE = {"v": long("y x", 10**12, 10**11, **declaring("spatial"), **GRID)}
 NO_INDEXES = {"create_default_indexes": False}
-UNREAD = "was not read, because its chunks are too large to be read for one value"
+UNREAD = "its chunks are too large to be read for two values"
 
 
 def lazy(length: int, called: str = "axes_x", name: str = "x") -> str:
@@ -128,7 +128,7 @@ def lazy(length: int, called: str = "axes_x", name: str = "x") -> str:
 
 
 def undecoded(name: str) -> str:
-    return f"! Metadata: /{name}: opened with undecoded times: /{name} {UNREAD}"
+    return f"! Metadata: /{name}: opened with undecoded times: {UNREAD}"
 
 
 OWN_TIMES = f"v (n) | units={TIME['units']}\n{undecoded('v')}"
@@ -147,11 +147,11 @@ LONG: dict[str, tuple[Any, Any, str]] = {
     "times elsewhere in a long chunk": (referring(2**25, 2**25, **TIME), {}, f"""
         v (x) @ axes_x
         {lazy(2**25)}
-        ! Resolution: /v was opened without the decoded times of 'axes_x': /axes/x {UNREAD}
+        ! Metadata: /v: its coordinate 'axes_x': opened with undecoded times: {UNREAD}
         """),
     "times and their bounds": (
         {"v": long("n", 2**31, bounds="b", **TIME), "b": long("n s", 2**31, 2)}, {},
-        f"v (n) | bounds=b units={TIME['units']}\n{undecoded('b')}\n{undecoded('v')}"),
+        f"v (n) | bounds=b units={TIME['units']}\n! Metadata: /b, /v: opened with undecoded times: {UNREAD}"),
 }  # fmt: skip
 
 

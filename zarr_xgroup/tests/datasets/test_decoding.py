@@ -9,9 +9,10 @@ import pytest
 import xarray as xr
 from xarray.indexes import PandasIndex
 
-from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning
+from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError
 from zarr_xgroup._compat import dataset_of
 from zarr_xgroup.tests.builders import (
+    HAS_INDEX_OPTION,
     Array,
     Group,
     Json,
@@ -317,11 +318,16 @@ def test_a_scalar_time_of_a_different_group_is_read_once(function: Open) -> None
     check(store, expected, only="coords", group="g")
 
 
-def test_unreadable_values_are_reported_for_all_arrays_with_them() -> None:
+def test_values_that_are_needed_and_cannot_be_read_raise_an_error() -> None:
     field = Array(np.ones(2), ("x",), of_axis(**external("/x")))
     nodes = Group({"x": ints(), "g": Group({"a": field, "b": field})})
     store = recording_store(build(nodes))
     store.failing["x/c/0"] = OSError("broken")
-    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
-    assert set(dataset.variables) == {"a", "b"}
-    assert [warning.paths for warning in told] == [("/g/a", "/g/b")]
+    with pytest.raises(XGroupStoreError) as raised:
+        opened(xr.open_dataset, store, group="g")
+    text = "recording store: /x cannot be read: OSError: broken. To open the rest, use drop_variables=['x']"
+    assert str(raised.value).startswith(text)
+    assert set(opened(xr.open_dataset, store, group="g", drop_variables=["x"])) == {"a", "b"}
+    if HAS_INDEX_OPTION:
+        dataset = opened(xr.open_dataset, store, group="g", create_default_indexes=False)
+        assert set(dataset.variables) == {"a", "b", "x"}

