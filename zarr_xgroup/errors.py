@@ -1,7 +1,7 @@
 """Exceptions and warnings.
 
-Exceptions. One is raised only if the whole call is impossible. Otherwise it is the attribute
-``.error`` of a warning::
+Exceptions. One is raised only if the whole call is impossible, or if the opened store cannot be read. Otherwise it is
+the attribute ``.error`` of a warning::
 
     XGroupError
     ├── XGroupStoreError (OSError)          a store cannot be opened, reached or listed
