@@ -51,11 +51,13 @@ def raising_store_errors(store: str, but: type[Exception] = XGroupError) -> Iter
 
 @contextmanager
 def suggesting(remedy: str) -> Iterator[None]:
-    """Add a remedy to an XGroupStoreError that is raised within."""
+    """Add a remedy to an XGroupStoreError of reading that is raised within. Other errors, which are sentences, have one."""
     try:
         yield
     except XGroupStoreError as error:
-        text = _("{reason}. {remedy}").format(reason=error.text.rstrip("."), remedy=remedy)
+        if error.text.endswith("."):
+            raise
+        text = _("{reason}. {remedy}").format(reason=error.text, remedy=remedy)
         raise XGroupStoreError(text, store=error.store) from error.__cause__
 
 

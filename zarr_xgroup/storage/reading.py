@@ -318,7 +318,7 @@ class StoreReader:
 def _unreadable(place: str, reason: str, cause: Exception) -> XGroupStoreError:
     """Return the error of a document, listing or array that cannot be read."""
     error = XGroupStoreError(
-        _("{place} cannot be read: {reason}").format(place=place, reason=reason)
+        _("{place} cannot be read: {reason}").format(place=place, reason=reason.rstrip("."))
     )
     error.__cause__ = cause
     return error
