@@ -133,8 +133,8 @@ class Library:
         XGroupStoreError
             If the group's members cannot be listed.
         """
-        node = Node(0, group)
-        wait(self.stores[0].read_members([node], is_tree=is_tree))
+        if not self.tree.is_consolidated(Node(0, "")):  # then nothing has to be read
+            wait(self.stores[0].read_members([Node(0, group)], is_tree=is_tree))
 
     def read_tree(self, group: str) -> None:
         """Read the documents of all nodes below a group, concurrently level by level.
@@ -145,7 +145,8 @@ class Library:
             If the group's own members cannot be listed.
         """
         self.read_group(group, is_tree=True)
-        wait(self.stores[0].read_below(Node(0, group)))
+        if not self.tree.is_consolidated(Node(0, "")):
+            wait(self.stores[0].read_below(Node(0, group)))
 
     def read_filtered(self, group_filter: GroupFilter) -> list[Node]:
         """Read the root of a tree, all groups that match, and the groups above them; return these, parents first.
