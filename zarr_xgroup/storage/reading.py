@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from queue import SimpleQueue
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 import numpy as np
 import zarr
 from zarr.abc.store import RangeByteRequest, Store
-from zarr.storage import FsspecStore
+from zarr.storage import FsspecStore, LocalStore
 
 from zarr_xgroup._compat import async_array_of, default_buffer_prototype, sync
 from zarr_xgroup.errors import XGroupStoreError
@@ -89,6 +89,8 @@ class StoreReader:
         self._prototype = default_buffer_prototype()
         self._limit = limit or request_limit(store)
         self._most = most
+        # Newer versions of zarr can read local files without a thread for each file.
+        self._is_local = type(store) is LocalStore and hasattr(store, "get_sync") and most is None
         # A range of one byte more than allowed shows whether the document is too large.
         self._range = None
         if most is not None and not has_bounded_client(store):
@@ -142,7 +144,12 @@ class StoreReader:
 
         count = _COUNT.get()
         count(0, 1)
-        values = await gather(document, keys)
+        values: list[bytes | None] | None = None
+        if self._is_local:
+            with suppress(Exception):  # then each document is read alone, and its error raised
+                values = await asyncio.to_thread(self._local_documents, path, keys)
+        if values is None:
+            values = await gather(document, keys)
         count(1, 0)
         found = {key: value for key, value in zip(keys, values, strict=True) if value is not None}
         for key, error in forbidden_keys.items() if format_of(found) is None else ():
@@ -155,6 +162,13 @@ class StoreReader:
             if again and "zarr.json" not in found:
                 return {**found, **await self.node(path, again)}
         return found
+
+    def _local_documents(self, path: str, keys: Iterable[str]) -> list[bytes | None]:
+        """Return the documents of a node of a local store, all read in this thread."""
+        store: Any = self._store
+        read = partial(store.get_sync, prototype=self._prototype)
+        buffers = [read(join_path(path, key)) for key in keys]
+        return [None if buffer is None else buffer.to_bytes() for buffer in buffers]
 
     async def v2_member(self, path: str) -> tuple[Found, set[str] | None]:
         """Return the metadata documents of a v2 node, and the names listed in it if it is a group, otherwise None.
