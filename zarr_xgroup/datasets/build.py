@@ -178,7 +178,7 @@ class Builder:
     def _attributes(self, group: Node) -> tuple[Mapping[str, Any], list[Finding]]:
         """Return the attributes of a group, or {} and a finding if they cannot be used."""
         try:
-            attributes = copy_of(self._factory.attributes(group))
+            attributes = self._factory.attributes(group).copied()
         except XGroupMetadataError as error:
             return {}, [without_attributes(group, error)]
         # As with engine zarr, internal attributes of NCZarr are left out.

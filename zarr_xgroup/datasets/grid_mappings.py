@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -172,6 +173,7 @@ class _GridMappings:
         return names.first_free(wanted, "", names.is_free_for_others)
 
 
+@lru_cache  # most arrays have the same CRS
 def _numbers(crs: Crs) -> Hashable:
     """Return the rounded numbers of a CRS's grid mapping, or its text if pyproj does not understand the CRS.
 

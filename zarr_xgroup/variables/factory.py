@@ -17,13 +17,12 @@ from zarr.storage import StorePath
 
 from zarr_xgroup.errors import XGroupMetadataError, containing
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Document, JsonObject, copy_of
+from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
-from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
-from zarr_xgroup.variables.stored import Template, open_array, template_of
+from zarr_xgroup.variables.stored import ArrayDocument, Template, open_array, template_of
 
 #: The greatest number of values read for one index, or for the first or the last value: 128 MiB of 8-byte numbers.
 MOST_VALUES = 2**24
@@ -50,7 +49,8 @@ class VariableFactory:
         self._tree = tree
         self._zarr_store = zarr_store
         self._fill_value_masks = fill_value_masks
-        self._templates: dict[Any, Template | XGroupMetadataError] = {}
+        # zarr takes the classes of codecs from its configuration.
+        self._codecs = repr(zarr.config.get("codecs"))
         self._by_place: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
@@ -61,19 +61,8 @@ class VariableFactory:
         place = node.store, node.path, dims
         if place in self._by_place:
             return self._by_place[place]
-        # Arrays with equal metadata share a template, in any group.
-        document = self._document(node)
-        attributes = document.attributes
-        key = document.text_without_attributes(), dims, tuple(attributes), attributes.text(FILL)
-        if key not in self._templates:
-            try:
-                self._templates[key] = template_of(document, dims, self._fill_value_masks)
-            except XGroupMetadataError as error:
-                self._templates[key] = error
-        template = self._templates[key]
-        if isinstance(template, XGroupMetadataError):
-            raise template
-        self._by_place[place] = template
+        document = ArrayDocument(self._document(node), self._codecs)
+        template = self._by_place[place] = template_of(document, dims, self._fill_value_masks)
         return template
 
     def _document(self, node: Node) -> Document:
@@ -94,7 +83,7 @@ class VariableFactory:
         """
         document = self._document(node)
         store = self._zarr_store(node.store)
-        plain = {**document, "attributes": copy_of(document.attributes)}
+        plain = {**document, "attributes": document.attributes.copied()}
         return (
             self._zarr_group(store, Node(node.store, "")),
             self._zarr_group(store, node.group),
@@ -102,7 +91,7 @@ class VariableFactory:
         )
 
     def _zarr_group(self, store: Store, node: Node) -> zarr.Group:
-        attributes = copy_of(self.attributes(node))
+        attributes = self.attributes(node).copied()
         zarr_format = self._tree.stores[node.store].zarr_format
         metadata = {"zarr_format": zarr_format, "attributes": attributes}
         return zarr.Group(zarr.AsyncGroup.from_dict(StorePath(store, node.path), metadata))

@@ -82,6 +82,10 @@ class ComputedArray(LazyArray):
 
         Arrays in a key select pointwise (their joint axes are first in the result), or each along its own axis.
         """
+        if len(key.tuple) == 1 and isinstance(part := key.tuple[0], slice):  # most keys
+            positions = np.arange(*part.indices(self.shape[0]))
+            if positions.size:
+                return np.array(self.function(positions), self.dtype)
         is_pointwise = isinstance(key, indexing.VectorizedIndexer)
         # The positions along each axis, and whether they select pointwise.
         selected: list[tuple[Any, bool]] = []

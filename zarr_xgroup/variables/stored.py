@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ class Template:
 
         With `transposed`, its axes are reversed.
         """
-        written = copy_of(document.attributes)
+        written = document.attributes.copied()
         attributes = {
             key: value if key == FILL or key not in written else written[key]
             for key, value in self.attributes.items()
@@ -152,13 +152,35 @@ def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
         return members
 
 
+class ArrayDocument:
+    """The document of an array as a key: equal for documents with equal templates.
+
+    The values of attributes do not matter, except that of ``_FillValue``. `codecs` is zarr's configuration of codecs.
+    """
+
+    __slots__ = ("_key", "document")
+
+    def __init__(self, document: Document, codecs: str) -> None:
+        attributes, text = document.attributes, document.text_without_attributes()
+        self._key = text, tuple(attributes), attributes.text(FILL), codecs
+        self.document = document
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayDocument) and self._key == other._key
+
+
+@lru_cache(500)  # stores that are opened one after the other often have equal arrays
 def template_of(
-    document: Document, dims: tuple[str, ...], fill_value_masks: bool | None
+    described: ArrayDocument, dims: tuple[str, ...], fill_value_masks: bool | None
 ) -> Template:
     """Return the template of an array, opened with the names, but not the values, of its attributes.
 
     Raises XGroupMetadataError if zarr or xarray cannot use the document.
     """
+    document = described.document
     names: dict[str, Any] = dict.fromkeys(document.attributes)
     if FILL in names:
         names[FILL] = document.attributes[FILL]
