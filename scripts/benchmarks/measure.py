@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TypeAlias, TypeVar
 
+from zarr_xgroup.variables.stored import template_of
+
 Call: TypeAlias = Callable[[], object]
 K = TypeVar("K")
 
@@ -37,6 +39,16 @@ def seconds(call: Call) -> float:
     taken = time.process_time() - start
     del result
     return taken
+
+
+def uncached(call: Call) -> Call:
+    """Return a call that opens the first store of its kind: no array with the same metadata was opened before."""
+
+    def first_of_its_kind() -> object:
+        template_of.cache_clear()
+        return call()
+
+    return first_of_its_kind
 
 
 def medians(calls: Mapping[K, Call], runs: int) -> dict[K, float]:

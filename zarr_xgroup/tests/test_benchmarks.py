@@ -61,7 +61,7 @@ def test_table_and_row(tmp_path: Path) -> None:
     measured = list(figures.rows(figures.Plan(groups=2, products=product, **runs), tmp_path))
     columns, *lines = main.table(measured)
     assert columns.split() == ["ratio", "aim", "limit"]
-    assert len(lines) == len(measured) == 18 + 4 * stores.SHARED.is_dir()
+    assert len(lines) == len(measured) == 22 + 6 * stores.SHARED.is_dir()
     history = (Path(main.__file__).parent / "history.md").read_text().splitlines()
     titles, row = main.history_row(measured)
     if stores.SHARED.is_dir():
