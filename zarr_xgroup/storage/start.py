@@ -157,7 +157,9 @@ async def _start_at(
         keys = dict.fromkeys((start.user_path, start.group), group_keys)
         keys_above = [key for key in group_keys if key != CONSOLIDATED_V2]
         start.found = dict(known or {})
-        if start.listing is None and start.group and not start.user_path and not start.found:
+        may_be_consolidated = options.get("consolidated") is not False
+        is_first = start.listing is None and not start.user_path and not start.found
+        if start.group and is_first and may_be_consolidated:
             # As engine zarr does, read only the consolidated metadata of the root: one request.
             root = start.found[""] = await reader.node("", keys[""], "attributes")
             is_supported = getattr(start.store, "supports_consolidated_metadata", True)
