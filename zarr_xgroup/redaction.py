@@ -7,6 +7,7 @@ is not searched for passwords (see `SECURITY.md`).
 
 from __future__ import annotations
 
+import pickle
 import re
 import traceback
 import unicodedata
@@ -80,14 +81,16 @@ class RedactedError(Exception):
 
 
 def redact_causes(error: E) -> E:
-    """Return an error after replacing those of its direct and indirect causes that show secrets.
+    """Return an error after replacing those of its direct and indirect causes that show secrets or cannot be pickled.
 
-    The error itself must not show any.
+    The error itself must not show any. dask pickles an error of a worker with its causes.
     """
-    for link in chain_of(error):
+    for link in reversed(
+        [*chain_of(error)]
+    ):  # causes of causes first: some are pickled with their causes
         for name in ("__cause__", "__context__"):
             linked = getattr(link, name)
-            if linked is not None and _must_not_be_shown(linked):
+            if linked is not None and (_must_not_be_shown(linked) or not _can_be_pickled(linked)):
                 suppresses = link.__suppress_context__
                 setattr(link, name, _stand_in(linked))
                 link.__suppress_context__ = suppresses
@@ -104,6 +107,14 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
             seen.add(id(link))
             yield link
             pending += [link.__cause__, link.__context__, getattr(link, "os_error", None)]
+
+
+def _can_be_pickled(error: BaseException) -> bool:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # noqa: BLE001 - of any class
+        return False
+    return True
 
 
 def _must_not_be_shown(error: BaseException) -> bool:

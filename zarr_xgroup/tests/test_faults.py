@@ -1,5 +1,6 @@
 """Stores that fail: requests that raise, documents that are not JSON, chunks that cannot be read."""
 
+import pickle
 import re
 import socket
 from collections.abc import Callable, Collection, Mapping
@@ -23,6 +24,7 @@ from zarr_xgroup import (
     XGroupResolutionWarning,
     XGroupStoreError,
 )
+from zarr_xgroup.redaction import chain_of
 from zarr_xgroup.storage import reading
 from zarr_xgroup.storage.reading import MOST_TRIES
 from zarr_xgroup.tests.builders import (
@@ -363,6 +365,8 @@ def test_a_request_that_always_fails_raises_an_error(
             function(f"{server.url}/p.zarr", engine="xgroup", **options)
         assert str(raised.value).startswith(f"{server.url}/p.zarr: {text}")
         assert server.paths().count(f"/p.zarr{path}/zarr.json") == MOST_TRIES
+        for link in chain_of(raised.value):  # workers of dask send errors with their causes
+            assert str(pickle.loads(pickle.dumps(link))) == str(link)
 
 
 #: What happens to the listing of a group, and the reason in the error.
