@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from zarr.storage import MemoryStore
 
 import zarr_xgroup
@@ -54,6 +55,7 @@ from zarr_xgroup.tests.servers import (
     Fault,
     FileServer,
     Request,
+    S3Server,
     patiently,
     redirect,
     serve_http,
@@ -341,6 +343,37 @@ def test_a_request_that_fails_once_never_makes_the_result_smaller(
                 if not (way == "an address" and MAY_BE_FORBIDDEN.fullmatch(path)):
                     assert_same(dataset, expected)
                     assert not warnings
+
+
+SLOW_DOWN = Fault(
+    503, b"<Error><Code>SlowDown</Code><Message>Reduce your request rate</Message></Error>"
+)
+
+
+@pytest.mark.parametrize("client", ["s3fs", "obstore"])
+def test_a_bucket_that_throttles_requests(client: str, s3_server: S3Server) -> None:
+    """The clients of buckets make requests again themselves."""
+    pytest.importorskip(client)
+    store: Any = s3_server.upload("bucket", build(FOUR))
+    options: dict[str, Any] = {"group": "images/r10m", "storage_options": s3_server.options}
+    if client == "obstore":
+        store = zarr.storage.ObjectStore(s3_server.object_store("bucket"), read_only=True)
+        del options["storage_options"]
+    expected = opened(xr.open_dataset, store, **options)
+    s3_server.requests.clear()
+    opened(xr.open_dataset, store, **options)
+    document = "/bucket/images/r10m/red/zarr.json"
+    paths = [
+        path for path in s3_server.paths() if path.endswith(("r10m/zarr.json", "red/zarr.json"))
+    ]
+    assert document in paths
+    for path in paths:
+        s3_server.faults[once(path)] = SLOW_DOWN
+    assert_same(opened(xr.open_dataset, store, **options), expected)
+    s3_server.faults.clear()
+    s3_server.faults[document] = Fault(403)
+    with pytest.raises(XGroupStoreError, match=r"red/zarr\.json cannot be read: no permission"):
+        opened(xr.open_dataset, store, **options)
 
 
 #: The key of a request that fails always, the options of the call, and the error.
