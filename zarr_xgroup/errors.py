@@ -29,9 +29,10 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.i18n import _
@@ -46,8 +47,7 @@ _USERS = ("zarr_xgroup.tests",)
 Severity: TypeAlias = Literal["error", "warning"]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A rule that stores should follow.
 
     Attributes

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import accumulate, chain
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.errors import (
     Rule,
@@ -87,8 +89,7 @@ _WARNINGS: dict[Topic, type[XGroupWarning]] = {
 }
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A place in a store.
 
     Attributes
@@ -132,8 +133,7 @@ class Place:
         return is_same_node and f"{other.pointer}/".startswith(f"{self.pointer}/")
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """A problem or a choice recorded while a store is read and interpreted.
 
     Attributes

@@ -8,8 +8,10 @@ Rules: specification, "References"; ref convention; RFC 3986, section 5.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.errors import (
     XGroupError,
@@ -92,8 +94,7 @@ def _bases(referrer: Node, written: Node, tree: Tree) -> list[str]:
     return bases
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
+class Followed(msgspec.Struct, frozen=True):
     """A reference that was followed for an array, and the node that it refers to.
 
     Attributes

@@ -9,9 +9,10 @@ import contextlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from zarr_xgroup.conventions.array import ArrayView, chunks_along
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
@@ -34,8 +35,7 @@ CENTRES = {"pixel": 0.5, "node": 0.0}
 ROUNDING = 1e-3
 
 
-@dataclass(frozen=True)
-class Transform:
+class Transform(msgspec.Struct, frozen=True):
     """The affine transform from rows and columns of a grid to coordinates of its CRS.
 
     ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``. A number is NaN if the length of a single row or column

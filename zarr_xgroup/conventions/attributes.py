@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from zarr_xgroup.conventions.descriptions import UNUSABLE, Kind, Member, Model, Reader, models_in
 from zarr_xgroup.errors import Rule, Severity
@@ -12,8 +13,7 @@ from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 
 
-@dataclass(frozen=True, eq=False)
-class Attribute:
+class Attribute(msgspec.Struct, frozen=True, eq=False):
     """An attribute of arrays or groups that a convention reads.
 
     Attributes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
 
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView, NodeView
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ConventionHandler", "Marks", "failure_message", "gives_coordinates"]
 
 
-@dataclass(frozen=True)
-class Marks:
+class Marks(msgspec.Struct, frozen=True):
     """The coordinates and CRS that an undeclared convention seems to define for an array.
 
     Attributes

@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import ClassVar, NamedTuple
+
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import ArrayView, NodeView, own_dims_of, shape_of
 from zarr_xgroup.conventions.attributes import Attribute

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from zarr_xgroup.conventions.array import ArrayView, once_per_array, parse_once, shape_of
@@ -237,8 +237,7 @@ def _normalized_name(name: str) -> str:
     return name.strip().rstrip(":").lower()
 
 
-@dataclass(frozen=True)
-class _DescribedCoordinate:
+class _DescribedCoordinate(msgspec.Struct, frozen=True):
     """A coordinate as an array or its group describes it."""
 
     node: Node  # the array or group that has the description

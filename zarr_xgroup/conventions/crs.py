@@ -13,11 +13,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs_texts import names_no_file
 from zarr_xgroup.conventions.descriptions import (
@@ -56,8 +58,7 @@ _LENGTH_NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class Crs:
+class Crs(msgspec.Struct, frozen=True, dict=True):
     """A coordinate reference system as text.
 
     Attributes
@@ -251,7 +252,7 @@ _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]
 _EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
 
 
-class _CrsMember(Kind):
+class _CrsMember(Kind, frozen=True):
     """A CRS as PROJJSON, WKT 2 or a code; read as a `Crs` if pyproj understands it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -355,8 +356,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
         return [crs for crs in members if crs is not None]
 
 
-@dataclass(frozen=True)
-class ProjObject(Kind):
+class ProjObject(Kind, frozen=True):
     """A proj object or a reference to one, read as a `Part` for `proj.crs_at`."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:

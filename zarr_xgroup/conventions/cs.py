@@ -10,12 +10,13 @@ Source: cs convention (R-CF/zarr_convention_cs).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any, ClassVar
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
@@ -580,8 +581,7 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
 # The coordinates of an axis.
 
 
-@dataclass(frozen=True)
-class AxisOfArray:
+class AxisOfArray(msgspec.Struct, frozen=True):
     """An axis of a CRS, for one array."""
 
     array: ArrayView

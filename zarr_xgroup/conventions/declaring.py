@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeAlias
+
+import msgspec
 
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.descriptions import (
@@ -112,8 +113,7 @@ class Convention:
         )
 
 
-@dataclass(frozen=True)
-class Declared:
+class Declared(msgspec.Struct, frozen=True):
     """A set of conventions that stores declare: ``convention in declared``.
 
     Attributes
@@ -179,8 +179,7 @@ class Declaration(Model, frozen=True, kw_only=True):
         return next(((key, value) for key, value in members if value is not None), None)
 
 
-@dataclass(frozen=True)
-class _Declarations(Items):
+class _Declarations(Items, frozen=True):
     """A list of declarations, or an object with uuids as keys, as in version 0.1.0 of the framework."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:

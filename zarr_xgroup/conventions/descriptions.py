@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import Any, ClassVar, Self, get_type_hints
 
 import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Place, Topic
@@ -93,8 +93,7 @@ def _closest(word: str, names: tuple[str, ...]) -> str | None:
     return next((forms[form] for form in (*similar, *long)), None)
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """The description of a member of a JSON object, in addition to the kind of its value.
 
     Attributes
@@ -126,16 +125,15 @@ class Member:
         return such_as(self.example or f'"{self.key}": ...') if self.key else ""
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(msgspec.Struct, frozen=True):
     """The member that is being read, and the findings about its JSON object, without the node."""
 
     form: Rule  # broken by a value of a different kind, unless the member has its own rule
     spelling: Rule  # broken by a misspelt key
     member: Member = Member()
     #: Misspelt keys, each with the key that was probably intended.
-    misspelt: Mapping[str, str] = field(default_factory=dict)
-    wrong: list[Finding] = field(default_factory=list)
+    misspelt: Mapping[str, str] = msgspec.field(default_factory=dict)
+    wrong: list[Finding] = msgspec.field(default_factory=list)
 
     def of(self, member: Member) -> Reader:
         """Return the reader for a different member of the same object."""
@@ -188,7 +186,7 @@ class Reader:
 UNUSABLE = object()
 
 
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """The kind of JSON value that a member or attribute must have."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -196,8 +194,7 @@ class Kind:
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class Text(Kind):
+class Text(Kind, frozen=True):
     """A string.
 
     Attributes
@@ -233,8 +230,7 @@ class Text(Kind):
         return text
 
 
-@dataclass(frozen=True)
-class Object(Kind):
+class Object(Kind, frozen=True):
     """A JSON object with any members, read as a mapping."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -244,8 +240,7 @@ class Object(Kind):
         return reader.refuse(value, must_be(_("an object"), value.value))
 
 
-@dataclass(frozen=True)
-class ReferenceTo(Kind):
+class ReferenceTo(Kind, frozen=True):
     """A reference to a node, bare or in ``{"ref": ...}``, read as a `Part` without resolving it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -265,8 +260,7 @@ class ReferenceTo(Kind):
         return must_be(expected, value.value)
 
 
-@dataclass(frozen=True, eq=False)
-class Parsed(Kind):
+class Parsed(Kind, frozen=True, eq=False):
     """A value that a function parses.
 
     Attributes
@@ -293,8 +287,7 @@ class Parsed(Kind):
             return reader.refuse(value, error.reason)
 
 
-@dataclass(frozen=True)
-class Nested(Kind):
+class Nested(Kind, frozen=True):
     """A JSON object that is read as a model.
 
     Attributes
@@ -322,8 +315,7 @@ class Nested(Kind):
         return value.part
 
 
-@dataclass(frozen=True)
-class Items(Kind):
+class Items(Kind, frozen=True):
     """A list of values of one kind, read as a tuple without unusable items.
 
     Attributes
@@ -347,8 +339,7 @@ class Items(Kind):
         return tuple(item for item in items if item is not UNUSABLE)
 
 
-@dataclass(frozen=True)
-class ByName(Kind):
+class ByName(Kind, frozen=True):
     """A JSON object of values of one kind, read as a tuple of pairs (name, value) without unusable values.
 
     Attributes

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
@@ -28,8 +30,7 @@ T = TypeVar("T")
 NOTHING = Interpretation()
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(msgspec.Struct, frozen=True, eq=False):
     """The combined interpretation of an array, and the conditions for sharing it with other arrays."""
 
     interpretation: Interpretation

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.findings import Finding
@@ -13,8 +15,7 @@ from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.sources import Source, Stored, renamed
 
 
-@dataclass(frozen=True)
-class Coordinate:
+class Coordinate(msgspec.Struct, frozen=True):
     """One coordinate of an array, before it is merged with the coordinates of other arrays.
 
     Attributes
@@ -40,9 +41,9 @@ class Coordinate:
 
     name: str
     source: Source
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = msgspec.field(default_factory=dict)
     bounds: Coordinate | None = None
-    formula_terms: Mapping[str, Coordinate] = field(default_factory=dict)
+    formula_terms: Mapping[str, Coordinate] = msgspec.field(default_factory=dict)
     crs: Crs | None = None
     links: tuple[Link, ...] = ()
     places_cells: bool = False
@@ -91,8 +92,7 @@ class Coordinate:
         return (self.name, self.source, *map(str, units))
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """A name or path in a CF attribute of an array, and the coordinate to which it refers.
 
     Attributes
@@ -110,8 +110,7 @@ class Link:
     coordinate: Coordinate
 
 
-@dataclass(frozen=True, eq=False)
-class Interpretation:
+class Interpretation(msgspec.Struct, frozen=True, eq=False):
     """The declarations of conventions about an array.
 
     Attributes
@@ -139,7 +138,7 @@ class Interpretation:
     coordinates: tuple[Coordinate, ...] = ()
     crs: Crs | None = None
     geotransform: str | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = msgspec.field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     referred: frozenset[Node] = frozenset()
     links: tuple[Link, ...] = ()

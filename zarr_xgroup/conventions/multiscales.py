@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Annotated, Any, ClassVar
+
+import msgspec
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
@@ -358,8 +359,7 @@ class Multiscales(ConventionHandler):
 # The level of an array, and the attributes that apply to it.
 
 
-@dataclass(frozen=True)
-class LevelMembership:
+class LevelMembership(msgspec.Struct, frozen=True):
     """The level of a layout to which an array belongs.
 
     An item describes the array that its ``asset`` names, or the direct child arrays of the group that it names
@@ -414,8 +414,7 @@ def level_of(array: NodeView) -> LevelMembership | None:
     return None
 
 
-@dataclass(frozen=True)
-class AttributeScopes:
+class AttributeScopes(msgspec.Struct, frozen=True):
     """The JSON objects whose attributes apply to an array. The first one that has an attribute is used.
 
     Attributes

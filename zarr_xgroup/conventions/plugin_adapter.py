@@ -7,12 +7,12 @@ an `Interpretation`. The adapter also runs a handler outside of an open call, so
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import xarray as xr
 import zarr
+from msgspec.structs import replace
 from xarray.core import indexing
 from zarr.abc.store import Store
 from zarr.storage import MemoryStore

@@ -10,8 +10,9 @@ Source: proj convention (zarr-conventions/proj).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
 from zarr_xgroup.conventions.attributes import Attribute

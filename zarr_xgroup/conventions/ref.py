@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -65,8 +64,7 @@ class WrittenReference(Model, frozen=True, kw_only=True):
     ] = ""
 
 
-@dataclass(frozen=True)
-class _References(ReferenceTo):
+class _References(ReferenceTo, frozen=True):
     """The attribute ``ref``: a reference, or a list or object that contains references."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:

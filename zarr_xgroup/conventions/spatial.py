@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar, TypeAlias
+
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.affine import (
     CENTRES,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -153,8 +152,7 @@ class Uom(Model, frozen=True, kw_only=True):
     ] = ""
 
 
-@dataclass(frozen=True)
-class UnitOfMeasure(Kind):
+class UnitOfMeasure(Kind, frozen=True):
     """A uom object, bare or in ``{"uom": ...}``; a string is read as the unit.
 
     Attributes

@@ -15,10 +15,10 @@ be planned before variables are decoded, because decoding of characters removes 
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple, Self
 
+import msgspec
 import xarray as xr
 
 from zarr_xgroup._compat import has_index_option
@@ -37,16 +37,15 @@ from zarr_xgroup.metadata.cf import (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class GroupCoordinates:
+class GroupCoordinates(msgspec.Struct, frozen=True, eq=False):
     """The properties of a group's coordinates that follow from its plan, by variable or dimension."""
 
     #: The identities of attached coordinates. Coordinates with the same identity are not compared.
-    identities: Mapping[str, Hashable] = field(default_factory=dict)
+    identities: Mapping[str, Hashable] = msgspec.field(default_factory=dict)
     #: The axes of dimension coordinates by attributes or names: X, Y, Z, T, or None if not known.
-    axes: Mapping[str, str | None] = field(default_factory=dict)
+    axes: Mapping[str, str | None] = msgspec.field(default_factory=dict)
     #: The different CRSs of the arrays along each dimension.
-    systems: Mapping[str, Collection[Crs]] = field(default_factory=dict)
+    systems: Mapping[str, Collection[Crs]] = msgspec.field(default_factory=dict)
     #: The dimensions of multidimensional positions.
     placed: Collection[str] = ()
     #: Whether conventions apply to arrays of the group.

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
 import xarray as xr
+from msgspec.structs import replace
 from xarray.conventions import decode_cf_variables
 from xarray.indexes import PandasIndex
 
@@ -64,8 +65,7 @@ _PACKING = ("scale_factor", "add_offset")
 _APPLIED_LAZILY = DECODED_BY - {"units", "calendar"}
 
 
-@dataclass(frozen=True, eq=False)
-class Decoded:
+class Decoded(msgspec.Struct, frozen=True, eq=False):
     """A decoded variable, and its default index if it is a dimension coordinate."""
 
     #: Its name in the Dataset.
@@ -87,8 +87,7 @@ class Decoded:
         return Decoded(self.name, copied, index)
 
 
-@dataclass(frozen=True, eq=False)
-class DecodedGroup:
+class DecodedGroup(msgspec.Struct, frozen=True, eq=False):
     """The decoded variables of a group, by their names in the plan, and its attributes."""
 
     variables: dict[str, Decoded]
@@ -97,8 +96,7 @@ class DecodedGroup:
     coordinates: set[Hashable]
 
 
-@dataclass(frozen=True)
-class _Remedy:
+class _Remedy(msgspec.Struct, frozen=True):
     """A way to open a variable after an error: without some attributes, or with some coders switched off."""
 
     #: Attributes that are hidden from xarray, and then kept undecoded.

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
+
+import msgspec
 
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupMetadataError
@@ -35,8 +36,7 @@ _PHONY = "phony_dim_"
 Names = tuple[str | None, ...]
 
 
-@dataclass(frozen=True)
-class Assigned:
+class Assigned(msgspec.Struct, frozen=True):
     """The dimensions of a group's arrays, by array."""
 
     #: One name per axis. No name has two sizes within the group.
@@ -141,8 +141,7 @@ def _without_conflicts(
 # Dimensions of ancestors.
 
 
-@dataclass(frozen=True)
-class Inherited:
+class Inherited(msgspec.Struct, frozen=True):
     """The names of an array's dimensions, and the coordinates of dimensions that ancestors define."""
 
     #: The names in its document. A name with a leading slash is replaced by the name of the ancestor's dimension, or a

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.handler_set import Answer, handler_set
@@ -62,8 +64,7 @@ _RELATIVE = re.compile(rb'"node"\s*:\s*"(?!/)|"attribute"\s*:|\\')
 _FOLLOWING = b'"transform"'
 
 
-@dataclass(frozen=True, eq=False)
-class ArrayReading:
+class ArrayReading(msgspec.Struct, frozen=True, eq=False):
     """The interpretation of one array, before its coordinates are named in a plan."""
 
     node: Node
@@ -112,8 +113,7 @@ class ArrayReading:
         return dict(zip(self.dims, self.template.shape, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class GroupReading:
+class GroupReading(msgspec.Struct, frozen=True, eq=False):
     """The interpretation of a group, before it is planned: its usable arrays, sorted by name."""
 
     node: Node
@@ -126,13 +126,12 @@ class GroupReading:
     #: the bounds with them.
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
     #: Units and calendar of arrays that are times only because references declare it (`with_times`).
-    times: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    times: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     #: One object for all groups that share this reading; None if no other group does.
     sharing: Sharing | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Sharing:
+class Sharing(msgspec.Struct, frozen=True, eq=False):
     """The groups with equal documents that share a reading and a plan. Its identity is the key of both."""
 
     #: The `_Group.scope` that they have in common, None if they may be anywhere.
@@ -218,8 +217,7 @@ def _mentions(text: bytes, name: bytes) -> bool:
     return b"\\" in text or (name in text and name in _WORD.findall(text))
 
 
-@dataclass(frozen=True, eq=False)
-class TextsAbove:
+class TextsAbove(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The attributes of a group and of the groups above it, and the names and references in them, searched on demand."""
 
     texts: _Texts = ()

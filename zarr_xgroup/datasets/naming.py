@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY

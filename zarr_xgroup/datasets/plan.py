@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.units import is_bare_unit_of_time
@@ -111,8 +111,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
         return {key: declared[key] for key in sorted(DECODED_BY & declared.keys())}
 
 
-@dataclass(frozen=True, eq=False)
-class GroupPlan:
+class GroupPlan(msgspec.Struct, frozen=True, eq=False):
     """The variables of a group's Dataset: its own arrays sorted by name, then the variables attached to them."""
 
     reading: GroupReading

@@ -10,8 +10,10 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.dggs import LENGTHS
@@ -40,8 +42,7 @@ _ROUNDING = 1e-6
 _UNIT_FACTOR = 10_000
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(msgspec.Struct, frozen=True):
     """A level of a pyramid. Its resolution is that of its finest array."""
 
     #: The group or array of the level.
@@ -72,8 +73,7 @@ class Level:
         return area, -(self.refinement or 0)
 
 
-@dataclass(frozen=True)
-class Pyramid:
+class Pyramid(msgspec.Struct, frozen=True):
     """The levels of a group."""
 
     group: Node

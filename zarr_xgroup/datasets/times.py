@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.units import is_bare_unit_of_time
 from zarr_xgroup.datasets.decode import why_not_times

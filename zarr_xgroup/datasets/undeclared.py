@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.base import failure_message
 from zarr_xgroup.conventions.crs import SPATIAL_REF
@@ -30,8 +32,7 @@ from zarr_xgroup.redaction import printable
 _LONGEST, _NAMED_EXAMPLES = 400, 3
 
 
-@dataclass(frozen=True)
-class Undeclared:
+class Undeclared(msgspec.Struct, frozen=True):
     """A data array without a principal convention, and without coordinates along a dimension or a CRS."""
 
     node: Node

@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import accumulate
 from pathlib import PurePosixPath
 from urllib.parse import unquote
+
+import msgspec
 
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
@@ -146,8 +147,7 @@ def path_in_tree(path: str, top: str) -> str:
     return f"/{path[len(top) :].lstrip('/')}"
 
 
-@dataclass(frozen=True)
-class GroupFilter:
+class GroupFilter(msgspec.Struct, frozen=True):
     """The groups of a tree that the option `group_filter` chooses.
 
     Paths match as in `PurePosixPath.match` of Python 3.13, in every version of Python. The root never matches.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from zarr_xgroup.errors import XGroupPathError, XGroupReferenceError
 from zarr_xgroup.i18n import _
@@ -27,8 +28,7 @@ _QUOTED = f'"{NODE}"'.encode()
 _INDEX = re.compile("0|[1-9][0-9]{0,17}")
 
 
-@dataclass(frozen=True, repr=False)
-class Reference:
+class Reference(msgspec.Struct, frozen=True):
     """A parsed reference to a node, or to a value in its document.
 
     Attributes

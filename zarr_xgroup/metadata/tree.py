@@ -17,9 +17,11 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
@@ -41,8 +43,7 @@ _MOST_IMPLIED = 100
 _IMPLIED_BY_EACH = 4
 
 
-@dataclass(frozen=True)
-class KnownStore:
+class KnownStore(msgspec.Struct, frozen=True):
     """What the tree knows about a store of an open call.
 
     Attributes

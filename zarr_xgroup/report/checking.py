@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import Any, Unpack
+
+from msgspec.structs import replace
 
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.undeclared import forgotten_declarations, undeclared_data_arrays

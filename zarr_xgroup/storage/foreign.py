@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Collection, Coroutine, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import unquote
 
+import msgspec
 from zarr.abc.store import Store
 
 from zarr_xgroup._requirements import check_requirements
@@ -220,8 +220,7 @@ def _refusal(uri: str, reason: str) -> XGroupStoreError:
 # How much is read.
 
 
-@dataclass(frozen=True)
-class ForeignLimits:
+class ForeignLimits(msgspec.Struct, frozen=True):
     """The limits of an open call for foreign stores; None for no limit.
 
     Attributes

@@ -15,11 +15,11 @@ import ipaddress
 import re
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
 
@@ -79,8 +79,7 @@ _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "b
 # Places.
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """The location that a URI, or one link of a chained URI, names; normalized, so that equal locations compare equal.
 
     Attributes

@@ -6,10 +6,10 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+import msgspec
 from zarr.abc.store import Store
 
 from zarr_xgroup.errors import (
@@ -52,8 +52,7 @@ _MOST_PROBED = 100
 _MOST_COMPARED, _MOST_LIKELY = 1000, 3
 
 
-@dataclass
-class Start:
+class Start(msgspec.Struct):
     """The store of an open call, the requested group, and the documents read first.
 
     Attributes
@@ -80,7 +79,7 @@ class Start:
     group: str
     found: dict[str, Found]
     listing: asyncio.Future[set[str]] | None = None
-    refusals: dict[str, XGroupStoreError] = field(default_factory=dict)
+    refusals: dict[str, XGroupStoreError] = msgspec.field(default_factory=dict)
 
     @property
     def zarr_format(self) -> ZarrFormat | None:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from zarr_xgroup import explain
 from zarr_xgroup.findings import Place
@@ -196,7 +197,7 @@ def hostile(*names: str) -> Explanation:
         other = replace(found, path=f"{path}2", coordinates=all_names, crs=FoundCrs(name))
         group = FoundGroup(f"/{name}", (found, other), coordinates)
         groups += [group, replace(group, path=f"/{name}3")]
-        here = replace(place, store=None)
+        here = structs.replace(place, store=None)
         references += [
             FoundReference(here, name, None, text=name, arrays=(path,)),
             FoundReference(here, name, place, by_fallback=True, text=name, arrays=(path,)),

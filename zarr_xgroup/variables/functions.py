@@ -5,10 +5,10 @@ They are frozen and picklable. Equal functions compute the same values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from zarr_xgroup.i18n import _
@@ -20,8 +20,7 @@ FINEST = 29
 _CELLS = 2**16
 
 
-@dataclass(frozen=True)
-class Regular:
+class Regular(msgspec.Struct, frozen=True):
     """Regularly spaced values: ``first + step * (i + offset)``, not accumulated.
 
     Attributes
@@ -42,8 +41,7 @@ class Regular:
         return self.first + self.step * (position + self.offset if self.offset else position)
 
 
-@dataclass(frozen=True)
-class RegularBounds:
+class RegularBounds(msgspec.Struct, frozen=True):
     """Cell boundaries at fixed distances from regular values.
 
     Attributes
@@ -63,8 +61,7 @@ class RegularBounds:
         return self.values(position) + np.where(np.equal(side, 0), self.below, self.above)
 
 
-@dataclass(frozen=True)
-class Months:
+class Months(msgspec.Struct, frozen=True):
     """The number of days from a date to the same day of later months, at equal distances of months.
 
     If a month does not have that day, its last day is used.
@@ -87,8 +84,7 @@ class Months:
         return (day - first).astype("int64")
 
 
-@dataclass(frozen=True)
-class UnpackedCells:
+class UnpackedCells(msgspec.Struct, frozen=True):
     """The ids of nested HEALPix cells of one level, computed from packed cells.
 
     Packed cells are ranges of ids of the finest level (the first id, and the id after the last one), or cells of any
@@ -117,8 +113,7 @@ class UnpackedCells:
         return starts[index] + (position - before[index]).astype(pairs.dtype)
 
 
-@dataclass(frozen=True)
-class RotatedCentres:
+class RotatedCentres(msgspec.Struct, frozen=True):
     """One coordinate of cell centres in a rotated grid: ``column * (j + offset) + row * (i + offset) + origin``."""
 
     column: float
@@ -132,8 +127,7 @@ class RotatedCentres:
         return self.column * (column + self.offset) + self.row * (row + self.offset) + self.origin
 
 
-@dataclass(frozen=True)
-class BetweenGridPoints:
+class BetweenGridPoints(msgspec.Struct, frozen=True):
     """Values interpolated linearly between the points of a grid, along rows and columns; NaN outside the grid."""
 
     #: Values that differ by the period are equal. It is 360 for longitudes, which are interpolated along the shorter way

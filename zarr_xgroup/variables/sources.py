@@ -7,17 +7,19 @@ a store.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from zarr_xgroup.metadata.nodes import Node
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True):
     """An array of a store, with names for its dimensions.
 
     Attributes
@@ -113,8 +115,7 @@ class Literal:
         object.__setattr__(self, "_key", (values.shape, values.dtype.str, content))
 
 
-@dataclass(frozen=True)
-class Offset:
+class Offset(msgspec.Struct, frozen=True):
     """Cell boundaries of a stored or literal coordinate: its values plus two offsets."""
 
     values: Stored | Literal
@@ -162,7 +163,7 @@ def renamed(source: Source, names: Mapping[str, str]) -> Source:
     if isinstance(source, Stored):
         return replace(source, along=_renamed(source.along, names))
     chunks = tuple((names.get(dim, dim), size) for dim, size in source.chunks)
-    return replace(source, along=_renamed(source.along, names), chunks=chunks)
+    return dataclasses.replace(source, along=_renamed(source.along, names), chunks=chunks)
 
 
 def _renamed(dims: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:

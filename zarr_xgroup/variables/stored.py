@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
+import msgspec
 import numpy as np
 import xarray as xr
 import zarr
@@ -75,8 +75,7 @@ def _transposed(array: StoredArray, key: tuple[Any, ...]) -> Any:
     return np.transpose(array[kind(key[::-1])])
 
 
-@dataclass(frozen=True, eq=False)
-class Template:
+class Template(msgspec.Struct, frozen=True, eq=False):
     """The parts that variables of arrays with equal metadata share."""
 
     #: The metadata object of zarr, with the names of attributes but not their values.

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
+
+import msgspec
 
 from zarr_xgroup.conventions.affine import Transform, affine_of, require_cell_area
 from zarr_xgroup.conventions.array import ArrayView, once_per_array
@@ -37,8 +38,7 @@ _EAST_FIRST = frozenset({"x", "e", "east", "easting", "lon", "long", "longitude"
 _NORTH_FIRST = frozenset({"y", "n", "north", "northing", "lat", "latitude"})
 
 
-@dataclass(frozen=True)
-class TileLevel:
+class TileLevel(msgspec.Struct, frozen=True):
     """The tile matrix of an array's level.
 
     Attributes

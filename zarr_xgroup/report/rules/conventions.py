@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import product
 from typing import Any
+
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.attributes import Attribute

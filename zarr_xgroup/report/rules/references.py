@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from posixpath import relpath
+
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions import cf
 from zarr_xgroup.conventions.array import NodeView

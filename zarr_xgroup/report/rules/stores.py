@@ -6,9 +6,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import accumulate, chain
 from typing import Any
+
+from msgspec.structs import replace
 
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, XGroupStoreError

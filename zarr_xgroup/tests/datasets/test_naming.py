@@ -5,13 +5,13 @@ has arrays to refer to. Dimensions have names of one letter.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 from typing import Literal as OneOf
 
 import numpy as np
 import pytest
 import xarray as xr
+from msgspec.structs import replace
 from zarr.storage import MemoryStore
 
 import zarr_xgroup

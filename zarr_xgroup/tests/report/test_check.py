@@ -6,7 +6,6 @@ import copy
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,6 +14,7 @@ import pyproj
 import pytest
 import xarray as xr
 import zarr
+from msgspec.structs import asdict, fields, replace
 from packaging.version import Version
 
 import zarr_xgroup
@@ -879,9 +879,9 @@ def test_a_verdict_as_json_has_places_and_remedies() -> None:
     assert (whole["store"], whole["group"], whole["is_declared"]) == (verdict.store, "/", True)
     for item, found in zip(whole["mistakes"], verdict.mistakes, strict=True):
         assert list(item) == [it.name for it in fields(Finding)[:7]]
-        assert item["place"] == vars(found.place)
-        assert item["places"] == [vars(place) for place in found.places]
-        assert item["rule"] == vars(found.rule)
+        assert item["place"] == asdict(found.place)
+        assert item["places"] == [asdict(place) for place in found.places]
+        assert item["rule"] == asdict(found.rule)
         assert (item["remedy"], item["count"]) == (found.remedy, found.count)
     assert {it.severity for it in verdict.mistakes} == {"error", "warning"}
     assert [it.severity for it in verdict.mistakes] == sorted(

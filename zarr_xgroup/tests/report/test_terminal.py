@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.cells import cell_len
 
 from zarr_xgroup.errors import Rule
@@ -207,7 +208,7 @@ def test_no_line_is_wider_than_the_terminal(
 def hostile_verdict(text: str) -> Verdict:
     place = Place(text, text, text)
     mistake = Finding(Rule(text, text, text), place, text, text, places=(place, Place(f"{text}2")))
-    return Verdict(text, "/", (mistake, replace(mistake, severity="warning")))
+    return Verdict(text, "/", (mistake, structs.replace(mistake, severity="warning")))
 
 
 @pytest.mark.parametrize("terminal", [False, True])
