@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from zarr_xgroup.conventions.attributes import Attribute
@@ -73,6 +74,9 @@ _ONLY_BY_NAME = frozenset(name for name, uuid in _WITHOUT_COORDINATES.items() if
 #: The attributes of the root group that name the conventions of a store. They are ignored unless they include NZ-1.0.
 ROOT_KEYS = ("conventions", "Conventions")
 _NZ = "nz-1.0"
+#: CF in these attributes: its version. Groups came with CF-1.8 (`names_cf_with_groups`).
+_CF = re.compile(r"cf-(\d+)\.(\d+)")
+_FIRST_CF_WITH_GROUPS = (1, 8)
 
 #: An item of ``zarr_conventions``, for remedies.
 _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
@@ -306,9 +310,24 @@ def declared_by_root(attributes: Mapping[str, Any]) -> Declared:
     ``conventions`` is ignored unless it includes NZ-1.0, because most stores converted from netCDF have
     ``Conventions = "CF-..."``, whether or not their arrays follow CF.
     """
-    texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
-    names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
+    names = _names_in_conventions(attributes)
     return Declared(frozenset(("root", name) for name in names)) if _NZ in names else NOT_DECLARED
+
+
+def names_cf_with_groups(attributes: Mapping[str, Any]) -> bool:
+    """Return whether ``Conventions`` of a group names a version of CF that has groups: CF-1.8 or later."""
+    versions = filter(None, map(_CF.fullmatch, _names_in_conventions(attributes)))
+    return any(
+        (int(version[1]), int(version[2])) >= _FIRST_CF_WITH_GROUPS for version in versions
+    )
+
+
+def _names_in_conventions(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the names in ``Conventions`` in lower case: separated by blanks or commas, or a list of strings."""
+    values = [attributes.get(key) for key in ROOT_KEYS]
+    texts = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
+    text = " ".join(text for text in texts if isinstance(text, str))
+    return re.split(r"[\s,]+", text.lower())
 
 
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:

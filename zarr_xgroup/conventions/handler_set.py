@@ -11,7 +11,11 @@ from typing import TypeVar
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler, Marks, failure_message
-from zarr_xgroup.conventions.cf import links_of
+from zarr_xgroup.conventions.cf import (
+    coordinates_of_other_groups,
+    declares_hierarchy,
+    links_of,
+)
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
@@ -110,6 +114,9 @@ class HandlerSet:
         if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
             interpretations.append(Interpretation(links=links_of(view, by_name=by_name)))
+        if not any(handler.follows_names for handler in interpreting):
+            if declares_hierarchy(view.tree, view.node.group):
+                interpretations.append(coordinates_of_other_groups(view, interpretations))
         interpretations += _broken_rules(view, rivals)
 
         merged = _merged(view, interpretations) if interpretations or view.findings else NOTHING
