@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,7 +26,11 @@ from zarr_xgroup.datasets.pyramids import (
     pyramid_at,
 )
 from zarr_xgroup.datasets.times import with_times
-from zarr_xgroup.datasets.undeclared import undeclared_data_arrays, undeclared_findings
+from zarr_xgroup.datasets.undeclared import (
+    Undeclared,
+    undeclared_data_arrays,
+    undeclared_findings,
+)
 from zarr_xgroup.errors import XGroupError, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.metadata.nodes import Node
@@ -172,6 +176,15 @@ class Opening:
         readings = self._interpreted(dict.fromkeys(level for level in levels if level))
         return pyramid_at(group, layout, tree, {reading.node: reading for reading in readings})
 
+    def undeclared(
+        self, plans: Collection[GroupPlan], *, is_tree: bool = False
+    ) -> list[Undeclared]:
+        """Return the data arrays without a principal convention, and the conventions that would help."""
+        interpreter = self.interpreter
+        return self.library.ask(
+            lambda: list(undeclared_data_arrays(plans, interpreter, is_tree=is_tree))
+        )
+
     def assumed_in(self, plans: Iterable[GroupPlan]) -> frozenset[str]:
         """Return the names of the conventions that are assumed for at least one array of groups."""
         by_arrays = (array.assumed for plan in plans for array in plan.reading.arrays)
@@ -201,8 +214,7 @@ class Opening:
         """Return the Datasets of plans, by path from the requested group. Empties `plans`."""
         above = (self.tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
-        undeclared = undeclared_data_arrays(plans, self.interpreter, is_tree=is_tree)
-        undeclared_arrays = list(undeclared_findings(undeclared))
+        undeclared_arrays = list(undeclared_findings(self.undeclared(plans, is_tree=is_tree)))
         assumed = self.assumed_in(plans)
 
         arguments = self.library, self.factory, self.decoding, self.dropped

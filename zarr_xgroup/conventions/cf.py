@@ -169,11 +169,11 @@ class CfHandler(ConventionHandler):
         placed = set[str]()
         for name in elsewhere:
             node = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
-            # If the array has not been read, it may have any dimension.
+            # A group that is not above may have the array, along any dimension.
             placed.update(array.dims if node is None else fitting_dims(array, node))
         for dimension in _dimensions_without_coordinate(array, ()):
             if dimension.path is not None:  # NCZarr specifies the group that defines it
-                is_placed = array.may_exist(Node(array.node.store, dimension.path.strip("/")))
+                is_placed = array.exists(Node(array.node.store, dimension.path.strip("/")))
             else:
                 nodes = (group.child(dimension.name) for group in array.node.group.ancestors())
                 is_placed = any(
@@ -352,7 +352,7 @@ def _may_be_outside(array: ArrayView, name: str) -> bool:
     if name in array.siblings:
         return False
     nodes = _candidate_nodes(array.node, name)
-    return any(map(array.may_exist, nodes)) or bool(array.tree.groups_with(array.node.store, name))
+    return any(map(array.exists, nodes)) or bool(array.tree.groups_with(array.node.store, name))
 
 
 def _is_array(array: ArrayView, node: Node) -> bool:

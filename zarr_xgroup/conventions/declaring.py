@@ -310,24 +310,25 @@ def declared_by_root(attributes: Mapping[str, Any]) -> Declared:
     ``conventions`` is ignored unless it includes NZ-1.0, because most stores converted from netCDF have
     ``Conventions = "CF-..."``, whether or not their arrays follow CF.
     """
-    names = _names_in_conventions(attributes)
+    texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
+    names = _names_in(texts)
     return Declared(frozenset(("root", name) for name in names)) if _NZ in names else NOT_DECLARED
 
 
 def names_cf_with_groups(attributes: Mapping[str, Any]) -> bool:
     """Return whether ``Conventions`` of a group names a version of CF that has groups: CF-1.8 or later."""
-    versions = filter(None, map(_CF.fullmatch, _names_in_conventions(attributes)))
+    values = [attributes.get(key) for key in ROOT_KEYS]
+    texts = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
+    names = _names_in(text for text in texts if isinstance(text, str))
+    versions = filter(None, map(_CF.fullmatch, names))
     return any(
         (int(version[1]), int(version[2])) >= _FIRST_CF_WITH_GROUPS for version in versions
     )
 
 
-def _names_in_conventions(attributes: Mapping[str, Any]) -> list[str]:
-    """Return the names in ``Conventions`` in lower case: separated by blanks or commas, or a list of strings."""
-    values = [attributes.get(key) for key in ROOT_KEYS]
-    texts = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
-    text = " ".join(text for text in texts if isinstance(text, str))
-    return re.split(r"[\s,]+", text.lower())
+def _names_in(texts: Iterable[str]) -> list[str]:
+    """Return the names of conventions in texts, in lower case. CF allows commas between them, NZ-1.0 spaces."""
+    return re.split(r"[\s,]+", " ".join(texts).lower())
 
 
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:

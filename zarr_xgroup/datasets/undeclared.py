@@ -51,7 +51,7 @@ def undeclared_data_arrays(
 ) -> Iterator[Undeclared]:
     """Yield the data arrays without a principal convention, and without coordinates or a CRS.
 
-    Left out are arrays
+    Documents that show which conventions would help may be unread: call it through `Library.ask`. Left out are arrays
 
     - that a different array, or the group's ``coordinates``, refers to;
     - that are coordinates of their group's Dataset;
@@ -100,7 +100,7 @@ def _undeclared(
     node, attributes = array.node, array.document.attributes
     mappings = {*mappings_in(attributes), SPATIAL_REF}
     has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
-    view = interpreter.view(node, array.dims, siblings=siblings, only_known=True)
+    view = interpreter.view(node, array.dims, siblings=siblings)
     marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
     assumable = tuple(
         name

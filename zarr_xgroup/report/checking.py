@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Unpack
 
 from zarr_xgroup.datasets.plan import GroupPlan
-from zarr_xgroup.datasets.undeclared import forgotten_declarations, undeclared_data_arrays
+from zarr_xgroup.datasets.undeclared import forgotten_declarations
 from zarr_xgroup.findings import Finding, group_findings
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.opening import Opening, opening
@@ -80,7 +80,7 @@ def _all_mistakes(
     yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
     # The findings of opening that no rule has reported.
-    undeclared = undeclared_data_arrays(plans, call.interpreter, is_tree=True)
+    undeclared = call.undeclared(plans, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in plans)
     findings = chain(library.findings, of_plans, forgotten_declarations(undeclared, tree))
     yield from stores.mistakes_of_opening(findings, mistakes, checked)

@@ -25,7 +25,6 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
 from zarr_xgroup.datasets.undeclared import (
-    undeclared_data_arrays,
     undeclared_findings,
     without_coordinate,
 )
@@ -315,7 +314,7 @@ class _Explaining:
                 times = {key: value for key, value in written.items() if value is not None}
                 if reason := why_not_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
-        bare = undeclared_data_arrays(self._plans.values(), self._call.interpreter, is_tree=True)
+        bare = self._call.undeclared(self._plans.values(), is_tree=True)
         findings.extend(undeclared_findings(bare))
         for finding in group_findings(of_opening(findings)):
             kind = "" if finding.topic is None else finding.topic.value
