@@ -321,9 +321,7 @@ def names_cf_with_groups(attributes: Mapping[str, Any]) -> bool:
     texts = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
     names = _names_in(text for text in texts if isinstance(text, str))
     versions = filter(None, map(_CF.fullmatch, names))
-    return any(
-        (int(version[1]), int(version[2])) >= _FIRST_CF_WITH_GROUPS for version in versions
-    )
+    return any((int(version[1]), int(version[2])) >= _FIRST_CF_WITH_GROUPS for version in versions)
 
 
 def _names_in(texts: Iterable[str]) -> list[str]:

@@ -114,9 +114,9 @@ class HandlerSet:
         if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
             interpretations.append(Interpretation(links=links_of(view, by_name=by_name)))
-        if not any(handler.follows_names for handler in interpreting):
-            if declares_hierarchy(view.tree, view.node.group):
-                interpretations.append(coordinates_of_other_groups(view, interpretations))
+        follows_names = any(handler.follows_names for handler in interpreting)
+        if not follows_names and declares_hierarchy(view.tree, view.node.group):
+            interpretations.append(coordinates_of_other_groups(view, interpretations))
         interpretations += _broken_rules(view, rivals)
 
         merged = _merged(view, interpretations) if interpretations or view.findings else NOTHING

@@ -435,11 +435,14 @@ class _Group:
 
     def _is_relative(self, array: ArrayReading) -> bool:
         """Return whether relative references or names may be followed for an array."""
-        return declares_hierarchy(self._tree, self.node) or bool(array.conventions) and (
-            self.above.is_relative
-            or any(
-                key in REFERRING or _RELATIVE.search(text)
-                for key, text in texts_of(array.document.attributes)
+        return declares_hierarchy(self._tree, self.node) or (
+            bool(array.conventions)
+            and (
+                self.above.is_relative
+                or any(
+                    key in REFERRING or _RELATIVE.search(text)
+                    for key, text in texts_of(array.document.attributes)
+                )
             )
         )
 
