@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import xarray as xr
+import zarr
 
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.conventions import handlers
@@ -31,7 +32,7 @@ from zarr_xgroup.datasets.undeclared import (
     undeclared_data_arrays,
     undeclared_findings,
 )
-from zarr_xgroup.errors import XGroupError, XGroupWarning, warn_user
+from zarr_xgroup.errors import XGroupError, XGroupStoreError, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, path_in_tree
@@ -46,8 +47,9 @@ from zarr_xgroup.options import (
     settled_options,
 )
 from zarr_xgroup.redaction import redact_causes
-from zarr_xgroup.storage.library import Library
+from zarr_xgroup.storage.library import Library, Part
 from zarr_xgroup.variables.factory import VariableFactory
+from zarr_xgroup.variables.sources import Stored
 
 #: The names of the options that are passed on to xarray.
 _DECODING = DecodingOptions.__annotations__.keys()
@@ -160,8 +162,8 @@ class Opening:
             self.library.read_tree(self.group)
             if self.resolution is not None:
                 readings = self._interpreted(self.tree.subtree(top))
-                choices = choices_in_tree(top, readings, self.tree, self.assumed, self.resolution)
-                self._leave_out(*choices)
+                settings = self.assumed, self.resolution, self.steps
+                self._leave_out(*choices_in_tree(top, readings, self.tree, *settings))
             groups = self.tree.subtree(top, self.interpreter.passed_over)
         readings = self._interpreted(groups)
         return self._planned(with_times(readings) if is_tree else readings)
@@ -174,7 +176,37 @@ class Opening:
         nodes = [] if layout is None else [group.child(asset) for asset in layout.items]
         levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
         readings = self._interpreted(dict.fromkeys(level for level in levels if level))
-        return pyramid_at(group, layout, tree, {reading.node: reading for reading in readings})
+        by_group = {reading.node: reading for reading in readings}
+        return pyramid_at(group, layout, tree, by_group, self.steps)
+
+    def ends(self, arrays: Iterable[Node]) -> dict[Node, tuple[float, float]]:
+        """Return the first and last values of 1-D arrays of numbers, unpacked; other arrays are left out.
+
+        Raises XGroupStoreError if values cannot be read.
+        """
+        read: dict[tuple[Node, Part], zarr.Array[Any]] = {}
+        for node in dict.fromkeys(arrays):
+            with suppress(XGroupError):
+                array = self.factory.zarr_objects(node)[2]
+                if array.ndim == 1 and array.size > 1 and array.dtype.kind in "iuf":
+                    read[node, "ends"] = array
+        ends = {}
+        for (node, _part), values in self.library.read_values(read).items():
+            if isinstance(values, XGroupStoreError):
+                raise values
+            with suppress(XGroupError):
+                first, last = self.factory.positions(node, values)
+                ends[node] = float(first), float(last)
+        return ends
+
+    def steps(self, arrays: Iterable[Node]) -> dict[Node, float]:
+        """Return the mean step of the values of 1-D arrays of numbers, from their first and last values."""
+        ends = self.ends(arrays)
+        steps = {}
+        for node, (first, last) in ends.items():
+            (size,) = self.factory.sizes(Stored(node, ("i",))).values()
+            steps[node] = (last - first) / (size - 1)
+        return steps
 
     def undeclared(
         self, plans: Collection[GroupPlan], *, is_tree: bool = False

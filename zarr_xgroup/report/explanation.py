@@ -307,7 +307,8 @@ def _pair(numbers: Sequence[float] | None) -> str:
     """Return two numbers, or one if both are the same length; "?" if they are not known."""
     if not numbers:
         return "?"
-    texts = [str(int(number)) if number == int(number) else str(number) for number in numbers]
+    # Six significant digits of a size; the numbers of cells and ratios are whole, or have few digits.
+    texts = [str(int(number)) if number == int(number) else f"{number:.6g}" for number in numbers]
     is_one = isinstance(numbers[0], float) and len(set(texts)) == 1
     return texts[0] if is_one else " x ".join(texts)
 
