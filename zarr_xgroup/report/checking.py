@@ -15,7 +15,7 @@ from zarr_xgroup.opening import Opening, opening
 from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.results import Verdict
-from zarr_xgroup.report.rules import CheckedStore, arrays, mistakes_of, references, stores
+from zarr_xgroup.report.rules import CheckedStore, arrays, grids, mistakes_of, references, stores
 from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 
@@ -23,8 +23,8 @@ from zarr_xgroup.variables.stored import members_as_zarr_writes
 def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict:
     """Check the metadata of a store against the documents of its conventions.
 
-    Only metadata documents are read. If the store has consolidated metadata, the nodes' own documents are read as well, and
-    compared.
+    Only metadata documents are read, and the first and last values of coordinates for which a transform is declared. If the
+    store has consolidated metadata, the nodes' own documents are read as well, and compared.
 
     Parameters
     ----------
@@ -79,6 +79,7 @@ def _all_mistakes(
     mistakes += list(references.check(found_references(plans, tree), mistakes, checked))
     yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
+    yield from grids.check_positions(checked, call.ends)
     # The findings of opening that no rule has reported.
     undeclared = call.undeclared(plans, is_tree=True)
     of_plans = chain.from_iterable(plan.findings for plan in plans)
