@@ -66,7 +66,6 @@ TYPE = Rule("spatial/transform-type", DOCUMENT, "spatial:transform_type")
 PIXEL_OR_NODE = Rule("spatial/registration", DOCUMENT, "spatial:registration")
 SIDES = Rule("spatial/bbox", DOCUMENT, "spatial:bbox")
 BOX_OF_GRID = Rule("spatial/bbox-of-the-grid", DOCUMENT, "spatial:bbox")
-OF_COORDINATES = Rule("spatial/transform-of-the-coordinates", DOCUMENT, "spatial:transform")
 SIZES = Rule("spatial/shape", DOCUMENT, "spatial:shape")
 SHAPE_OF_ARRAY = Rule("spatial/shape-of-the-array", DOCUMENT, "spatial:shape")
 

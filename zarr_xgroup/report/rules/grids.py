@@ -8,7 +8,7 @@ import numpy as np
 
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.dialects.stac import OF_ARRAY, StacProjHandler
-from zarr_xgroup.conventions.spatial import OF_COORDINATES, SpatialHandler
+from zarr_xgroup.conventions.spatial import NUMBERS, SpatialHandler
 from zarr_xgroup.conventions.written_grids import WrittenGrid
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding
@@ -48,7 +48,7 @@ def check_positions(
 
 def _grids_of(array: NodeView) -> Iterator[tuple[Rule, WrittenGrid]]:
     """Yield the transforms in the metadata that apply to an array, each with the rule about it."""
-    for rule, convention in ((OF_COORDINATES, SpatialHandler), (OF_ARRAY, StacProjHandler)):
+    for rule, convention in ((NUMBERS, SpatialHandler), (OF_ARRAY, StacProjHandler)):
         grid = convention.written_grid(array) if array.is_array else None
         if grid is not None:
             yield rule, grid

@@ -54,7 +54,7 @@ from zarr_xgroup.tests.builders import (
 from zarr_xgroup.tests.documents import ALL_FORMS, STORES
 from zarr_xgroup.tests.pages import DOCS
 from zarr_xgroup.tests.samples import SAMPLES, sample
-from zarr_xgroup.tests.tables import rows
+from zarr_xgroup.tests.tables import rows, store_of
 
 WKT1 = (
     'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],'
@@ -568,6 +568,87 @@ def located(x: Json, y: Json, kind: str = "geodetic", shape: tuple[int, int] = (
 BY_CODE = {"proj:code": "EPSG:32633"}
 OWN_Y = stored([4599995.0 - 10 * n for n in range(4)], "y")
 OWN_X = stored([500005.0 + 10 * n for n in range(6)], "x")
+# Declared grids, and stored coordinates.
+
+
+def half(*numbers: float, by: float = 5.0) -> list[float]:
+    """Return a transform that begins half a cell later, at the centre of the first cell."""
+    a, b, c, d, e, f = numbers
+    return [a, b, c + by, d, e, f - by]
+
+
+SMALLER = [500005.0, 4599965.0, 500055.0, 4599995.0]
+IN_DEGREES = {"bbox": [-10.0, 40.0, 10.0, 50.0], "proj:code": "EPSG:4326"}
+OFF = {
+    "box": '/#spatial:bbox -> write "spatial:bbox": [500000.0, 4599960.0, 5000',
+    "transform": '/#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
+}
+AXES = {"y": OWN_Y, "x": OWN_X}
+PROJ_SHAPE = {"proj:shape": [4, 6]}
+#: The attributes of a grid, its coordinate variables, what is off and how.
+GRIDS: dict[str, tuple[Json, Nodes, str, str]] = {
+    "all agree": ({"transform": TRANSFORM, "bbox": BOX}, AXES, "", ""),
+    "a box of centres": ({"transform": TRANSFORM, "bbox": SMALLER}, AXES, "box", "half a cell smaller on each side"),
+    "a box half a cell larger": (
+        {"transform": TRANSFORM, "bbox": [499995.0, 4599955.0, 500065.0, 4600005.0]}, {}, "box", "by up to 0.5 cells"),
+    "a box that is off by less than a cell": (
+        {"transform": TRANSFORM, "bbox": [500001.0, *BOX[1:]]}, {}, "box", "by up to 0.1 cells"),
+    "a rounded box": ({"transform": TRANSFORM, "bbox": [500000.009, *BOX[1:]]}, {}, "", ""),
+    "a box of nodes": ({"transform": half(*TRANSFORM), "bbox": SMALLER, "registration": "node"}, AXES, "", ""),
+    "a box that ends within the last cells": (
+        {"transform": TRANSFORM, "bbox": [500000.0, 4599964.0, 500056.0, 4600000.0]}, {}, "", ""),
+    "a transform of centres beside a box": (
+        {"transform": half(*TRANSFORM), "bbox": BOX}, {}, "transform", "half a cell off"),
+    "a transform of centres beside coordinates": ({"transform": half(*TRANSFORM)}, AXES, "transform", "half a cell off"),
+    "a transform of other coordinates": (
+        {"transform": [10.0, 0.0, 500020.0, 0.0, -10.0, 4600000.0]}, AXES, "transform", "by up to 2 cells"),
+    "float32": ({"transform": TRANSFORM}, {"y": OWN_Y, "x": stored(np.float32(OWN_X.values), "x")}, "", ""),
+    "coordinates without values": ({"transform": half(*TRANSFORM)}, {"y": sized("y", 4), "x": sized("x", 6)}, "", ""),
+    "one coordinate": ({"transform": half(*TRANSFORM)}, {"y": OWN_Y}, "", ""),
+}  # fmt: skip
+
+
+@rows(GRIDS, "attributes, axes, wrong, how")
+def test_a_declared_grid_is_compared_with_box_and_coordinates(
+    attributes: Json, axes: Nodes, wrong: str, how: str
+) -> None:
+    verdict = zarr_xgroup.check(store_of(gridded(BY_CODE, attributes, **axes)))
+    lines = [line.partition(" ")[2] for line in told(verdict)]
+    assert lines == ([OFF[wrong][:72].rstrip()] if wrong else [])
+    assert all(how in mistake.text for mistake in verdict.mistakes)
+
+
+@pytest.mark.parametrize("last_row", [[], [0.0, 0.0, 1.0]])
+@rows(
+    {name: row for name, row in GRIDS.items() if "registration" not in row[0]},
+    "attributes, axes, wrong, how",
+)
+def test_so_is_that_of_proj(
+    attributes: Json, axes: Nodes, wrong: str, how: str, last_row: list[float]
+) -> None:
+    written = {f"proj:{key}": value for key, value in attributes.items()}
+    written["proj:transform"] = written["proj:transform"] + last_row
+    nodes = {
+        "": {},
+        "band": sized("y x", 4, 6, **declaring("spatial", "proj"), **written, **PROJ_SHAPE),
+    }
+    verdict = zarr_xgroup.check(store_of(nodes | axes))
+    found = [mistake for mistake in verdict.mistakes if mistake.rule.name == "proj/of-the-array"]
+    assert [it.place.pointer.rpartition(":")[2] for it in found] == (
+        [{"box": "bbox"}.get(wrong, wrong)] if wrong else []
+    )
+    assert all(how in mistake.text for mistake in found)
+
+
+def test_a_footprint_at_the_root_is_no_grid() -> None:
+    footprint = declaring(
+        "spatial", "proj", **{f"spatial:{key}": IN_DEGREES[key] for key in ("bbox",)}
+    )
+    nodes = gridded(BY_CODE, {"transform": TRANSFORM}, **AXES)
+    below = {f"g/{path}".rstrip("/"): node for path, node in nodes.items()}
+    assert zarr_xgroup.check(store_of({"": footprint, **below})).is_clean
+
+
 UNKNOWN = {"uuid": OTHER_UUID, "name": "orbits"}
 #: Conventions that say nothing of coordinates, by uuid where their document has one, else by a name.
 RECOGNISED = [
@@ -953,7 +1034,7 @@ KNOWN = {
     ),
     "geolocation_test": "cs/type ref/first-rule open/one-meaning open/dimensions",
     "roms_test": "",
-    "spatial_test": "arrays/degrees arrays/dimension-names spatial/dimensions-of-the-array spatial/bbox proj/wkt2",
+    "spatial_test": "arrays/degrees arrays/dimension-names spatial/dimensions-of-the-array spatial/bbox spatial/transform proj/wkt2",
     "demo": "open/dimensions",
     "sentinel1_grd_eopf_v2": "",
     "sentinel2_l1c_eopf_v2": "",
