@@ -628,7 +628,7 @@ def test_so_is_that_of_proj(
 ) -> None:
     written = {f"proj:{key}": value for key, value in attributes.items()}
     written["proj:transform"] = written["proj:transform"] + last_row
-    nodes = {
+    nodes: Nodes = {
         "": {},
         "band": sized("y x", 4, 6, **declaring("spatial", "proj"), **written, **PROJ_SHAPE),
     }
