@@ -12,6 +12,7 @@ import zarr
 
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.conventions import handlers
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import AUTO, named_conventions
 from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
@@ -216,6 +217,22 @@ class Opening:
         return self.library.ask(
             lambda: list(undeclared_data_arrays(plans, interpreter, is_tree=is_tree))
         )
+
+    def assumed_interpretations(
+        self, plans: Iterable[GroupPlan], undeclared: Collection[Undeclared]
+    ) -> dict[Node, Interpretation]:
+        """Return the interpretations of undeclared arrays by the conventions whose marks they have."""
+        readings = {array.node: (array, plan) for plan in plans for array in plan.reading.arrays}
+
+        def interpretation(array: Undeclared) -> Interpretation:
+            reading, plan = readings[array.node]
+            siblings = {other.node.name: other.sizes for other in plan.reading.arrays}
+            view = self.interpreter.view(array.node, reading.dims, siblings=siblings)
+            view.assumed = frozenset(array.assumable)
+            return self.interpreter.handlers.interpret(view).interpretation
+
+        marked = [array for array in undeclared if array.assumable]
+        return self.library.ask(lambda: {array.node: interpretation(array) for array in marked})
 
     def assumed_in(self, plans: Iterable[GroupPlan]) -> frozenset[str]:
         """Return the names of the conventions that are assumed for at least one array of groups."""

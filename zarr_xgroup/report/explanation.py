@@ -388,6 +388,7 @@ class FoundMistakes:
     group: str
     mistakes: tuple[Finding, ...] = ()
     is_declared: bool = True
+    without_coordinates: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the verdict as JSON values: the members of an object are attributes of a class."""

@@ -640,6 +640,49 @@ def test_so_is_that_of_proj(
     assert all(how in mistake.text for mistake in found)
 
 
+GDAL_TEXT = "500000 10 0 4600000 0 -10"
+OF_STAC: Json = {"proj:transform": TRANSFORM, "proj:shape": [4, 6], "proj:epsg": 32633}
+#: Stores that declare nothing, the array without coordinates or a CRS, and the coordinates that it gets by the remedy.
+UNDECLARED: dict[str, tuple[Nodes, str, str, set[str]]] = {
+    "GDAL": (
+        {"v": sized("y x", 4, 6, GeoTransform=GDAL_TEXT, _CRS={"url": "EPSG:32633"})},
+        "v", "coordinates along 'y', 'x'", {"y", "x", "spatial_ref"}),
+    "a grid mapping variable": (
+        {"v": sized("y x", 4, 6, grid_mapping="crs"), "crs": sized("", GeoTransform=GDAL_TEXT, crs_wkt=WKT2)},
+        "v", "coordinates along 'y', 'x'", {"y", "x", "crs"}),
+    "STAC": ({"v": sized("y x", 4, 6, **OF_STAC)}, "v", "coordinates along 'y', 'x'", {"y", "x", "spatial_ref"}),
+    "a CRS of STAC": (
+        {"v": sized("y x", 4, 6, **{"proj:epsg": 32633}), **AXES}, "v", "a CRS", {"y", "x", "spatial_ref"}),
+    "a variable above": (
+        {"t": stored([1, 2], "t"), "g": {}, "g/v": sized("t x", 2, 3)}, "g/v", "coordinates along 't'", {"t"}),
+}  # fmt: skip
+
+
+@rows(UNDECLARED, "nodes, path, parts, coordinates")
+def test_what_a_store_without_declarations_could_declare(
+    nodes: Nodes, path: str, parts: str, coordinates: set[str]
+) -> None:
+    nodes = {"": {}, **nodes}
+    (found,) = zarr_xgroup.check(store_of(nodes)).mistakes
+    assert (str(found.place), found.severity) == (f"/{path}", "warning")
+    assert found.text == f"opens without {parts}, which the store has"
+    text, _end, writer = found.remedy.partition("add to its attributes: ")[2].partition(" (the")
+    assert ("zarr-cm" in writer) == ("spatial" in text or "proj" in text)
+    declared = replace(nodes[path], attrs={**nodes[path].attrs, **json.loads(text)})
+    store = store_of({**nodes, path: declared})
+    dataset = quietly(xr.open_dataset, store, engine="xgroup", group=path.rpartition("/")[0])
+    assert set(dataset.coords) == coordinates
+
+
+def test_a_store_without_declarations_has_arrays_without_coordinates() -> None:
+    nodes: Nodes = {"": {}, "a": {}, **{f"a/v{number}": sized("n m", 2, 3) for number in range(9)}}
+    verdict = zarr_xgroup.check(store_of(nodes))
+    assert (verdict.is_clean, verdict.is_declared) == (True, False)
+    assert verdict.without_coordinates == tuple(f"/a/v{number}" for number in range(9))
+    assert "; 9 arrays without coordinates: /a/v0, /a/v1" in " ".join(repr(verdict).split())
+    assert zarr_xgroup.check(store_of({**nodes, "": declaring("uom")})).without_coordinates == ()
+
+
 def test_a_footprint_at_the_root_is_no_grid() -> None:
     footprint = declaring(
         "spatial", "proj", **{f"spatial:{key}": IN_DEGREES[key] for key in ("bbox",)}
@@ -1037,7 +1080,7 @@ KNOWN = {
     "spatial_test": "arrays/degrees arrays/dimension-names spatial/dimensions-of-the-array spatial/bbox spatial/transform proj/wkt2",
     "demo": "open/dimensions",
     "sentinel1_grd_eopf_v2": "",
-    "sentinel2_l1c_eopf_v2": "",
+    "sentinel2_l1c_eopf_v2": "open/principal-convention",
     "sentinel2_l1c_geozarr_v3": "spatial/bbox proj/wkt2 proj/of-the-array",
 }
 
