@@ -222,12 +222,14 @@ class Opening:
         self, plans: Iterable[GroupPlan], undeclared: Collection[Undeclared]
     ) -> dict[Node, Interpretation]:
         """Return the interpretations of undeclared arrays by the conventions whose marks they have."""
-        readings = {array.node: (array, plan) for plan in plans for array in plan.reading.arrays}
+        dims, sizes = {}, dict[Node, dict[str, dict[str, int]]]()
+        for plan in plans:
+            sizes[plan.node] = {array.node.name: array.sizes for array in plan.reading.arrays}
+            dims.update({array.node: array.dims for array in plan.reading.arrays})
 
         def interpretation(array: Undeclared) -> Interpretation:
-            reading, plan = readings[array.node]
-            siblings = {other.node.name: other.sizes for other in plan.reading.arrays}
-            view = self.interpreter.view(array.node, reading.dims, siblings=siblings)
+            node = array.node
+            view = self.interpreter.view(node, dims[node], siblings=sizes[node.group])
             view.assumed = frozenset(array.assumable)
             return self.interpreter.handlers.interpret(view).interpretation
 

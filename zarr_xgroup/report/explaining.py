@@ -195,14 +195,12 @@ class _Explaining:
             if variable.is_coordinate or variable.name in names
         ]
         coordinates.sort(key=lambda coordinate: coordinate.dims != (coordinate.name,))
-        parents = [self._plans[node] for node in plan.node.ancestors() if node in self._plans]
-        inherited = {
-            dim: index
-            for dim, index in inherited_indexes(plan, parents).items()
-            if dim not in variables
-        }
+        inherited = {}
+        if any(dim not in variables for variable in variables.values() for dim in variable.dims):
+            indexes = inherited_indexes(plan, self._parents(plan))
+            inherited = {dim: index for dim, index in indexes.items() if dim not in variables}
         known = [*(index for _node, index in inherited.values()), *coordinates]
-        arrays = tuple(self._arrays(plan, variables, known, parents))
+        arrays = tuple(self._arrays(plan, variables, known))
         in_dataset = (
             *self._inherited(inherited, arrays),
             *self._coordinates(plan, variables, coordinates, arrays),
@@ -213,6 +211,10 @@ class _Explaining:
             pyramid = pyramid_of(plan.node, layout, self._tree, self._readings)
             levels = () if pyramid is None else tuple(_levels(pyramid))
         return FoundGroup(str(plan.node), arrays, in_dataset, levels)
+
+    def _parents(self, plan: GroupPlan) -> Iterator[GroupPlan]:
+        """Yield the plans of the groups above a group, the nearest first."""
+        return (self._plans[node] for node in plan.node.ancestors() if node in self._plans)
 
     def _inherited(
         self,
@@ -271,7 +273,6 @@ class _Explaining:
         plan: GroupPlan,
         variables: Mapping[str, PlannedVariable],
         coordinates: Sequence[PlannedVariable],
-        parents: Iterable[GroupPlan],
     ) -> Iterator[FoundArray]:
         """Yield the arrays of a group, each with the coordinates that fit its dimensions."""
         # A group may have thousands of coordinates: an array is compared only with those whose first dimension it has.
@@ -284,7 +285,7 @@ class _Explaining:
             near = [coordinates[number] for number in sorted(numbers)]
             along[dims] = [other.name for other in near if set(other.dims) <= set(dims)]
         names = {coordinate.name for coordinate in coordinates}
-        missing = without_coordinate(plan, self._tree, parents)
+        missing = without_coordinate(plan, self._tree, self._parents(plan))
         for reading in plan.reading.arrays:
             variable = variables[reading.node.name]
             is_coordinate = variable.name in names
