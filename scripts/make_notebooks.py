@@ -5,10 +5,14 @@ Text becomes Markdown cells, and `python` blocks become code cells without their
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
+
+# An installed package does not have the tests.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files

@@ -100,8 +100,8 @@ def missing_package(errors: Iterable[BaseException]) -> str | None:
     texts = [f"{error} {error.name}" for error in chain if isinstance(error, ImportError)]
     for package, extra in EXTRAS.items():
         if any(package in text for text in texts):
-            return _("package {package} is missing or too old: install the extra `{extra}`").format(
-                package=package, extra=extra
+            return _("package {package} is missing or too old: {command}").format(
+                package=package, command=f'pip install "xarray-zarr-xgroup[{extra}]"'
             )
     return None
 

@@ -4,9 +4,12 @@ Run it with ``xgroup demo``. The store is ``demo.zarr`` next to this module. ``s
 repository writes it.
 """
 
+import os
+import shlex
+import shutil
+import subprocess
 import sys
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zarr_xgroup.errors import XGroupWarning
+from zarr_xgroup.findings import shortened
 from zarr_xgroup.report.terminal import StreamConsole, Wrapped, literal
 
 STORE = Path(__file__).with_name("demo.zarr")
@@ -27,11 +31,14 @@ TREES = ("/model", "/")
 
 _WIDEST = 100
 
+#: What to try next, and the arguments of the command; none of them is about the user's own store, which is not known.
 _NEXT = (
-    ("where each coordinate of your store comes from", "xgroup explain STORE"),
-    ("mistakes in its metadata", "xgroup check STORE"),
-    ("a product to open in Python", "zarr_xgroup.tutorial.sample()"),
+    ("Where each coordinate of this store comes from", "explain"),
+    ("Mistakes in its metadata", "check"),
 )
+
+#: The longest text of a warning that is shown, in characters.
+_LONGEST_WARNING = 145
 
 
 def main() -> int:
@@ -51,18 +58,32 @@ def main() -> int:
             cells = [_cell(opened(group, engine)) for engine in ("zarr", "xgroup")]
             table.add_row(literal(group, "bold"), *cells)
     console.print(table)
-    names = (
-        warning.category.__name__
-        for warning in given
-        if issubclass(warning.category, XGroupWarning)
-    )
-    counts = [f"{name} ({count})" for name, count in Counter(names).items()]
-    if counts:
-        console.print(Wrapped(literal(f"Warnings of engine xgroup: {', '.join(counts)}", "yellow")))
-    console.print(literal("Try next:", "bold"))
+    texts = [str(it.message) for it in given if issubclass(it.category, XGroupWarning)]
+    if texts:
+        console.print(literal("Engine xgroup warns about the whole store:", "bold"))
+    for text in texts:
+        console.print(Wrapped(literal(shortened(text, _LONGEST_WARNING), "yellow"), indent=2))
     for purpose, command in _NEXT:
-        console.print(Wrapped(literal(f"{command:29}  ", "cyan") + literal(purpose), indent=2))
+        console.print(literal(f"{purpose}:", "bold"))
+        # Never wrapped, so that it can be copied.
+        line = literal(f"  {_program()} {command} {_from_here(STORE)}", "cyan")
+        console.print(line, soft_wrap=True)
     return 0
+
+
+def _program() -> str:
+    """Return the start of a command that runs this package, from where the user is."""
+    script = shutil.which("xgroup")
+    if script is not None and Path(script).parent == Path(sys.executable).parent:
+        return "xgroup"
+    return f"{_from_here(Path(sys.executable))} -m zarr_xgroup"
+
+
+def _from_here(path: Path) -> str:
+    """Return a path for the shell, relative to the working directory if it is below that."""
+    here = Path.cwd()
+    text = str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    return shlex.quote(text) if os.name == "posix" else subprocess.list2cmdline([text])
 
 
 def opened(group: str, engine: str) -> Any:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from math import prod
 from typing import Any
 
 import xarray as xr
+import zarr
 
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.conventions import handlers
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import AUTO, named_conventions
 from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
@@ -26,8 +29,12 @@ from zarr_xgroup.datasets.pyramids import (
     pyramid_at,
 )
 from zarr_xgroup.datasets.times import with_times
-from zarr_xgroup.datasets.undeclared import undeclared_data_arrays, undeclared_findings
-from zarr_xgroup.errors import XGroupError, XGroupWarning, warn_user
+from zarr_xgroup.datasets.undeclared import (
+    Undeclared,
+    undeclared_data_arrays,
+    undeclared_findings,
+)
+from zarr_xgroup.errors import XGroupError, XGroupStoreError, XGroupWarning, warn_user
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
@@ -44,8 +51,9 @@ from zarr_xgroup.options import (
 )
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.failures import suggesting
-from zarr_xgroup.storage.library import Library
-from zarr_xgroup.variables.factory import VariableFactory
+from zarr_xgroup.storage.library import Library, Part
+from zarr_xgroup.variables.factory import MOST_VALUES, VariableFactory
+from zarr_xgroup.variables.sources import Stored
 
 #: The names of the options that are passed on to xarray.
 _DECODING = DecodingOptions.__annotations__.keys()
@@ -159,8 +167,8 @@ class Opening:
                 self.library.read_tree(self.group)
                 if self.resolution is not None:
                     readings = self._interpreted(self.tree.subtree(top))
-                    arguments = self.tree, self.assumed, self.resolution
-                    self._leave_out(*choices_in_tree(top, readings, *arguments))
+                    settings = self.assumed, self.resolution, self.steps
+                    self._leave_out(*choices_in_tree(top, readings, self.tree, *settings))
                 groups = self.tree.subtree(top, self.interpreter.passed_over)
             readings = self._interpreted(groups)
         return self._planned(with_times(readings) if is_tree else readings)
@@ -173,7 +181,65 @@ class Opening:
         nodes = [] if layout is None else [group.child(asset) for asset in layout.items]
         levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
         readings = self._interpreted(dict.fromkeys(level for level in levels if level))
-        return pyramid_at(group, layout, tree, {reading.node: reading for reading in readings})
+        by_group = {reading.node: reading for reading in readings}
+        return pyramid_at(group, layout, tree, by_group, self.steps)
+
+    def ends(self, arrays: Iterable[Node]) -> dict[Node, tuple[float, float]]:
+        """Return the first and last values of 1-D arrays of numbers, unpacked; other arrays are left out.
+
+        Raises XGroupStoreError if values cannot be read.
+        """
+        read: dict[tuple[Node, Part], zarr.Array[Any]] = {}
+        for node in dict.fromkeys(arrays):
+            with suppress(XGroupError):
+                array = self.factory.zarr_objects(node)[2]
+                is_small = prod(array.chunks) <= MOST_VALUES
+                if array.ndim == 1 and array.size > 1 and array.dtype.kind in "iuf" and is_small:
+                    read[node, "ends"] = array
+        ends = {}
+        for (node, _part), values in self.library.read_values(read).items():
+            if isinstance(values, XGroupStoreError):
+                raise values
+            with suppress(XGroupError):
+                first, last = self.factory.positions(node, values)
+                ends[node] = float(first), float(last)
+        return ends
+
+    def steps(self, arrays: Iterable[Node]) -> dict[Node, float]:
+        """Return the mean step of the values of 1-D arrays of numbers, from their first and last values."""
+        ends = self.ends(arrays)
+        steps = {}
+        for node, (first, last) in ends.items():
+            (size,) = self.factory.sizes(Stored(node, ("i",))).values()
+            steps[node] = (last - first) / (size - 1)
+        return steps
+
+    def undeclared(
+        self, plans: Collection[GroupPlan], *, is_tree: bool = False
+    ) -> list[Undeclared]:
+        """Return the data arrays without a principal convention, and the conventions that would help."""
+        interpreter = self.interpreter
+        return self.library.ask(
+            lambda: list(undeclared_data_arrays(plans, interpreter, is_tree=is_tree))
+        )
+
+    def assumed_interpretations(
+        self, plans: Iterable[GroupPlan], undeclared: Collection[Undeclared]
+    ) -> dict[Node, Interpretation]:
+        """Return the interpretations of undeclared arrays by the conventions whose marks they have."""
+        dims, sizes = {}, dict[Node, dict[str, dict[str, int]]]()
+        for plan in plans:
+            sizes[plan.node] = {array.node.name: array.sizes for array in plan.reading.arrays}
+            dims.update({array.node: array.dims for array in plan.reading.arrays})
+
+        def interpretation(array: Undeclared) -> Interpretation:
+            node = array.node
+            view = self.interpreter.view(node, dims[node], siblings=sizes[node.group])
+            view.assumed = frozenset(array.assumable)
+            return self.interpreter.handlers.interpret(view).interpretation
+
+        marked = [array for array in undeclared if array.assumable]
+        return self.library.ask(lambda: {array.node: interpretation(array) for array in marked})
 
     def assumed_in(self, plans: Iterable[GroupPlan]) -> frozenset[str]:
         """Return the names of the conventions that are assumed for at least one array of groups."""
@@ -204,8 +270,7 @@ class Opening:
         """Return the Datasets of plans, by path from the requested group. Empties `plans`."""
         above = (self.tree.known(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
-        undeclared = undeclared_data_arrays(plans, self.interpreter, is_tree=is_tree)
-        undeclared_arrays = list(undeclared_findings(undeclared))
+        undeclared_arrays = list(undeclared_findings(self.undeclared(plans, is_tree=is_tree)))
         assumed = self.assumed_in(plans)
 
         arguments = self.library, self.factory, self.decoding, self.dropped

@@ -146,6 +146,10 @@ with_tree_options_shown = partial(with_options_shown, kind=OpenTreeOptions)
 with_report_options_shown = partial(with_options_shown, kind=TreeReportOptions)
 
 
+#: Names that users try, and the option that they mean, of ours or of xarray itself.
+_MEANT = {"level": ["resolution"], "chunk": ["chunks"]}
+
+
 def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeReportOptions:
     """Return the options after checking them as options of `kind`, without those that only engine zarr has.
 
@@ -167,7 +171,7 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeRe
             raise TypeError(text.format(functions="xarray.open_datatree, xarray.open_groups"))
         text, named = _("{name} (did you mean {meant}?)"), []
         for name in unknown:
-            likely = get_close_matches(name, known, 1)
+            likely = _MEANT.get(name) or get_close_matches(name, known, 1)
             named.append(text.format(name=name, meant=likely[0]) if likely else name)
         message = _("unknown option {names}; valid options: {options}")
         if is_for_xarray:

@@ -214,13 +214,9 @@ class NodeView:
         """
         return self.tree.known(node) if self._only_known else self.tree.document(node)
 
-    def may_exist(self, node: Node) -> bool:
-        """Return whether a node exists, for `ConventionHandler.marks`.
-
-        Also True if its document has not been read: documents are not read only to word a warning.
-        """
-        is_unread = self._only_known and not self.tree.is_known(node)
-        return is_unread or self.document_of(node) is not None
+    def exists(self, node: Node) -> bool:
+        """Return whether a node exists; False if its document has not been read yet, as for `document_of`."""
+        return self.document_of(node) is not None
 
     @property
     def is_array(self) -> bool:
@@ -336,13 +332,12 @@ class ArrayView(NodeView):
         chunks: Mapping[str, int] | None = None,
         siblings: Mapping[str, Mapping[str, int]] | None = None,
         assumed: Collection[str] = (),
-        only_known: bool = False,
     ) -> None:
         document = tree.document(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
         memo = memo or Memo(tree)
-        super().__init__(node, document, tree, memo, dims, assumed=assumed, only_known=only_known)
+        super().__init__(node, document, tree, memo, dims, assumed=assumed)
         self.dims: tuple[str, ...] = dims
         self.dim_names = dim_names or {}
         self.chunks = chunks or {}

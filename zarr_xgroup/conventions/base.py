@@ -134,8 +134,7 @@ class ConventionHandler(Convention):
         Parameters
         ----------
         array : ArrayView
-            The array. No document is read to word a warning: `ArrayView.may_exist` is then true for nodes that have
-            not been read.
+            The array.
 
         Returns
         -------

@@ -4,6 +4,8 @@ Names and paths in attributes such as ``coordinates`` and ``grid_mapping`` are r
 "Groups". The referenced arrays are attached as coordinates, and their names replace the paths in the attribute
 (specification, ResolvedZarrStore). Paths are followed for the arrays of every principal convention. For arrays that
 follow CF, names are also searched for in the groups above, and the attributes of attached arrays are followed in turn.
+If a group only names CF-1.8 or later in its ``Conventions``, the arrays in it and below get coordinates of other groups
+(`coordinates_of_other_groups`).
 
 Coordinate variables of dimensions are searched for from the group of an array upwards to the local apex, the group that
 defines the dimension, and from there downwards, breadth first. NCZarr specifies which group defines a dimension, Zarr
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import ClassVar, NamedTuple
 
@@ -25,6 +27,7 @@ from zarr_xgroup.conventions.array import ArrayView, NodeView, own_dims_of, shap
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.base import ConventionHandler, Marks
+from zarr_xgroup.conventions.declaring import names_cf_with_groups
 from zarr_xgroup.conventions.descriptions import Parsed, must_be, such_as, write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.units import (
@@ -49,6 +52,7 @@ from zarr_xgroup.metadata.cf import (
     candidate_paths,
     mappings_in,
     names_by_key,
+    names_in,
     words_of,
 )
 from zarr_xgroup.metadata.dimensions import (
@@ -166,11 +170,11 @@ class CfHandler(ConventionHandler):
         placed = set[str]()
         for name in elsewhere:
             node = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
-            # If the array has not been read, it may have any dimension.
+            # A group that is not above may have the array, along any dimension.
             placed.update(array.dims if node is None else fitting_dims(array, node))
         for dimension in _dimensions_without_coordinate(array, ()):
             if dimension.path is not None:  # NCZarr specifies the group that defines it
-                is_placed = array.may_exist(Node(array.node.store, dimension.path.strip("/")))
+                is_placed = array.exists(Node(array.node.store, dimension.path.strip("/")))
             else:
                 nodes = (group.child(dimension.name) for group in array.node.group.ancestors())
                 is_placed = any(
@@ -213,6 +217,85 @@ class CfHandler(ConventionHandler):
             for dimension in _dimensions_without_coordinate(array, links)
         ]
         return array.interpretation(*filter(None, coordinates), links=links)
+
+
+# Hierarchies by ``Conventions``.
+
+
+def declares_hierarchy(tree: Tree, group: Node) -> bool:
+    """Return whether ``Conventions`` of a group, or of one above it, names a version of CF that has groups."""
+
+    def declares(node: Node, above: bool | None) -> bool:
+        document = tree.document(node)
+        return bool(above) or (document is not None and names_cf_with_groups(document.attributes))
+
+    return tree.memo.upwards(declares, group, by="CF hierarchy")
+
+
+def coordinates_of_other_groups(
+    array: ArrayView, before: Iterable[Interpretation]
+) -> Interpretation:
+    """Return the coordinates that an array gets from other groups because ``Conventions`` names CF-1.8 or later.
+
+    These are arrays that ``coordinates`` names by a path, and coordinate variables in the groups above of dimensions
+    without a coordinate. All are of the same sizes as the array. Nothing is reported for missing ones.
+
+    Parameters
+    ----------
+    array : ArrayView
+        The array.
+    before : iterable of Interpretation
+        Its interpretations by other conventions, whose coordinates take precedence.
+    """
+    links = [link for interpretation in before for link in interpretation.links]
+    given = {link.path for link in links}
+    paths = [name for name in names_in(array.attributes, "coordinates") if "/" in name]
+    own_links = [
+        Link("coordinates", path, coordinate)
+        for path in dict.fromkeys(paths)
+        if path not in given and (coordinate := _coordinate_at(array, path)) is not None
+    ]
+    coordinates = [each for interpretation in before for each in interpretation.coordinates]
+    taken = {each.name for each in coordinates}
+    # A grid with 2-D positions must not get the 1-D positions of a different grid.
+    taken.update(dim for each in coordinates if each.places_cells for dim in each.source.dims)
+    inherited = (
+        _inherited_coordinate(array, dimension)
+        for dimension in _dimensions_without_coordinate(array, [*links, *own_links])
+        if dimension.dim not in taken and array.sibling(dimension.name) is None
+    )
+    return Interpretation(tuple(filter(None, inherited)), links=tuple(own_links))
+
+
+def _coordinate_at(array: ArrayView, path: str) -> Coordinate | None:
+    """Return the array of a different group at a path, None if it does not exist or does not fit the array."""
+    place = Fragment(array.node, ("attributes", "coordinates"), path)
+    node = array_named(array, place)
+    if node is None or node.group == array.node.group:
+        return None
+    dims = tuple(array.dim_names.get(dim, dim) for dim in own_dims_of(array, node))
+    sizes = zip(dims, shape_of(array, node), strict=True)
+    if any(array.sizes.get(dim) != size for dim, size in sizes):
+        return None
+    return _found(array, place, Stored(node, dims), node.name)
+
+
+def _inherited_coordinate(array: ArrayView, dimension: _Dimension) -> Coordinate | None:
+    """Return the nearest coordinate variable of a dimension in the groups above, or None."""
+    node, _apexes = _nearest_above(array, dimension, _groups_to_search(array, dimension))
+    if node is None:
+        return None
+    place = Fragment(array.node, dimension_keys(array.document), dimension.name)
+    return _found(array, place, Stored(node, (dimension.dim,)), dimension.dim)
+
+
+def _found(array: ArrayView, place: Fragment, source: Stored, name: str) -> Coordinate | None:
+    """Record a reference, and return its target as a coordinate; None, with a finding, if that cannot be opened."""
+    array.resolver.record(place, place.value, source.node)
+    cost = partial(coordinate_named, name)
+    if array.try_reporting(array.stored, source, place, cost=cost) is None:
+        return None
+    return Coordinate(name, source)
 
 
 def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
@@ -270,7 +353,7 @@ def _may_be_outside(array: ArrayView, name: str) -> bool:
     if name in array.siblings:
         return False
     nodes = _candidate_nodes(array.node, name)
-    return any(map(array.may_exist, nodes)) or bool(array.tree.groups_with(array.node.store, name))
+    return any(map(array.exists, nodes)) or bool(array.tree.groups_with(array.node.store, name))
 
 
 def _is_array(array: ArrayView, node: Node) -> bool:
@@ -495,10 +578,7 @@ def _coordinate_of(
     The search goes upwards from the array's group to the local apex, then downwards. Return None if there is no such
     variable, or if several are equally near, which is reported.
     """
-    groups = list(array.node.ancestors())
-    if dimension.path is not None:  # it names the apex
-        apex = Node(array.node.store, dimension.path.rpartition("/")[0].strip("/"))
-        groups = [group for group in groups if is_below(group.path, apex.path)] or [apex]
+    groups = _groups_to_search(array, dimension)
     (above, apexes), is_whole = array.memo.whole(_nearest_above, array, dimension, groups)
     nodes = [] if above is None else [above]
     if above is None and is_whole:
@@ -516,6 +596,15 @@ def _coordinate_of(
     array.resolver.record(place, dimension.name, nodes[0])
     coordinate = follower.attached(nodes[0], (dimension.dim,), place)
     return replace(coordinate, name=dimension.dim)
+
+
+def _groups_to_search(array: ArrayView, dimension: _Dimension) -> list[Node]:
+    """Return the groups that contain an array, the nearest first, up to the apex if NCZarr names it."""
+    groups = list(array.node.ancestors())
+    if dimension.path is None:
+        return groups
+    apex = Node(array.node.store, dimension.path.rpartition("/")[0].strip("/"))
+    return [group for group in groups if is_below(group.path, apex.path)] or [apex]
 
 
 def _nearest_above(

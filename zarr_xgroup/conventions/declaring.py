@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
@@ -74,6 +75,9 @@ _ONLY_BY_NAME = frozenset(name for name, uuid in _WITHOUT_COORDINATES.items() if
 #: The attributes of the root group that name the conventions of a store. They are ignored unless they include NZ-1.0.
 ROOT_KEYS = ("conventions", "Conventions")
 _NZ = "nz-1.0"
+#: CF in these attributes: its version. Groups came with CF-1.8 (`names_cf_with_groups`).
+_CF = re.compile(r"cf-(\d+)\.(\d+)")
+_FIRST_CF_WITH_GROUPS = (1, 8)
 
 #: An item of ``zarr_conventions``, for remedies.
 _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
@@ -306,8 +310,22 @@ def declared_by_root(attributes: Mapping[str, Any]) -> Declared:
     ``Conventions = "CF-..."``, whether or not their arrays follow CF.
     """
     texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
-    names = re.split(r"[\s,]+", " ".join(texts).lower())  # CF allows commas, NZ-1.0 spaces
+    names = _names_in(texts)
     return Declared(frozenset(("root", name) for name in names)) if _NZ in names else NOT_DECLARED
+
+
+def names_cf_with_groups(attributes: Mapping[str, Any]) -> bool:
+    """Return whether ``Conventions`` of a group names a version of CF that has groups: CF-1.8 or later."""
+    values = [attributes.get(key) for key in ROOT_KEYS]
+    texts = chain.from_iterable(value if isinstance(value, list) else [value] for value in values)
+    names = _names_in(text for text in texts if isinstance(text, str))
+    versions = filter(None, map(_CF.fullmatch, names))
+    return any((int(version[1]), int(version[2])) >= _FIRST_CF_WITH_GROUPS for version in versions)
+
+
+def _names_in(texts: Iterable[str]) -> list[str]:
+    """Return the names of conventions in texts, in lower case. CF allows commas between them, NZ-1.0 spaces."""
+    return re.split(r"[\s,]+", " ".join(texts).lower())
 
 
 def is_declared(convention: type[Convention], attributes: Mapping[str, Any]) -> bool:

@@ -13,7 +13,11 @@ from msgspec.structs import replace
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler, Marks, failure_message
-from zarr_xgroup.conventions.cf import links_of
+from zarr_xgroup.conventions.cf import (
+    coordinates_of_other_groups,
+    declares_hierarchy,
+    links_of,
+)
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
@@ -112,6 +116,9 @@ class HandlerSet:
         if principal is not None and not principal.follows_names:
             by_name = any(handler.follows_names for handler in active)
             interpretations.append(Interpretation(links=links_of(view, by_name=by_name)))
+        follows_names = any(handler.follows_names for handler in interpreting)
+        if not follows_names and declares_hierarchy(view.tree, view.node.group):
+            interpretations.append(coordinates_of_other_groups(view, interpretations))
         interpretations += _broken_rules(view, rivals)
 
         merged = _merged(view, interpretations) if interpretations or view.findings else NOTHING

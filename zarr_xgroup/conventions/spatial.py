@@ -46,6 +46,7 @@ from zarr_xgroup.conventions.multiscales import (
 )
 from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.values import finite_numbers
+from zarr_xgroup.conventions.written_grids import WrittenGrid
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, rules_in
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
@@ -214,6 +215,28 @@ class SpatialHandler(ConventionHandler):
                 yield report(SIDES, box, text, remedy, severity="warning")
         if not subject.is_array:
             yield from _dimensions_of_no_array(subject, has_levels=bool(items))
+        elif (grid := cls.written_grid(subject)) is not None:
+            of_grid = _box(scopes_of(subject))
+            sides = None if of_grid is None else BOX.read(of_grid)[0]
+            if of_grid is not None and sides is not None and sides[0] <= sides[2]:
+                yield from filter(None, [grid.finding_of_box(of_grid, sides, BOX_OF_GRID)])
+
+    @classmethod
+    def written_grid(cls, array: NodeView) -> WrittenGrid | None:
+        """Return the grid of the ``spatial:transform`` that applies to an array, None if there is no usable one."""
+        scopes = scopes_of(array)
+        written, names = scopes.get(TRANSFORM.key), scopes.get(DIMENSIONS.key)
+        kind, registration = scopes.get(TRANSFORM_TYPE.key), scopes.get(REGISTRATION.key)
+        if cls not in array.declared_around or written is None or names is None:
+            return None
+        affine, (y, x) = TRANSFORM.read(written)[0], DIMENSIONS.read(names)[0] or ("", "")
+        centre = CENTRES["pixel"] if registration is None else REGISTRATION.read(registration)[0]
+        is_usable = affine is not None and centre is not None and {y, x} <= array.sizes.keys()
+        if not is_usable or (kind is not None and kind.value != "affine"):
+            return None
+        return WrittenGrid(
+            written, Transform(affine, centre), (y, x), (array.sizes[y], array.sizes[x])
+        )
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of cell centres, the CRS, and a ``GeoTransform`` if coordinates cannot express it.

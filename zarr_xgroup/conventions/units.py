@@ -31,9 +31,9 @@ _UNITS_OF_TIME = {
     "minutes": ("m", "min", "mins"),
     "hours": ("h", "hr", "hrs"),
     "days": ("d",),
-    "weeks": (),
+    "weeks": ("wk", "wks"),
     "months": (),
-    "years": ("y",),
+    "years": ("y", "yr", "yrs"),
     "milliseconds": ("ms", "msec", "msecs", "millisec", "millisecs"),
     "microseconds": ("us", "\u00b5s", "\u03bcs", "microsec", "microsecs"),  # micro sign, Greek mu
     "nanoseconds": ("ns",),

@@ -50,6 +50,9 @@ _OTHER_NAMES = {
     "min": ("minute", "minutes"),
     "h": ("hour", "hours"),
     "d": ("day", "days"),
+    "wk": ("week", "weeks", "wks"),
+    "mo": ("month", "months"),
+    "a": ("year", "years", "yr", "yrs"),
     "K": ("kelvin",),
     "Cel": ("degC", "deg_C", "degree_Celsius", "degrees_Celsius", "celsius", "Celsius", "\u00b0C"),
     "deg": ("\u00b0", "degree", "degrees", "degrees_north", "degrees_east"),
@@ -218,6 +221,12 @@ class UomHandler(ConventionHandler):
         return array.interpretation(attributes=cf_units_of_measure(unit, standard_name))
 
 
+def _udunits_of(atom: str) -> str:
+    """Return the UDUNITS name of a unit by its UCUM code, unchanged if they are equal. Years are also written ``yr``."""
+    code = "a" if atom in ("yr", "yrs") else atom
+    return _UDUNITS_BY_CODE.get(code, code)
+
+
 def cf_units_of_measure(unit: str | Uom | None, standard_name: object = None) -> Mapping[str, str]:
     """Return the CF attribute ``units`` for a unit of measure, or no attribute if there is no unit.
 
@@ -230,6 +239,4 @@ def cf_units_of_measure(unit: str | Uom | None, standard_name: object = None) ->
         return {"units": _DEGREES_ALONG[str(standard_name)]}
     if not _has_form_of_ucum(code):
         return {"units": code}
-    return {
-        "units": _UNIT_OR_ANNOTATION.sub(lambda atom: _UDUNITS_BY_CODE.get(atom[0], atom[0]), code)
-    }
+    return {"units": _UNIT_OR_ANNOTATION.sub(lambda atom: _udunits_of(atom[0]), code)}

@@ -22,6 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.cf import declares_hierarchy
 from zarr_xgroup.conventions.handler_set import Answer, handler_set
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
@@ -431,12 +432,15 @@ class _Group:
         return not any(handler.follows_names for handler in array.conventions)
 
     def _is_relative(self, array: ArrayReading) -> bool:
-        """Return whether conventions may follow relative references or names for an array."""
-        return bool(array.conventions) and (
-            self.above.is_relative
-            or any(
-                key in REFERRING or _RELATIVE.search(text)
-                for key, text in texts_of(array.document.attributes)
+        """Return whether relative references or names may be followed for an array."""
+        return declares_hierarchy(self._tree, self.node) or (
+            bool(array.conventions)
+            and (
+                self.above.is_relative
+                or any(
+                    key in REFERRING or _RELATIVE.search(text)
+                    for key, text in texts_of(array.document.attributes)
+                )
             )
         )
 

@@ -1,16 +1,17 @@
 """Pyramids: groups that hold an image at several levels, and the level for a requested resolution.
 
 Levels are named in a `multiscales` layout, or are the child groups of a group with a tile matrix set. Cell sizes follow
-from the interpretations of arrays; no values are read.
+from the interpretations of arrays. If metadata do not define them, they follow from the first and last values of stored
+coordinates, which the caller reads (`Steps`).
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -32,7 +33,7 @@ from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import Pair, is_size
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
-from zarr_xgroup.variables.sources import Computed
+from zarr_xgroup.variables.sources import Computed, Stored
 
 #: The relative difference up to which two cell sizes are treated as equal.
 _ROUNDING = 1e-6
@@ -40,6 +41,9 @@ _ROUNDING = 1e-6
 #: If the resolution and the cells of the chosen level differ by this factor, the user may have meant a different unit:
 #: degrees and metres differ by a factor of about 100 000.
 _UNIT_FACTOR = 10_000
+
+#: Returns the mean step of the values of each of some 1-D arrays; arrays without steps are left out.
+Steps: TypeAlias = Callable[[Collection[Node]], Mapping[Node, float]]
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -54,9 +58,11 @@ class Level(msgspec.Struct, frozen=True):
     #: Rows and columns of the finest array, or its number of cells, and the same for a chunk; () without arrays.
     shape: tuple[int, ...] = ()
     chunk: tuple[int, ...] = ()
-    #: The cell size along Y and X, None if metadata do not define it, and its unit, "" if not known.
+    #: The cell size along Y and X, None if it is not known, and its unit, "" if not known.
     resolution: Pair | None = None
     unit: str = ""
+    #: The stored 1-D coordinates along Y and X whose values show the cell size if metadata do not define it, or ().
+    stored: tuple[()] | tuple[Node, Node] = ()
     #: The convention that would define the resolution if it were assumed, or "".
     assumable: str = ""
     #: The dimensions of the finest array along Y and X, () without arrays; then the different `dims` of all arrays.
@@ -183,11 +189,15 @@ def group_of_level(node: Node, tree: Tree) -> Node | None:
 
 
 def pyramid_of(
-    group: Node, layout: Layout, tree: Tree, readings: Mapping[Node, GroupReading]
+    group: Node,
+    layout: Layout,
+    tree: Tree,
+    readings: Mapping[Node, GroupReading],
+    steps: Steps | None = None,
 ) -> Pyramid | None:
     """Return the pyramid that the layout of a group describes, None if no level exists.
 
-    `readings` are those of the groups of all levels that exist.
+    `readings` are those of the groups of all levels that exist. Without `steps`, no values are used.
     """
     levels = {}
     for asset in layout.items:
@@ -201,20 +211,40 @@ def pyramid_of(
                 if array.node == node
                 or (reading.node == node and layout.item_of(array.node, group) is None)
             ]
-            levels[asset] = _level_of_arrays(Level(node, reading.node), arrays)
+            levels[asset] = _level_of_arrays(Level(node, reading.node), arrays, reading)
     if not levels:
         return None
-    ordered = sorted(_with_derived_sizes(group, layout, levels), key=lambda level: level.coarseness)
+    sized = _with_derived_sizes(group, layout, levels)
+    bare = {asset: level for asset, level in sized.items() if not level.resolution and level.stored}
+    if bare and steps is not None:
+        measured = _measured(
+            bare, steps({node for level in bare.values() for node in level.stored})
+        )
+        sized = _with_derived_sizes(group, layout, {**sized, **measured})
+    ordered = sorted(sized.values(), key=lambda level: level.coarseness)
     missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
     return Pyramid(group, tuple(ordered), missing)
 
 
-def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading]) -> Level:
+def _measured(levels: Mapping[str, Level], steps: Mapping[Node, float]) -> dict[str, Level]:
+    """Return levels with the cell sizes that the steps of their stored coordinates show, if both are known."""
+    sizes = {
+        asset: tuple(abs(steps.get(node, 0.0)) for node in level.stored)
+        for asset, level in levels.items()
+    }
+    return {
+        asset: replace(levels[asset], resolution=(y, x))
+        for asset, (y, x) in sizes.items()
+        if is_size(y) and is_size(x)
+    }
+
+
+def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading], reading: GroupReading) -> Level:
     """Return a level with the grid or cells of its finest array."""
     grids = [
         grid
         for array in arrays
-        if (grid := _level_of_cells(level, array) or _level_of_grid(level, array))
+        if (grid := _level_of_cells(level, array) or _level_of_grid(level, array, reading))
     ]
     known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
     if not known:
@@ -244,8 +274,8 @@ def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
     return None
 
 
-def _level_of_grid(level: Level, array: ArrayReading) -> Level | None:
-    """Return the level with the grid and cell size of one array, None if it has fewer than two dimensions."""
+def _level_of_grid(level: Level, array: ArrayReading, reading: GroupReading) -> Level | None:
+    """Return the level with the grid and cell size of an array of a group, None if it has fewer than two dimensions."""
     if len(array.dims) < 2:
         return None
     dims, size, unit = _grid_by_coordinates(array)
@@ -262,14 +292,36 @@ def _level_of_grid(level: Level, array: ArrayReading) -> Level | None:
     if size is None:
         written = transform_of_stac(array.node, array.document.attributes, level.shape)
         if written is None or STAC not in array.assumed:
-            return replace(level, assumable="" if written is None else STAC)
+            level = replace(level, assumable="" if written is None else STAC)
+            return _level_with_stored(level, array, reading)
         size = written.cell_size
-    # If no coordinate has a unit, it is that of the CRS.
+    is_known = all(map(is_size, size))
+    return replace(level, resolution=size if is_known else None, unit=_unit(unit, array))
+
+
+def _level_with_stored(level: Level, array: ArrayReading, reading: GroupReading) -> Level:
+    """Return a level with the stored 1-D coordinates along the dimensions of its array, if both exist."""
+    along: dict[str, Node] = {}
+    for coordinate in (*array.interpretation.coordinates, *array.inherited.coordinates):
+        source = coordinate.source
+        if isinstance(source, Stored) and len(source.along) == len(source.dims) == 1:
+            along.setdefault(source.dims[0], source.node)
+    own = (other for other in reading.arrays if other.dims == (other.node.name,))
+    along.update({other.node.name: other.node for other in own})
+    y, x = (along.get(dim) for dim in level.dims)
+    if y is None or x is None:
+        return level
+    written = (other.document.attributes for other in reading.arrays if other.node == x)
+    units = [str(attributes["units"]) for attributes in written if "units" in attributes]
+    return replace(level, stored=(y, x), unit=_unit("".join(units), array))
+
+
+def _unit(unit: str, array: ArrayReading) -> str:
+    """Return the unit of cell sizes: that of coordinates or, if they have none, that of the array's CRS."""
     crs = array.interpretation.crs
     if not unit and crs is not None:
         unit = crs.axis_attributes().get("X", {}).get("units", "")
-    is_known = all(map(is_size, size))
-    return replace(level, resolution=size if is_known else None, unit=horizontal_unit(unit))
+    return horizontal_unit(unit)
 
 
 def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | None, str]:
@@ -301,7 +353,9 @@ def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | N
     return (y_dim, x_dim), (math.hypot(row), math.hypot(column)), unit
 
 
-def _with_derived_sizes(group: Node, layout: Layout, levels: Mapping[str, Level]) -> list[Level]:
+def _with_derived_sizes(
+    group: Node, layout: Layout, levels: Mapping[str, Level]
+) -> dict[str, Level]:
     """Return levels with missing cell sizes computed from the scales that derive them from other levels.
 
     They are computed in topological order. A missing level between two existing ones has the axes of any existing level.
@@ -323,7 +377,7 @@ def _with_derived_sizes(group: Node, layout: Layout, levels: Mapping[str, Level]
                 measured[asset] = replace(level, resolution=size, unit=measured[source].unit)
                 sources.append(asset)
     # A level without a grid has no cell size.
-    return [measured[asset] if level.dims else level for asset, level in levels.items()]
+    return {asset: measured[asset] if level.dims else level for asset, level in levels.items()}
 
 
 def _derived_size(
@@ -341,10 +395,14 @@ def _derived_size(
 
 
 def pyramid_at(
-    group: Node, layout: Layout | None, tree: Tree, readings: Mapping[Node, GroupReading]
+    group: Node,
+    layout: Layout | None,
+    tree: Tree,
+    readings: Mapping[Node, GroupReading],
+    steps: Steps,
 ) -> Pyramid:
     """Return the pyramid of a group by its layout and the readings of its levels, or raise XGroupGroupError."""
-    pyramid = None if layout is None else pyramid_of(group, layout, tree, readings)
+    pyramid = None if layout is None else pyramid_of(group, layout, tree, readings, steps)
     if pyramid is None:
         raise no_pyramid(group, layout, tree)
     return pyramid
@@ -356,6 +414,7 @@ def choices_in_tree(
     tree: Tree,
     assumed: Collection[str],
     resolution: Pair,
+    steps: Steps,
 ) -> tuple[list[Node], list[Finding]]:
     """Choose one level of each layout in a tree; return the groups and arrays of the other levels, and findings.
 
@@ -371,7 +430,8 @@ def choices_in_tree(
         if layout is None:
             continue
         try:
-            _level, others_here, remarks = pyramid_at(node, layout, tree, known).choice(resolution)
+            pyramid = pyramid_at(node, layout, tree, known, steps)
+            _level, others_here, remarks = pyramid.choice(resolution)
             others += others_here
             findings += remarks
             is_chosen = True

@@ -52,7 +52,7 @@ def undeclared_data_arrays(
 ) -> Iterator[Undeclared]:
     """Yield the data arrays without a principal convention, and without coordinates or a CRS.
 
-    Left out are arrays
+    Documents that show which conventions would help may be unread: call it through `Library.ask`. Left out are arrays
 
     - that a different array, or the group's ``coordinates``, refers to;
     - that are coordinates of their group's Dataset;
@@ -101,7 +101,7 @@ def _undeclared(
     node, attributes = array.node, array.document.attributes
     mappings = {*mappings_in(attributes), SPATIAL_REF}
     has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
-    view = interpreter.view(node, array.dims, siblings=siblings, only_known=True)
+    view = interpreter.view(node, array.dims, siblings=siblings)
     marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
     assumable = tuple(
         name
@@ -168,18 +168,27 @@ def without_coordinate(
         if _is_coordinate(variable) or variable.stored in named
         for dim in variable.dims
     }
-    sizes = _sizes(plan)
-    for parent in parents if {*sizes} - along else ():
-        theirs = _sizes(parent)
-        indexes = {
-            variable.name for variable in parent.variables if variable.dims == (variable.name,)
-        }
-        along |= {dim for dim in indexes & sizes.keys() if theirs.get(dim) == sizes[dim]}
+    if {*_sizes(plan)} - along:
+        along |= inherited_indexes(plan, parents).keys()
     return {
         variable.stored: tuple(dim for dim in variable.dims if dim not in along)
         for variable in plan.variables
         if variable.is_own
     }
+
+
+def inherited_indexes(
+    plan: GroupPlan, parents: Iterable[GroupPlan]
+) -> dict[str, tuple[Node, PlannedVariable]]:
+    """Return the indexes of parents, nearest first, that fit dimensions of a group: by dimension, with their group."""
+    sizes, inherited = _sizes(plan), dict[str, tuple[Node, PlannedVariable]]()
+    for parent in parents:
+        theirs = _sizes(parent)
+        for variable in parent.variables:
+            dim = variable.name
+            if variable.dims == (dim,) and theirs.get(dim) == sizes.get(dim, -1):
+                inherited.setdefault(dim, (parent.node, variable))
+    return inherited
 
 
 def _arrays_named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Iterator[Node]:
@@ -227,14 +236,7 @@ def undeclared_findings(arrays: Iterable[Undeclared]) -> Iterator[Finding]:
         return
     others.sort(key=lambda array: not array.assumable)
     paths = tuple(str(array.node) for array in others)
-    fact = ngettext(
-        "{count} array has no coordinates along a dimension, or no CRS, and declares no principal "
-        "convention (such as cs or spatial)",
-        "{count} arrays have no coordinates along a dimension, or no CRS, and declare no principal "
-        "convention (such as cs or spatial)",
-        len(paths),
-    )
-    text = f"{_advice(others)}: {fact.format(count=len(paths))}"
+    text = f"{_advice(others)}: {_fact(others)}"
     why = next((f". {array.why}" for array in others if array.why), "")
     examples = [printable(path) for path in paths[:_NAMED_EXAMPLES]]
     texts = (
@@ -244,6 +246,34 @@ def undeclared_findings(arrays: Iterable[Undeclared]) -> Iterator[Finding]:
     )
     text = next((named for named in texts if len(named) <= _LONGEST), text)
     yield report(Topic.NO_PRINCIPAL, others[0].node, text, arrays=paths)
+
+
+def _fact(arrays: Sequence[Undeclared]) -> str:
+    """Return what arrays do not have: coordinates, a CRS, or one of the two."""
+    count, are_bare = len(arrays), {bool(array.bare) for array in arrays}
+    if are_bare == {True}:
+        fact = ngettext(
+            "{count} array has no coordinates along a dimension, and declares no principal "
+            "convention (such as cs or spatial)",
+            "{count} arrays have no coordinates along a dimension, and declare no principal "
+            "convention (such as cs or spatial)",
+            count,
+        )
+    elif are_bare == {False}:
+        fact = ngettext(
+            "{count} array has no CRS, and declares no principal convention (such as cs or spatial)",
+            "{count} arrays have no CRS, and declare no principal convention (such as cs or spatial)",
+            count,
+        )
+    else:
+        fact = ngettext(
+            "{count} array has no coordinates along a dimension, or no CRS, and declares no principal "
+            "convention (such as cs or spatial)",
+            "{count} arrays have no coordinates along a dimension, or no CRS, and declare no principal "
+            "convention (such as cs or spatial)",
+            count,
+        )
+    return fact.format(count=count)
 
 
 def _advice(arrays: Sequence[Undeclared]) -> str:

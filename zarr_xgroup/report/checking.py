@@ -9,14 +9,16 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from zarr_xgroup.datasets.plan import GroupPlan
-from zarr_xgroup.datasets.undeclared import forgotten_declarations, undeclared_data_arrays
+from zarr_xgroup.datasets.undeclared import forgotten_declarations
 from zarr_xgroup.findings import Finding, group_findings
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.opening import Opening, opening
 from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
+from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.results import Verdict
-from zarr_xgroup.report.rules import CheckedStore, arrays, mistakes_of, references, stores
+from zarr_xgroup.report.rules import CheckedStore, arrays, grids, mistakes_of, references, stores
+from zarr_xgroup.report.rules.undeclared import check_undeclared
 from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 
@@ -24,8 +26,8 @@ from zarr_xgroup.variables.stored import members_as_zarr_writes
 def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict:
     """Check the metadata of a store against the documents of its conventions.
 
-    Only metadata documents are read. If the store has consolidated metadata, the nodes' own documents are read as well, and
-    compared.
+    Only metadata documents are read, and the first and last values of coordinates for which a transform is declared. If the
+    store has consolidated metadata, the nodes' own documents are read as well, and compared.
 
     Parameters
     ----------
@@ -62,8 +64,10 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
         findings = group_findings(_all_mistakes(call, plans, checked))
         mistakes = [replace(mistake, error=None) for mistake in findings]
         mistakes.sort(key=lambda mistake: (mistake.severity != "error", mistake.place.node))
-        name = tree.stores[0].name
-        verdict = Verdict(name, f"/{call.group}", tuple(mistakes), checked.declares_something)
+        name, is_declared = tree.stores[0].name, checked.declares_something
+        undeclared = () if is_declared else call.undeclared(plans)
+        without = tuple(printable(str(array.node)) for array in undeclared if array.bare)
+        verdict = Verdict(name, f"/{call.group}", tuple(mistakes), is_declared, without)
         call.library.close()
     return verdict
 
@@ -80,8 +84,12 @@ def _all_mistakes(
     mistakes += list(references.check(found_references(plans, tree), mistakes, checked))
     yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
+    yield from grids.check_positions(checked, call.ends)
     # The findings of opening that no rule has reported.
-    undeclared = undeclared_data_arrays(plans, call.interpreter, is_tree=True)
+    undeclared = call.undeclared(plans, is_tree=True)
+    if not checked.declares_something:
+        by_group = call.undeclared(plans)
+        yield from check_undeclared(by_group, call.assumed_interpretations(plans, by_group))
     of_plans = chain.from_iterable(plan.findings for plan in plans)
     findings = chain(library.findings, of_plans, forgotten_declarations(undeclared, tree))
     yield from stores.mistakes_of_opening(findings, mistakes, checked)

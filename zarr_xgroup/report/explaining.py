@@ -25,7 +25,7 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
 from zarr_xgroup.datasets.undeclared import (
-    undeclared_data_arrays,
+    inherited_indexes,
     undeclared_findings,
     without_coordinate,
 )
@@ -195,14 +195,39 @@ class _Explaining:
             if variable.is_coordinate or variable.name in names
         ]
         coordinates.sort(key=lambda coordinate: coordinate.dims != (coordinate.name,))
-        arrays = tuple(self._arrays(plan, variables, coordinates))
-        in_dataset = tuple(self._coordinates(plan, variables, coordinates, arrays))
+        inherited = {}
+        if any(dim not in variables for variable in variables.values() for dim in variable.dims):
+            indexes = inherited_indexes(plan, self._parents(plan))
+            inherited = {dim: index for dim, index in indexes.items() if dim not in variables}
+        known = [*(index for _node, index in inherited.values()), *coordinates]
+        arrays = tuple(self._arrays(plan, variables, known))
+        in_dataset = (
+            *self._inherited(inherited, arrays),
+            *self._coordinates(plan, variables, coordinates, arrays),
+        )
         layout = layout_at(plan.node, self._tree, self._call.assumed)
         levels: tuple[FoundLevel, ...] = ()
         if layout is not None:
             pyramid = pyramid_of(plan.node, layout, self._tree, self._readings)
             levels = () if pyramid is None else tuple(_levels(pyramid))
         return FoundGroup(str(plan.node), arrays, in_dataset, levels)
+
+    def _parents(self, plan: GroupPlan) -> Iterator[GroupPlan]:
+        """Yield the plans of the groups above a group, the nearest first."""
+        return (self._plans[node] for node in plan.node.ancestors() if node in self._plans)
+
+    def _inherited(
+        self,
+        inherited: Mapping[str, tuple[Node, PlannedVariable]],
+        arrays: Iterable[FoundArray],
+    ) -> Iterator[FoundCoordinate]:
+        """Yield the coordinates that a tree passes on to a group, by dimension."""
+        for dim, (group, variable) in inherited.items():
+            origin = None if variable.stored is None else _place(self._tree, variable.stored)
+            kind = _KINDS.get(type(variable.source), "computed")
+            users = tuple(array.path for array in arrays if dim in array.coordinates)
+            text = f"inherited from {group}"
+            yield FoundCoordinate(dim, (dim,), kind, origin, text, is_index=True, arrays=users)
 
     def _coordinates(
         self,
@@ -223,6 +248,10 @@ class _Explaining:
             texts, origin = [*roles[name], *replaced[name]], None
             if dims or not texts or not isinstance(source, Literal):  # not a CRS
                 texts.insert(0, _described(source))
+            if isinstance(source, Stored) and dims == (name,) and not coordinate.is_own:
+                group = source.node.group
+                if group in plan.node.ancestors():
+                    texts.insert(0, f"inherited from {group}")
             if isinstance(source, Stored):
                 origin = _place(self._tree, source.node)
                 kind = "foreign" if kind == "stored" and origin.store is not None else kind
@@ -256,8 +285,7 @@ class _Explaining:
             near = [coordinates[number] for number in sorted(numbers)]
             along[dims] = [other.name for other in near if set(other.dims) <= set(dims)]
         names = {coordinate.name for coordinate in coordinates}
-        parents = (self._plans[node] for node in plan.node.ancestors() if node in self._plans)
-        missing = without_coordinate(plan, self._tree, parents)
+        missing = without_coordinate(plan, self._tree, self._parents(plan))
         for reading in plan.reading.arrays:
             variable = variables[reading.node.name]
             is_coordinate = variable.name in names
@@ -315,7 +343,7 @@ class _Explaining:
                 times = {key: value for key, value in written.items() if value is not None}
                 if reason := why_not_times(times):
                     findings.append(times_undecoded(plan.node, variable, reason))
-        bare = undeclared_data_arrays(self._plans.values(), self._call.interpreter, is_tree=True)
+        bare = self._call.undeclared(self._plans.values(), is_tree=True)
         findings.extend(undeclared_findings(bare))
         for finding in group_findings(of_opening(findings)):
             kind = "" if finding.topic is None else finding.topic.value
@@ -363,7 +391,8 @@ def _replaced(
             text = f"overrides the declaration of {array!r}: {declared}"
             replaced[variable.name][text] = None
     for reading in plan.reading.arrays:
-        if (overruled := reading.interpretation.overruled_crs) is not None:
+        overruled, crs = reading.interpretation.overruled_crs, reading.interpretation.crs
+        if overruled is not None and crs is not None and overruled.differs(crs):
             text = f"overrides the declared CRS {_shortened(overruled.title)}"
             for name in _mappings(variables[reading.node.name]):
                 replaced[name][text] = None
@@ -472,4 +501,10 @@ def _described(source: Source) -> str:
             column = (centres.column, "column", centres.offset)
             row = (centres.row, "row", centres.offset)
             return f"rotated affine transform: {formula(centres.origin, column, row)}"
+        case Computed(arrays=(_first, *_others) as arrays):
+            names: defaultdict[Node, list[str]] = defaultdict(list)
+            for array in arrays:
+                names[array.node.group].append(array.node.name)
+            places = (f"{group} ({', '.join(members)})" for group, members in names.items())
+            return f"computed from {', '.join(places)}"
     return "computed"

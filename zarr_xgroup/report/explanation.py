@@ -307,7 +307,8 @@ def _pair(numbers: Sequence[float] | None) -> str:
     """Return two numbers, or one if both are the same length; "?" if they are not known."""
     if not numbers:
         return "?"
-    texts = [str(int(number)) if number == int(number) else str(number) for number in numbers]
+    # Six significant digits of a size; the numbers of cells and ratios are whole, or have few digits.
+    texts = [str(int(number)) if number == int(number) else f"{number:.6g}" for number in numbers]
     is_one = isinstance(numbers[0], float) and len(set(texts)) == 1
     return texts[0] if is_one else " x ".join(texts)
 
@@ -387,6 +388,7 @@ class FoundMistakes:
     group: str
     mistakes: tuple[Finding, ...] = ()
     is_declared: bool = True
+    without_coordinates: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return the verdict as JSON values: the members of an object are attributes of a class."""

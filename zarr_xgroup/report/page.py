@@ -533,7 +533,13 @@ class _PageTree:
             shown = (self._link(Place(path), path_in(group.path, path)), *cells)
             lines.append(_join_html(_html("<td>{}</td>", cell) for cell in shown))
         table = _join_html(_html("<tr>{}</tr>", line) for line in lines)
-        return _html("<table>{}</table>", table) if rows else ""
+        cells = [cell for _path, *row in rows for cell in row]
+        signs = {
+            "?: not known": "?" in cells,
+            "~: by the numbers of cells": any(cell.startswith("~") for cell in cells),
+        }
+        legend = _html_lines([sign for sign, is_shown in signs.items() if is_shown])
+        return _html("<table>{}</table>{}", table, legend) if rows else ""
 
     def problems(self) -> str:
         """Return the section of problems, "" without problems."""

@@ -77,6 +77,8 @@ class Verdict(FoundMistakes):
     is_declared : bool
         Whether a convention is declared: a checked node or a group above has ``zarr_conventions``, the root names
         NZ-1.0, or a convention is assumed. Most rules apply only to declared conventions.
+    without_coordinates : tuple of str
+        If no convention is declared: the paths of the arrays that open without coordinates along a dimension.
     """
 
     @property

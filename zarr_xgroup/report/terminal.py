@@ -459,6 +459,7 @@ def verdict_parts(
         yield _more(more, "problem", hint)
         yield Text()
     result = literal("no problems found", "green")
+    bare = verdict.without_coordinates
     if rows:
         counts = Counter[str]()
         for mistake in verdict.mistakes:
@@ -467,6 +468,9 @@ def verdict_parts(
     elif not verdict.is_declared:
         text = 'no problems found, but little was checked: no node has "zarr_conventions"'
         result = literal(text)
+    if bare:
+        names = listed(bare, len(bare) if is_whole else _MOST_NAMES)
+        result += literal(f"; {counted(len(bare), 'array')} without coordinates: {names}")
     yield Wrapped(literal(verdict.store, "bold") + literal(": ") + result)
 
 

@@ -55,7 +55,7 @@ def suggesting(remedy: str) -> Iterator[None]:
     try:
         yield
     except XGroupStoreError as error:
-        if error.text.endswith("."):
+        if not remedy or error.text.endswith("."):
             raise
         text = _("{reason}. {remedy}").format(reason=error.text, remedy=remedy)
         raise XGroupStoreError(text, store=error.store) from error.__cause__

@@ -236,7 +236,7 @@ class Library:
     def read_values(
         self,
         arrays: Mapping[tuple[Node, Part], zarr.Array[Any]],
-        names: Mapping[tuple[Node, Part], str],
+        names: Mapping[tuple[Node, Part], str] | None = None,
     ) -> dict[tuple[Node, Part], Any]:
         """Read values of arrays, which xarray is about to use, concurrently.
 
@@ -244,8 +244,8 @@ class Library:
         ----------
         arrays : mapping
             The arrays, by node and requested part.
-        names : mapping
-            The names of their variables, for messages.
+        names : mapping, optional
+            The names of their variables, which the user can leave out.
 
         Returns
         -------
@@ -261,14 +261,7 @@ class Library:
         async def values(key: tuple[Node, Part]) -> Any:
             node, part = key
             store = self.stores[node.store]
-            remedy = _(
-                "To open the rest, use drop_variables={names} or create_default_indexes=False"
-            )
-            if part == "ends":
-                remedy = _("To open the rest, use drop_variables={names} or decode_times=False")
-            elif not has_index_option():
-                remedy = _("To open the rest, use drop_variables={names}")
-            with suggesting(remedy.format(names=[names[key]])):
+            with suggesting("" if names is None else _way_out(part, names[key])):
                 try:
                     return await store.read_values(arrays[key], node.path, whole=part == "all")
                 except XGroupStoreError as error:
@@ -403,6 +396,16 @@ class Library:
             *(partial(read_foreign, *link, paths) for link, paths in links.items()),
         ]
         await gather(lambda read: read(), reading)
+
+
+def _way_out(part: Part, name: str) -> str:
+    """Return the remedy if the values of a variable cannot be read: the options with which the rest opens."""
+    remedy = _("To open the rest, use drop_variables={names}")
+    if part == "ends":
+        remedy = _("To open the rest, use drop_variables={names} or decode_times=False")
+    elif has_index_option():
+        remedy = _("To open the rest, use drop_variables={names} or create_default_indexes=False")
+    return remedy.format(names=[name])
 
 
 def _close_all(stores: Iterable[Store]) -> None:

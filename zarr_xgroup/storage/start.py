@@ -18,7 +18,7 @@ from zarr_xgroup.errors import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.i18n import _
+from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
     NODE_KEYS,
@@ -50,6 +50,8 @@ _NAMED_GROUPS = 10
 _MOST_PROBED = 100
 #: How many names are compared with a missing one, and how many similar names are followed further down.
 _MOST_COMPARED, _MOST_LIKELY = 1000, 3
+#: How many levels of groups are searched for a missing path.
+_MOST_LEVELS = 5
 
 
 class Start(msgspec.Struct):
@@ -253,7 +255,11 @@ async def check_group(start: Start, tree: Tree) -> None:
         return
     message = _("There is no group {group!r} in {store}").format(group=str(node), store=store.name)
     similar, near = await _groups_instead(start, tree)
-    if similar is not None:
+    below = await _groups_ending_in(start, tree, near[0])
+    if below:
+        names = listed([repr(f"/{path}") for path in below], _NAMED_GROUPS)
+        message += _("; did you mean {groups}?").format(groups=names)
+    elif similar is not None:
         message += _("; did you mean {group!r}?").format(group=f"/{similar}")
     elif near != [""]:
         names = ", ".join(f"/{path}" for path in near[:_NAMED_GROUPS])
@@ -326,6 +332,26 @@ async def _groups_instead(start: Start, tree: Tree) -> tuple[str | None, list[st
         names = get_close_matches(segment.lower(), below, _MOST_LIKELY)
         similar = [path for name in names for path in below[name]]
     return similar[0] if similar else None, near
+
+
+async def _groups_ending_in(start: Start, tree: Tree, above: str) -> list[str]:
+    """Return the paths of groups that end in the missing path, at most some levels below the group `above`.
+
+    `above` is the nearest existing group above the missing one.
+    """
+    reader, ending = StoreReader(start.store), start.group.removeprefix(above).strip("/")
+    is_known, level, found = tree.stores[0].is_consolidated(above), [above], list[str]()
+    for _depth in range(_MOST_LEVELS):
+        if is_known:
+            nodes = [Node(0, path) for path in level]
+            level = [node.child(name).path for node in nodes for name in tree.groups(node)]
+        else:
+            children = await gather(lambda path: _child_groups(reader, path), level)
+            level = [path for paths in children for path in paths][:_MOST_PROBED]
+        found += [path for path in level if f"/{path}".endswith(f"/{ending}")]
+        if found or not level:
+            break
+    return found
 
 
 async def _child_groups(reader: StoreReader, parent: str) -> list[str]:

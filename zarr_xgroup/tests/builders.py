@@ -399,7 +399,7 @@ SAMPLE = Group(
         ),
         "nothing": Group(),
     },
-    {"Conventions": "CF-1.8", "list": [1, {"a": None}], "_NCProperties": "hidden"},
+    {"Conventions": "CF-1.7", "list": [1, {"a": None}], "_NCProperties": "hidden"},
 )
 
 SAMPLE_GROUPS = ("", "nothing", "sub", "sub/deep")

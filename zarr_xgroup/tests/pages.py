@@ -157,7 +157,9 @@ def run_page(text: str, folder: Path, ended: Callable[[Block], None] = lambda _b
     output = io.StringIO()
 
     def block_ended(number: int) -> None:
-        printed.append((runnable[number], output.getvalue()))
+        # The name of the module of a program that a user runs.
+        text = output.getvalue().replace("<run_path>", "__main__")
+        printed.append((runnable[number], text))
         output.seek(0)
         output.truncate()
         ended(runnable[number])

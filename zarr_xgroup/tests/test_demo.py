@@ -1,6 +1,8 @@
 """The demo: the table of both engines, warnings and next steps."""
 
 import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,13 @@ from zarr_xgroup.tests.documents import files, script
 from zarr_xgroup.tests.explanations import Stream
 from zarr_xgroup.tests.tables import check
 
+_COMMAND = re.compile(r"  \S+ (-m zarr_xgroup )?(explain|check) ")
+
+
+def without_commands(text: str) -> str:
+    """Return the output without the lines that are not wrapped."""
+    return "\n".join(line for line in text.splitlines() if not _COMMAND.match(line))
+
 
 def printed(monkeypatch: pytest.MonkeyPatch, width: int, *, terminal: bool = False) -> str:
     """Run the command, and return its output."""
@@ -26,15 +35,15 @@ def printed(monkeypatch: pytest.MonkeyPatch, width: int, *, terminal: bool = Fal
 
 
 def test_both_engines_are_shown_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = printed(monkeypatch, 80).splitlines()
+    shown = without_commands(printed(monkeypatch, 80)).splitlines()
     assert max(map(len, shown)) <= 80
-    assert len(shown) <= 40
+    assert len(shown) <= 42
     head = next(line for line in shown if 'engine="zarr"' in line)
     starts = [head.index(word) for word in ("group", 'engine="zarr"', 'engine="xgroup"')]
     found: dict[str, tuple[str, str]] = {}
     group = ""
     for line in shown[shown.index(head) + 2 :]:
-        if line.startswith("Warnings"):
+        if line.startswith("Engine xgroup warns"):
             break
         cells = [line[start:end] for start, end in zip(starts, [*starts[1:], 80], strict=True)]
         name, theirs, ours = (" ".join(cell.split()) for cell in cells)
@@ -57,9 +66,28 @@ def test_both_engines_are_shown_side_by_side(monkeypatch: pytest.MonkeyPatch) ->
     failing = {name for name, (theirs, _ours) in found.items() if re.match(r"fails: \S+$", theirs)}
     assert failing == {"/satellite", "/radar", "/model", "/"}
     assert not any("fails" in ours for _theirs, ours in found.values())
-    text = " ".join(" ".join(shown).split())
-    assert "engine xgroup: XGroupDimensionWarning (2), XGroupNoPrincipalWarning (1)" in text
-    assert "xgroup explain STORE" in text.partition("Try next:")[2]
+    told = " ".join(" ".join(shown).split()).partition("warns about the whole store: ")[2]
+    assert "/radar/echoes#/dimension_names: has no usable names" in told
+    assert "Select by position (isel)" in told
+
+
+@pytest.mark.parametrize("has_script", [False, True])
+def test_the_last_commands_run_as_they_are_printed(
+    has_script: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = str(Path(sys.executable).parent / "xgroup") if has_script else None
+    monkeypatch.setattr("shutil.which", lambda _name: script)
+    monkeypatch.chdir(Path(sys.executable).parent.parent)
+    lines = [line for line in printed(monkeypatch, 40).splitlines() if _COMMAND.match(line)]
+    commands = [shlex.split(line) for line in lines]
+    assert [command[-2] for command in commands] == ["explain", "check"]
+    for program, *arguments in commands:
+        assert (program == "xgroup") == has_script
+        if not has_script:
+            assert not Path(program).is_absolute()
+            run = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+            assert run.returncode in (0, 1), run.stderr
+            assert "/radar" in run.stdout
 
 
 def test_the_script_writes_the_store_of_the_package(tmp_path: Path) -> None:
@@ -100,7 +128,7 @@ def test_lines_fit_the_terminal_and_colours_do_not_change_the_text(
     monkeypatch.delenv("NO_COLOR", raising=False)
     for width in (40, 60, 100):
         plain = printed(monkeypatch, width)
-        assert max(map(len, plain.splitlines())) == width
+        assert max(map(len, without_commands(plain).splitlines())) == width
         assert "\x1b" not in plain
         coloured = printed(monkeypatch, width, terminal=True)
         assert coloured != plain

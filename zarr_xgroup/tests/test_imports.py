@@ -131,7 +131,7 @@ def test_missing_packages_are_named_with_their_extra_and_local_stores_open_witho
     for (package, program), (code, told) in zip(NEEDING, ends, strict=True):
         assert code, program
         last = (code if isinstance(code, str) else told).strip().splitlines()[-1]
-        remedy = f"install the extra `{EXTRAS[package]}`"
+        remedy = f'pip install "xarray-zarr-xgroup[{EXTRAS[package]}]"'
         assert f"package {package} is missing or too old: {remedy}" in last, program
 
 
@@ -160,4 +160,4 @@ def test_an_old_package_of_an_extra_is_named_like_a_missing_one(
     with pytest.raises(ImportError, match=too_old) as raised:
         asyncio.run(foreign.http_client(True))
     told = failures.reason_of(raised.value)
-    assert told.endswith("aiohttp is missing or too old: install the extra `http`")
+    assert told.endswith('aiohttp is missing or too old: pip install "xarray-zarr-xgroup[http]"')

@@ -273,7 +273,8 @@ def test_opening_a_group_reads_no_other_group_or_format(zarr_format: ZarrFormat)
     contents = build(SAMPLE, zarr_format)
     store = recording_store(contents)
     opened(xr.open_dataset, store, group="sub")
-    members = [keys_of(f"sub/{name}", zarr_format) for name in ("y", "value", "deep")]
+    # `value` has no coordinate along x: a warning names an option if a group above has one.
+    members = [keys_of(path, zarr_format) for path in ("sub/y", "sub/value", "sub/deep", "x")]
     assert set(store.metadata_gets) <= first_keys("", "sub").union(*members)
     assert [path.strip("/") for path in store.listed] == ["sub"]
     whole = recording_store(contents)

@@ -119,6 +119,8 @@ def test_each_array_has_its_own_crs() -> None:
         ("a", {"group": 3}, TypeError, "group must be the path of a group, such as 'a/b', got 3"),
         ("a", {"zarr_format": 4}, ValueError, "zarr_format must be 2 or 3, got 4"),
         ("a", {"assume_convention": "cf"}, TypeError, "did you mean assume_conventions"),
+        ("a", {"level": 2}, TypeError, "did you mean resolution"),
+        ("a", {"chunk": {}}, TypeError, "did you mean chunks"),
         ("a", {"assume_conventions": "multiscales"}, ValueError, "assume 'spatial' or 'geozarr'"),
     ],
     ids=str,

@@ -13,14 +13,17 @@ import pytest
 import xarray as xr
 
 import zarr_xgroup
-from zarr_xgroup import XGroupGroupError
+from zarr_xgroup import XGroupGroupError, XGroupStoreError
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
     Json,
+    ZarrFormat,
+    build,
     declaring,
     opened,
     opened_with_warnings,
+    recording_store,
     stored,
 )
 from zarr_xgroup.tests.tables import brief, check, outcome, rows, store_of
@@ -462,6 +465,58 @@ def test_the_reason_why_no_level_can_be_chosen(root: Group, group: str, text: st
         xr.open_dataset(store, engine="xgroup", group=group, resolution=10)
 
 
+# Cell sizes by stored coordinates.
+
+
+def placed(size: int, step: float, *, values: Any = None, **attributes: Any) -> Group:
+    """Return a group with an array `v` and its coordinates."""
+    values = step * np.arange(float(size)) if values is None else values
+    members = {name: stored(values, name, **attributes) for name in ("y", "x")}
+    return Group({"v": field(size, size), **members})
+
+
+#: The levels 0 and 1 without a declared size, a layout, and the sizes that `levels` returns.
+BY_VALUES: Mapping[str, tuple[Any, Any, Any, Any]] = {
+    "first and last value": (placed(8, -10), placed(4, 20), level("1"), [10, 20, "m"]),
+    "of packed values": (placed(8, 1, scale_factor=10.0), placed(4, 2, scale_factor=10.0), level("1"), [10, 20, "m"]),
+    "they take precedence over a scale from a level without declared size":
+        (placed(8, 10), placed(4, 19), level("1", "0", 2), [10, 19, "m"]),
+    "a level without coordinates follows from one with them": (placed(8, 10), of(4, 4), level("1", "0", 2), [10, 20, "m"]),
+    "in degrees": (placed(8, 0.5, units="degrees_east"), placed(4, 1, units="degrees_east"), level("1"), [0.5, 1, "degree"]),
+    "all values are the same": (placed(8, 0), placed(4, 20), level("1"), [20, None, "m"]),
+    "not numbers": (placed(8, 0, values=np.array(["a"] * 8)), of(4, 4), level("1"), [None, None, ""]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@rows(BY_VALUES, "finer, coarser, item, expected")
+def test_stored_coordinates_show_the_size_of_cells(
+    finer: Group, coarser: Group, item: Json, expected: list[Any], zarr_format: ZarrFormat
+) -> None:
+    *sizes, unit = expected
+    root = Group({"0": finer, "1": coarser}, declared(level("0"), item, **UTM))
+    found = zarr_xgroup.levels(store_of(root, zarr_format))
+    assert [one.resolution and one.resolution[1] for one in found] == sizes
+    assert found[0].unit == unit or sizes[0] is None
+
+
+def test_values_are_read_only_for_levels_of_unknown_size() -> None:
+    root = Group({"0": placed(8, 99), "1": placed(4, 20)}, declared(ITEMS[0], level("1"), **UTM))
+    store = recording_store(build(root))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, resolution=20)
+    assert (dataset.sizes["x"], told) == (4, [])
+    assert {key.partition("/c")[0] for key in store.chunk_gets} == {"1/x", "1/y"}
+    store.failing["1/x/c/0"] = OSError("no")
+    with pytest.raises(XGroupStoreError, match="/1/x cannot be read"):
+        zarr_xgroup.levels(store)
+
+
+def test_sizes_are_printed_with_six_digits() -> None:
+    sizes = {"0": placed(8, 10), "1": placed(4, 722.3684210526317)}
+    found = zarr_xgroup.levels(store_of(Group(sizes, declared(level("0"), level("1"), **UTM))))
+    assert [line.split()[1] for line in repr(found).splitlines()[1:]] == ["10", "722.368"]
+
+
 # Trees.
 
 
@@ -497,6 +552,7 @@ def test_a_scale_must_fit_the_sizes_of_levels(
         groups = {"0": of(64, 64), "1": coarse}
         store: Any = store_of(Group(groups, declared(ITEMS[0], item, **UTM)))
         found = {it.path: it.resolution for it in zarr_xgroup.levels(store)}
-        assert found["/1"] == ((10.0 * scale, 10.0 * scale) if fits else None)
+        by_values = (1.0, 1.0) if coarse is located else None
+        assert found["/1"] == ((10.0 * scale, 10.0 * scale) if fits else by_values)
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="1")
     assert ("x" in dataset.coords, len(told)) == (fits, not fits)

@@ -326,7 +326,7 @@ def test_the_root_is_requested_with_the_first_documents(
     group: str, zarr_format: ZarrFormat, consolidated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fsspec.register_implementation("logged", LoggedFileSystem, clobber=True)
-    member = Group({"v": stored(np.ones(2), "x"), "w": stored(np.ones(2), "x")})
+    member = Group({"v": stored(1), "w": stored(1)})
     nodes = dict.fromkeys(("", "g", "g/deep", "g/deep/down"), member)
     contents = build(nodes, zarr_format, consolidated=[group] if consolidated else False)
     place = "bucket/which/is/on/its/own/p.zarr"
@@ -343,13 +343,18 @@ def test_the_root_is_requested_with_the_first_documents(
     assert group == "" or f"{place}/.zmetadata" not in asked
 
 
+#: An array without coordinates along its dimensions.
+BARE = stored(np.ones((2, 2)), "y x")
+
+
 @pytest.mark.server
 def test_how_many_requests_a_web_server_gets(http_server: FileServer) -> None:
-    """Four for an address, and three for the root that it leads into."""
-    nodes: Nodes = {"": {}, "grid": {}, "grid/v": stored(np.ones(2), "x")}
-    contents = build(nodes, consolidated=["", "grid"])
+    """Four for an address, three for its root, and one for each coordinate that a group above may have."""
+    nodes: Nodes = {"": {}, "grid": {}, "grid/v": stored(1), "deep": {}, "deep/v": BARE}
+    contents = build(nodes, consolidated=["", "grid", "deep"])
     http_server.contents = below(contents, "p") | below(contents, "p.zarr")
-    for address, count in (("p/grid", 4), ("p.zarr", 4), ("p.zarr/grid", 7)):
+    requests = {"p/grid": 4, "p.zarr": 4, "p.zarr/grid": 7, "p/deep": 4, "p.zarr/deep": 9}
+    for address, count in requests.items():
         http_server.requests.clear()
         opened(xr.open_dataset, f"{http_server.url}/{address}")
         assert len([path for path in http_server.paths() if "/c/" not in path]) == count

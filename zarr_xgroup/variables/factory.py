@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from functools import partial
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 import zarr
 from xarray.conventions import decode_cf_variable
@@ -28,6 +29,9 @@ from zarr_xgroup.variables.stored import ArrayDocument, Template, open_array, te
 MOST_VALUES = 2**24
 #: The same for the group's own times, which any engine reads. No compressor of Zarr makes larger chunks.
 MOST_OWN_VALUES = 2**28
+
+#: The attributes by which xarray unpacks numbers.
+_PACKING = ("scale_factor", "add_offset", "_Unsigned")
 
 ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 
@@ -140,6 +144,18 @@ class VariableFactory:
         with containing():
             dtype: np.dtype[Any] = _decoded(source, one).values.dtype
         return dtype
+
+    def positions(self, node: Node, values: Sequence[Any]) -> npt.NDArray[Any]:
+        """Return values of a 1-D array of numbers, unpacked; raise XGroupMetadataError if they cannot be.
+
+        None is masked, because many stores have the fill value 0 although no position is missing.
+        """
+        attributes = self.attributes(node)
+        packing = {key: attributes[key] for key in _PACKING if key in attributes}
+        with containing():
+            variable = xr.Variable(("i",), np.array(values), packing)
+            unpacked: npt.NDArray[Any] = decode_cf_variable(node.name, variable).values
+        return unpacked
 
     def variable(self, source: Source) -> xr.Variable:
         """Return a new variable of a source, or raise XGroupMetadataError if it cannot be made."""

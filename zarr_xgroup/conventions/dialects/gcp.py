@@ -39,8 +39,8 @@ class GcpHandler(ConventionHandler):
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return both dimensions of a 2-D array of measurements whose product may have control points, or None."""
-        is_marked = _is_measured_grid(array) and all(map(array.may_exist, _arrays_of_points(array)))
+        """Return both dimensions of a 2-D array of measurements whose product has control points, or None."""
+        is_marked = _is_measured_grid(array) and all(map(array.exists, _arrays_of_points(array)))
         return Marks(array.dims) if is_marked else None
 
     @classmethod

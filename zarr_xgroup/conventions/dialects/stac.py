@@ -30,6 +30,7 @@ from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.values import finite_numbers, is_finite
+from zarr_xgroup.conventions.written_grids import WrittenGrid
 from zarr_xgroup.errors import Rule, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
@@ -99,7 +100,7 @@ class StacProjHandler(ProjHandler):
 
         sizes = [height, width] = list(subject.shape[-2:])
         shape, box = numbers("proj:shape", 2), numbers("proj:bbox", 4)
-        transform = numbers("proj:transform", 6, 9)
+        transform, grid = numbers("proj:transform", 6, 9), cls.written_grid(subject)
         own = "the array's own proj:transform, proj:bbox, or leave them out"
         if shape is not None and shape.value != sizes:
             text = f"is {shown(shape.value)}, but the array has {shown(sizes)} cells"
@@ -113,6 +114,22 @@ class StacProjHandler(ProjHandler):
             if abs(spans[0] - box_spans[0]) > a + b or abs(spans[1] - box_spans[1]) > d + e:
                 text = f"gives the grid the extent {shown(spans)}, but proj:bbox {shown(box_spans)}"
                 yield report(OF_ARRAY, transform, text, f"write {own}", severity="warning")
+            elif grid is not None and any(box.value):
+                yield from filter(None, [grid.finding_of_box(box, box.value, OF_ARRAY)])
+
+    @classmethod
+    def written_grid(cls, array: NodeView) -> WrittenGrid | None:
+        """Return the grid of the ``proj:transform`` of an array, None if it is not for the array's shape, or unusable."""
+        written, shape, dims = array.attribute("proj:transform"), array.shape[-2:], array.dims[-2:]
+        if cls not in array.declared_around or written is None or len(shape) < 2:
+            return None
+        of_shape = array.attribute("proj:shape")
+        if None in dims or (of_shape is not None and of_shape.value != list(shape)):
+            return None
+        with suppress(XGroupMetadataError):  # reported when coordinates are computed from it
+            y, x = map(str, dims)
+            return WrittenGrid(written, _parsed_transform(written), (y, x), (shape[0], shape[1]))
+        return None
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names in ``proj:spatial_dimensions`` (first version of `proj`): Y, then X; () without them."""

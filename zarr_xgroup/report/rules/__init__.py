@@ -26,13 +26,14 @@ from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.references import may_refer
-from zarr_xgroup.report.rules import arrays, conventions, references, stores
+from zarr_xgroup.report.rules import arrays, conventions, grids, references, stores
 from zarr_xgroup.report.rules.checked import CheckedStore
 
 __all__ = [
     "RULES",
     "CheckedStore",
     "arrays",
+    "grids",
     "mistakes_of",
     "references",
     "stores",

@@ -1,22 +1,30 @@
 """CF across groups: targets of names and paths in attributes, and coordinates of dimensions."""
 
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from zarr_xgroup import XGroupNoPrincipalWarning
+from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.tests.builders import (
     Array,
+    ZarrFormat,
     build,
+    compare,
     declaring,
     edit,
     memory_store,
     opened,
     opened_with_warnings,
+    quietly,
     recording_store,
     stored,
     update,
+    write_local,
 )
 from zarr_xgroup.tests.tables import check, rows, store_of
 
@@ -251,10 +259,13 @@ def test_a_broken_candidate_is_skipped_and_an_unreadable_coordinate_is_lost() ->
     contents = build(in_groups({"t": T, "a/t": OTHER, **V}))
     broken = edit(contents, "a/t/zarr.json", update(shape="broken"))
     check(broken, "t (t) 5 7", only="t", group="a/g", **CF)
-    unreadable = memory_store(edit(contents, "a/t/zarr.json", update(data_type="float1024")))
-    found, (warning,) = opened_with_warnings(xr.open_dataset, unreadable, group="a/g", **CF)
-    assert "t" not in found.coords
-    assert "coordinate 't': /a/g/v#/dimension_names: /a/t cannot be opened: " in str(warning)
+    by_conventions = edit(contents, "zarr.json", update(attributes={"Conventions": "CF-1.8"}))
+    for options, unreadable in ((CF, contents), ({}, by_conventions)):
+        unreadable = edit(unreadable, "a/t/zarr.json", update(data_type="float1024"))
+        store = memory_store(unreadable)
+        found, (warning,) = opened_with_warnings(xr.open_dataset, store, group="a/g", **options)
+        assert "t" not in found.coords
+        assert "coordinate 't': /a/g/v#/dimension_names: /a/t cannot be opened: " in str(warning)
 
 
 # Where CF is followed.
@@ -269,6 +280,178 @@ def test_cf_is_declared_by_an_array_or_its_group(place: str | None) -> None:
         nodes[place] = field("t", coordinates="lon", **declaring("CF"))
     found = opened(xr.open_dataset, store_of(nodes), group="a/g")
     assert found.coords.keys() == ({"t", "lon"} if place else set())
+
+
+# Hierarchies by ``Conventions``.
+
+
+def hierarchy(conventions: Any = "CF-1.12", **members: Array) -> Any:
+    """Return a store whose root has coordinates, and the group a/g with members."""
+    root = {"": {"Conventions": conventions}, "t": T, "lat": field("y x"), "s": {}}
+    return in_groups({**root, "a": {}, "a/g": {}, **in_group(**members)})
+
+
+PASSED_DOWN = {
+    "coordinate variables of dimensions": (hierarchy(v=field("t y")), "t (t) 5 7\nv (t y) @ t"),
+    "the nearest one": (hierarchy(v=field("t")) | {"a/t": OTHER}, "t (t) 6 8\nv (t) @ t"),
+    "of the same size": (hierarchy(v=field("t", 3)), "v (t)"),
+    "not beyond one of a different size": (hierarchy(v=field("t", 3)) | {"a/t": OTHER}, "v (t)"),
+    "not if the group has an array of the name": (
+        hierarchy(v=field("t"), t=field("t y")),
+        "t (t y) [[0.0 0.0] [0.0 0.0]]\nv (t)",
+    ),
+    "not sideways, and not in groups below": (
+        hierarchy(v=field("z")) | {"s/z": stored([1, 2], "z"), "z": {}},
+        "v (z)",
+    ),
+    "nothing that belongs to them": (
+        hierarchy(v=field("t")) | {"t": stored([5, 7], "t", bounds="tb"), "tb": field("t b")},
+        "t (t) 5 7 | bounds=tb\nv (t) @ t",
+    ),
+    "arrays that coordinates names by a path": (
+        hierarchy(v=field("y x", coordinates="/lat ../../lat lat")),
+        "lat (y x) [[0.0 0.0] [0.0 0.0]]\nv (y x) @ lat",
+    ),
+    "no bounds, grid mappings and other arrays": (
+        hierarchy(v=field("y x", grid_mapping="/t", ancillary_variables="/lat", bounds="/lat")),
+        "v (y x) | ancillary_variables=/lat bounds=/lat grid_mapping=/t",
+    ),
+}  # fmt: skip
+
+
+@rows(PASSED_DOWN)
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_conventions_passes_coordinates_down(
+    nodes: Any, expected: str, zarr_format: ZarrFormat
+) -> None:
+    check(nodes, expected, group="a/g", zarr_format=zarr_format)
+
+
+@pytest.mark.parametrize("place", ["", "a", "a/g"])
+@pytest.mark.parametrize(
+    ("conventions", "is_declared"),
+    [
+        *((name, True) for name in ("CF-1.8", "cf-1.12", "CF-2.0", "ACDD-1.3,CF-1.10", "UGRID-1.0 CF-1.9", ["ACDD-1.3", "CF-1.11"])),
+        *((name, False) for name in ("CF-1.7", "CF-1.6, ACDD-1.3", "CF", "CF-1.8a", "XCF-1.8", "", 1.8, None, {"CF-1.8": 1}, [["CF-1.8"]])),
+    ],
+)  # fmt: skip
+def test_which_versions_of_cf_have_groups(place: str, conventions: Any, is_declared: bool) -> None:
+    nodes = hierarchy(None, v=field("t")) | {place: {"Conventions": conventions}}
+    found = opened(xr.open_dataset, store_of(nodes), group="a/g")
+    assert ("t" in found.coords) == is_declared
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_group_has_the_coordinates_that_it_inherits_in_a_tree(
+    zarr_format: ZarrFormat, consolidated: bool, tmp_path: Path
+) -> None:
+    nodes = hierarchy(v=field("t x", coordinates="/x"), w=field("x t")) | {"x": stored([1, 2], "x")}
+    address = tmp_path / "s.zarr"
+    contents = build(nodes, zarr_format, consolidated=consolidated)
+    write_local(contents, address)
+    tree = opened(xr.open_datatree, address)
+    groups = opened(xr.open_groups, address)
+    for dataset in (
+        tree["a/g"].to_dataset(),
+        groups["/a/g"],
+        opened(xr.open_dataset, address, group="a/g"),
+        opened(xr.open_dataset, address / "a/g"),
+        opened(xr.open_datatree, address / "a", group="g").to_dataset(),
+    ):
+        assert set(dataset.coords) == {"t", "x"}
+        assert dataset["t"].values.tolist() == [5, 7]
+    store = recording_store(contents)
+    opened(xr.open_dataset, store, group="a/g")
+    assert max(store.metadata_gets.values()) == 1
+    assert not [key for key in store.metadata_gets if consolidated and key.startswith(("t", "x"))]
+
+
+def flat_store(random: Random) -> dict[str, Array | dict[str, Any]]:
+    """Return a random store without groups whose ``Conventions`` names a version of CF."""
+    dims = {name: random.randint(1, 3) for name in ("t", "y", "x", "b")}
+    names = [*dims, "lat", "time_bounds", "v", "w"]
+    versions = ["CF-1.7", "CF-1.8", "CF-1.12, ACDD-1.3", "UGRID-1.0 CF-1.9", ["CF-2.0"], None]
+    nodes: dict[str, Any] = {"": {"Conventions": random.choice(versions)}}
+    for name in random.sample(names, random.randint(1, len(names))):
+        along = [name] if name in dims and random.random() < 0.7 else []
+        along = along or random.sample([*dims], random.randint(name in dims, 3))
+        words = [f"{random.choice(['', '', '/', './', '../', '/g/'])}{n}" for n in names]
+        keys = random.sample(REFERRING, random.randint(0, 2))
+        attributes = {key: " ".join(random.sample(words, random.randint(1, 3))) for key in keys}
+        if random.random() < 0.2:
+            attributes["units"] = random.choice(["days since 2000-01-01", "degrees_north", "m"])
+        shape = [dims[dim] for dim in along]
+        values = np.arange(np.prod(shape, dtype=int), dtype="f8").reshape(shape)
+        nodes[name] = Array(values, tuple(along), attributes)
+    return nodes
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_flat_store_is_identical_to_that_of_engine_zarr(seed: int) -> None:
+    nodes = flat_store(Random(seed))
+    compare(xr.open_dataset, store_of(nodes, 3 if seed % 2 else 2, consolidated=seed % 4 < 2))
+
+
+def test_arrays_that_do_not_fit_or_do_not_exist_are_not_attached() -> None:
+    v = field("y x", 3, coordinates="/lat /no ../../../up /a/g/h")
+    compare(xr.open_dataset, store_of(hierarchy(v=v, h=stored(1))), group="a/g")
+
+
+def test_groups_with_equal_documents_get_the_coordinates_of_their_own_parents() -> None:
+    nodes: Any = {"": {"Conventions": "CF-1.8"}, "c": {}}
+    nodes |= {"a": {}, "a/t": stored([1, 2], "t"), "b": {}, "b/t": stored([3, 4], "t")}
+    for group in (f"{parent}/{name}" for parent in "abc" for name in "gh"):
+        nodes |= {group: {}, f"{group}/v": field("t")}
+    groups = opened(xr.open_groups, store_of(nodes))
+    times = {path: [*found["t"].values] for path, found in groups.items() if "t" in found.coords}
+    assert times == {path: [1, 2] if path.startswith("/a") else [3, 4] for path in times}
+    assert {*times} == {f"/{parent}{group}" for parent in "ab" for group in ("", "/g", "/h")}
+
+
+def test_other_conventions_take_precedence_over_coordinates_of_other_groups() -> None:
+    axis = {"x": {"coordinates": [{"values": {"explicit": [1, 2]}}]}}
+    v = field("t x", **declaring("cs"), cs={"crs": [{"axes": axis}]})
+    nodes = hierarchy(v=v) | {"x": stored([8, 9], "x")}
+    check(nodes, "t (t) 5 7\nx (x) 1 2\nv (t x) @ t x", group="a/g")
+
+
+# The hint.
+
+ABOVE: Any = {"x": stored([1, 2], "x")}
+HINTS = {
+    "a coordinate variable above": (ABOVE, field("y x"), "cf"),
+    "of a different size": (ABOVE, field("y x", 3), None),
+    "along a different dimension": ({"x": stored([1, 2], "y")}, field("y x"), None),
+    "an array in coordinates": ({"b": field("x")}, field("y x", coordinates="b"), "cf"),
+    "a missing one": ({}, field("y x", coordinates="b"), None),
+}
+
+
+@rows(HINTS, "above, array, convention")
+@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("address", ["", "a", "a/g"])
+def test_the_hint_names_cf_if_a_group_above_has_a_coordinate(
+    above: Any,
+    array: Array,
+    convention: str | None,
+    consolidated: bool,
+    address: str,
+    tmp_path: Path,
+) -> None:
+    """In the layout of HRRR-Zarr: consolidated metadata only in the group with the coordinates."""
+    nodes = in_groups({f"a/{name}": node for name, node in above.items()} | {"a/g/v": array})
+    contents = build(nodes, 2, consolidated=["a"] if consolidated else False)
+    write_local(contents, tmp_path / "s.zarr")
+    place, group = tmp_path / "s.zarr" / address, "a/g"[len(address) :].strip("/")
+    with pytest.warns(XGroupNoPrincipalWarning) as caught:
+        xr.open_dataset(place, engine="xgroup", group=group)
+    advice = f"Open with assume_conventions={convention!r}: "
+    assert str(caught[0].message).startswith(advice if convention else "Select by position (isel)")
+    automatic = quietly(
+        xr.open_dataset, place, engine="xgroup", group=group, assume_conventions="auto"
+    )
+    assert bool(automatic.coords) == (convention is not None)
 
 
 # Hostile and expensive.

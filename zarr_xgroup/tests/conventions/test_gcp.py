@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import zarr_xgroup
 from zarr_xgroup import XGroupNoPrincipalWarning
 from zarr_xgroup.tests.builders import Array, Group, RecordingStore, recorded, stored
 from zarr_xgroup.tests.tables import check, outcome, rows, store_of
@@ -225,3 +226,16 @@ def test_points_without_a_grid_are_an_error_on_reading() -> None:
     dataset = located(points(pixel=stored(np.arange(12), "n")))
     with pytest.raises(ValueError, match="not form a grid of rows and columns"):
         dataset["latitude"].load()
+
+
+def test_an_explanation_names_the_arrays_that_places_are_computed_from() -> None:
+    explanation = zarr_xgroup.explain(store_of(product(points())), assume_conventions="gcp")
+    (found,) = (group for group in explanation.groups if group.path == "/measurements")
+    texts = {coordinate.name: coordinate.text for coordinate in found.coordinates}
+    start = "computed from /conditions/gcp ("
+    assert texts["latitude"].startswith(start)
+    assert {*texts["latitude"].removeprefix(start).rstrip(")").split(", ")} == {
+        "latitude",
+        "line",
+        "pixel",
+    }

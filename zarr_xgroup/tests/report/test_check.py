@@ -54,7 +54,7 @@ from zarr_xgroup.tests.builders import (
 from zarr_xgroup.tests.documents import ALL_FORMS, STORES
 from zarr_xgroup.tests.pages import DOCS
 from zarr_xgroup.tests.samples import SAMPLES, sample
-from zarr_xgroup.tests.tables import rows
+from zarr_xgroup.tests.tables import rows, store_of
 
 WKT1 = (
     'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],'
@@ -568,6 +568,130 @@ def located(x: Json, y: Json, kind: str = "geodetic", shape: tuple[int, int] = (
 BY_CODE = {"proj:code": "EPSG:32633"}
 OWN_Y = stored([4599995.0 - 10 * n for n in range(4)], "y")
 OWN_X = stored([500005.0 + 10 * n for n in range(6)], "x")
+# Declared grids, and stored coordinates.
+
+
+def half(*numbers: float, by: float = 5.0) -> list[float]:
+    """Return a transform that begins half a cell later, at the centre of the first cell."""
+    a, b, c, d, e, f = numbers
+    return [a, b, c + by, d, e, f - by]
+
+
+SMALLER = [500005.0, 4599965.0, 500055.0, 4599995.0]
+IN_DEGREES = {"bbox": [-10.0, 40.0, 10.0, 50.0], "proj:code": "EPSG:4326"}
+OFF = {
+    "box": '/#spatial:bbox -> write "spatial:bbox": [500000.0, 4599960.0, 5000',
+    "transform": '/#spatial:transform -> write "spatial:transform": [10.0, 0.0, 500000.0,',
+}
+AXES = {"y": OWN_Y, "x": OWN_X}
+PROJ_SHAPE = {"proj:shape": [4, 6]}
+#: The attributes of a grid, its coordinate variables, what is off and how.
+GRIDS: dict[str, tuple[Json, Nodes, str, str]] = {
+    "all agree": ({"transform": TRANSFORM, "bbox": BOX}, AXES, "", ""),
+    "a box of centres": ({"transform": TRANSFORM, "bbox": SMALLER}, AXES, "box", "half a cell smaller on each side"),
+    "a box half a cell larger": (
+        {"transform": TRANSFORM, "bbox": [499995.0, 4599955.0, 500065.0, 4600005.0]}, {}, "box", "by up to 0.5 cells"),
+    "a box that is off by less than a cell": (
+        {"transform": TRANSFORM, "bbox": [500001.0, *BOX[1:]]}, {}, "box", "by up to 0.1 cells"),
+    "a rounded box": ({"transform": TRANSFORM, "bbox": [500000.009, *BOX[1:]]}, {}, "", ""),
+    "a box of nodes": ({"transform": half(*TRANSFORM), "bbox": SMALLER, "registration": "node"}, AXES, "", ""),
+    "a box that ends within the last cells": (
+        {"transform": TRANSFORM, "bbox": [500000.0, 4599964.0, 500056.0, 4600000.0]}, {}, "", ""),
+    "a transform of centres beside a box": (
+        {"transform": half(*TRANSFORM), "bbox": BOX}, {}, "transform", "half a cell off"),
+    "a transform of centres beside coordinates": ({"transform": half(*TRANSFORM)}, AXES, "transform", "half a cell off"),
+    "a transform of other coordinates": (
+        {"transform": [10.0, 0.0, 500020.0, 0.0, -10.0, 4600000.0]}, AXES, "transform", "by up to 2 cells"),
+    "float32": ({"transform": TRANSFORM}, {"y": OWN_Y, "x": stored(np.float32(OWN_X.values), "x")}, "", ""),
+    "coordinates without values": ({"transform": half(*TRANSFORM)}, {"y": sized("y", 4), "x": sized("x", 6)}, "", ""),
+    "one coordinate": ({"transform": half(*TRANSFORM)}, {"y": OWN_Y}, "", ""),
+}  # fmt: skip
+
+
+@rows(GRIDS, "attributes, axes, wrong, how")
+def test_a_declared_grid_is_compared_with_box_and_coordinates(
+    attributes: Json, axes: Nodes, wrong: str, how: str
+) -> None:
+    verdict = zarr_xgroup.check(store_of(gridded(BY_CODE, attributes, **axes)))
+    lines = [line.partition(" ")[2] for line in told(verdict)]
+    assert lines == ([OFF[wrong][:72].rstrip()] if wrong else [])
+    assert all(how in mistake.text for mistake in verdict.mistakes)
+
+
+@pytest.mark.parametrize("last_row", [[], [0.0, 0.0, 1.0]])
+@rows(
+    {name: row for name, row in GRIDS.items() if "registration" not in row[0]},
+    "attributes, axes, wrong, how",
+)
+def test_so_is_that_of_proj(
+    attributes: Json, axes: Nodes, wrong: str, how: str, last_row: list[float]
+) -> None:
+    written = {f"proj:{key}": value for key, value in attributes.items()}
+    written["proj:transform"] = written["proj:transform"] + last_row
+    nodes: Nodes = {
+        "": {},
+        "band": sized("y x", 4, 6, **declaring("spatial", "proj"), **written, **PROJ_SHAPE),
+    }
+    verdict = zarr_xgroup.check(store_of(nodes | axes))
+    found = [mistake for mistake in verdict.mistakes if mistake.rule.name == "proj/of-the-array"]
+    assert [it.place.pointer.rpartition(":")[2] for it in found] == (
+        [{"box": "bbox"}.get(wrong, wrong)] if wrong else []
+    )
+    assert all(how in mistake.text for mistake in found)
+
+
+GDAL_TEXT = "500000 10 0 4600000 0 -10"
+OF_STAC: Json = {"proj:transform": TRANSFORM, "proj:shape": [4, 6], "proj:epsg": 32633}
+#: Stores that declare nothing, the array without coordinates or a CRS, and the coordinates that it gets by the remedy.
+UNDECLARED: dict[str, tuple[Nodes, str, str, set[str]]] = {
+    "GDAL": (
+        {"v": sized("y x", 4, 6, GeoTransform=GDAL_TEXT, _CRS={"url": "EPSG:32633"})},
+        "v", "coordinates along 'y', 'x'", {"y", "x", "spatial_ref"}),
+    "a grid mapping variable": (
+        {"v": sized("y x", 4, 6, grid_mapping="crs"), "crs": sized("", GeoTransform=GDAL_TEXT, crs_wkt=WKT2)},
+        "v", "coordinates along 'y', 'x'", {"y", "x", "crs"}),
+    "STAC": ({"v": sized("y x", 4, 6, **OF_STAC)}, "v", "coordinates along 'y', 'x'", {"y", "x", "spatial_ref"}),
+    "a CRS of STAC": (
+        {"v": sized("y x", 4, 6, **{"proj:epsg": 32633}), **AXES}, "v", "a CRS", {"y", "x", "spatial_ref"}),
+    "a variable above": (
+        {"t": stored([1, 2], "t"), "g": {}, "g/v": sized("t x", 2, 3)}, "g/v", "coordinates along 't'", {"t"}),
+}  # fmt: skip
+
+
+@rows(UNDECLARED, "nodes, path, parts, coordinates")
+def test_what_a_store_without_declarations_could_declare(
+    nodes: Nodes, path: str, parts: str, coordinates: set[str]
+) -> None:
+    nodes = {"": {}, **nodes}
+    (found,) = zarr_xgroup.check(store_of(nodes)).mistakes
+    assert (str(found.place), found.severity) == (f"/{path}", "warning")
+    assert found.text == f"opens without {parts}, which the store has"
+    text, _end, writer = found.remedy.partition("add to its attributes: ")[2].partition(" (the")
+    assert ("zarr-cm" in writer) == ("spatial" in text or "proj" in text)
+    declared = replace(nodes[path], attrs={**nodes[path].attrs, **json.loads(text)})
+    store = store_of({**nodes, path: declared})
+    dataset = quietly(xr.open_dataset, store, engine="xgroup", group=path.rpartition("/")[0])
+    assert set(dataset.coords) == coordinates
+
+
+def test_a_store_without_declarations_has_arrays_without_coordinates() -> None:
+    nodes: Nodes = {"": {}, "a": {}, **{f"a/v{number}": sized("n m", 2, 3) for number in range(9)}}
+    verdict = zarr_xgroup.check(store_of(nodes))
+    assert (verdict.is_clean, verdict.is_declared) == (True, False)
+    assert verdict.without_coordinates == tuple(f"/a/v{number}" for number in range(9))
+    assert "; 9 arrays without coordinates: /a/v0, /a/v1" in " ".join(repr(verdict).split())
+    assert zarr_xgroup.check(store_of({**nodes, "": declaring("uom")})).without_coordinates == ()
+
+
+def test_a_footprint_at_the_root_is_no_grid() -> None:
+    footprint = declaring(
+        "spatial", "proj", **{f"spatial:{key}": IN_DEGREES[key] for key in ("bbox",)}
+    )
+    nodes = gridded(BY_CODE, {"transform": TRANSFORM}, **AXES)
+    below = {f"g/{path}".rstrip("/"): node for path, node in nodes.items()}
+    assert zarr_xgroup.check(store_of({"": footprint, **below})).is_clean
+
+
 UNKNOWN = {"uuid": OTHER_UUID, "name": "orbits"}
 #: Conventions that say nothing of coordinates, by uuid where their document has one, else by a name.
 RECOGNISED = [
@@ -953,10 +1077,10 @@ KNOWN = {
     ),
     "geolocation_test": "cs/type ref/first-rule open/one-meaning open/dimensions",
     "roms_test": "",
-    "spatial_test": "arrays/degrees arrays/dimension-names spatial/dimensions-of-the-array spatial/bbox proj/wkt2",
+    "spatial_test": "arrays/degrees arrays/dimension-names spatial/dimensions-of-the-array spatial/bbox spatial/transform proj/wkt2",
     "demo": "open/dimensions",
     "sentinel1_grd_eopf_v2": "",
-    "sentinel2_l1c_eopf_v2": "",
+    "sentinel2_l1c_eopf_v2": "open/principal-convention",
     "sentinel2_l1c_geozarr_v3": "spatial/bbox proj/wkt2 proj/of-the-array",
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyproj
 import pytest
 import xarray as xr
 from zarr.storage import MemoryStore
@@ -180,7 +181,24 @@ FOUND: dict[str, tuple[Any, str]] = {
         {"x": X, "g": {}, "g/a": sized("x y", 2, 3)},
         """array /x (x): coordinate
         coordinate / x (x) own /x index
-        array /g/a (x y): without y""",
+        array /g/a (x y): with x; without y
+        coordinate /g x (x) stored /x index inherited from / @ /g/a""",
+    ),
+    "a coordinate that a group gets from one above by its Conventions": (
+        {"": {"Conventions": "CF-1.12"}, "x": X, "g": {}, "g/a": sized("x", 2), "g/h": {}, "g/h/b": sized("x", 2)},
+        """array /x (x): coordinate
+        coordinate / x (x) own /x index
+        array /g/a (x): with x
+        coordinate /g x (x) stored /x index inherited from / @ /g/a
+        array /g/h/b (x): with x
+        coordinate /g/h x (x) stored /x index inherited from / @ /g/h/b""",
+    ),
+    "a grid mapping variable with the declared CRS overrides nothing": (
+        {"a": sized("y x", 2, 3, **declaring("proj"), **{"proj:code": "EPSG:32633"}),
+         "spatial_ref": sized("", crs_wkt=pyproj.CRS(32633).to_wkt())},
+        """array /a (y x): by proj service /a; with spatial_ref; without y x; CRS WGS 84 / UTM zone 33N EPSG:32633 spatial_ref
+        array /spatial_ref (): coordinate
+        coordinate / spatial_ref () own /spatial_ref CRS WGS 84 / UTM zone 33N @ /a""",
     ),
     "what coordinates are computed from": (
         {"a": sized("x y", 9, 5, **axes(
@@ -278,13 +296,18 @@ def assert_told_as_json(explanation: Explanation) -> None:
 @pytest.mark.parametrize("path", sorted(STORES.glob("*.zarr")), ids=lambda path: path.stem)
 def test_an_explanation_describes_the_opened_datasets(path: Path) -> None:
     datasets = quietly(xr.open_groups, path, engine="xgroup", decode_times=False)
+    tree = quietly(xr.open_datatree, path, engine="xgroup", decode_times=False)
     explanation = explain(path)
     assert [group.path for group in explanation.groups] == list(datasets)
     for group in explanation.groups:
         # What arrays of other groups declare to be times is a coordinate in a tree.
         dataset = datasets[group.path].set_coords({it.name for it in group.arrays if it.times})
+        inherited = {*tree[group.path].coords} & {*dataset.dims} - {*dataset.variables}
+        dataset = dataset.assign_coords({name: tree[group.path].coords[name] for name in inherited})
         told = {it.name: it.dims for it in group.coordinates}
         assert told == {str(name): it.dims for name, it in dataset.coords.items()}
+        texts = {it.name: it.text for it in group.coordinates}
+        assert all(texts[str(name)].startswith("inherited from /") for name in inherited)
         for found in group.arrays:
             array = dataset[found.name]
             assert (found.dims, found.shape) == (array.dims, array.shape)

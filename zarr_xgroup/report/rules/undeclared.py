@@ -1,0 +1,82 @@
+"""Stores that declare no convention: the declarations that would give arrays coordinates and a CRS."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.cf import CfHandler
+from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.proj import ProjHandler
+from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.datasets.undeclared import Undeclared
+from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.functions import Regular
+from zarr_xgroup.variables.sources import Computed, Stored
+
+#: The conventions whose attributes zarr-cm writes.
+_WRITTEN_BY_ZARR_CM = (SpatialHandler.name, ProjHandler.name)
+
+
+def check_undeclared(
+    arrays: Iterable[Undeclared], assumed: Mapping[Node, Interpretation]
+) -> Iterator[Finding]:
+    """Yield the arrays without coordinates or a CRS for which the store has what a declaration needs.
+
+    Parameters
+    ----------
+    arrays : iterable of Undeclared
+        The arrays without a principal convention.
+    assumed : mapping
+        The interpretations of arrays by the conventions whose marks they have.
+    """
+    for array in arrays:
+        dims, declaration = _declaration(array, assumed.get(array.node, Interpretation()))
+        if not declaration:
+            continue
+        parts = f"coordinates along {', '.join(map(repr, dims))}" if dims else "a CRS"
+        remedy = f"add to its attributes: {json.dumps(declaration, ensure_ascii=False)}"
+        names = {item["name"] for item in declaration["zarr_conventions"]}
+        if names <= {*_WRITTEN_BY_ZARR_CM}:
+            remedy += " (the Python package zarr-cm writes such attributes)"
+        text = f"opens without {parts}, which the store has"
+        yield report(Topic.NO_PRINCIPAL, array.node, text, remedy)
+
+
+def _declaration(
+    array: Undeclared, interpretation: Interpretation
+) -> tuple[list[str], dict[str, Any]]:
+    """Return attributes that would give an array missing coordinates or a CRS, {} if the store has none; and their dimensions."""
+    used: list[type[ConventionHandler]] = []
+    dims: list[str] = []
+    attributes: dict[str, Any] = {}
+    along = {
+        each.source.dims[0]: (each, each.source)
+        for each in interpretation.coordinates
+        if len(each.source.dims) == 1 and each.source.dims[0] in array.bare
+    }
+    # 1. A grid: both axes are computed from one transform.
+    lines = {
+        str(each.attributes.get("axis")): (dim, source.function)
+        for dim, (each, source) in along.items()
+        if isinstance(source, Computed) and isinstance(source.function, Regular)
+    }
+    if {"X", "Y"} <= lines.keys():
+        (y, rows), (x, columns) = lines["Y"], lines["X"]
+        dims = [y, x]
+        used.append(SpatialHandler)
+        transform = [columns.step, 0.0, columns.first, 0.0, rows.step, rows.first]
+        attributes |= {"spatial:dimensions": [y, x], "spatial:transform": transform}
+    # 2. Coordinate variables of groups above.
+    elif dims := [dim for dim, (_each, source) in along.items() if isinstance(source, Stored)]:
+        used.append(CfHandler)
+    crs = interpretation.crs
+    if crs is not None and (SpatialHandler in used or not array.bare):
+        used.append(ProjHandler)
+        key = "proj:wkt2" if crs.code is None else "proj:code"
+        attributes[key] = crs.grid_mapping()["crs_wkt"] if crs.code is None else crs.code
+    declared = [{"uuid": convention.uuid, "name": convention.name} for convention in used]
+    return dims, {"zarr_conventions": declared, **attributes} if used else {}
