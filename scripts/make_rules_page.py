@@ -7,8 +7,9 @@ People write the description of a rule. This script writes a heading for each ru
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 import zarr_xgroup
 from zarr_xgroup.errors import Rule

@@ -1,4 +1,4 @@
-"""The values of an explanation and of a verdict: plain dataclasses, independent of zarr and xarray.
+"""The values of an explanation and of a verdict: records, independent of zarr and xarray.
 
 They hold no reference to the store. Paths are absolute, pointers are JSON pointers (RFC 6901), and URIs of
 other stores have no credentials.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal, TypeAlias
 
@@ -43,8 +42,7 @@ def path_in(group: str, path: str) -> str:
     return inside if group and inside else path
 
 
-@dataclass(frozen=True)
-class FoundReference:
+class FoundReference(msgspec.Struct, frozen=True):
     """A reference and its target.
 
     Attributes
@@ -71,8 +69,7 @@ class FoundReference:
     arrays: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class FoundConvention:
+class FoundConvention(msgspec.Struct, frozen=True):
     """A convention that an array follows, or that it or its group declares.
 
     Attributes
@@ -94,8 +91,7 @@ class FoundConvention:
     is_assumed: bool = False
 
 
-@dataclass(frozen=True)
-class FoundCrs:
+class FoundCrs(msgspec.Struct, frozen=True):
     """A coordinate reference system.
 
     Attributes
@@ -113,8 +109,7 @@ class FoundCrs:
     variable: str | None = None
 
 
-@dataclass(frozen=True)
-class FoundCoordinate:
+class FoundCoordinate(msgspec.Struct, frozen=True):
     """A coordinate of one or several arrays of a group.
 
     Attributes
@@ -152,8 +147,7 @@ class FoundCoordinate:
     replaces: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class FoundProblem:
+class FoundProblem(msgspec.Struct, frozen=True):
     """A problem, or a choice that was made.
 
     Attributes
@@ -188,8 +182,7 @@ class FoundProblem:
         return [path for path in self.arrays if self.place is None or path != self.place.node]
 
 
-@dataclass(frozen=True)
-class FoundArray:
+class FoundArray(msgspec.Struct, frozen=True):
     """An array of a group.
 
     Attributes
@@ -246,8 +239,7 @@ class FoundArray:
         return f"({', '.join(f'{dim}: {size}' for dim, size in self.sizes)})"
 
 
-@dataclass(frozen=True)
-class FoundLevel:
+class FoundLevel(msgspec.Struct, frozen=True):
     """A level of a pyramid.
 
     Attributes
@@ -325,8 +317,7 @@ def _factor(level: FoundLevel, levels: Sequence[FoundLevel]) -> str:
     return f"~{' x '.join(dict.fromkeys(f'{ratio:.3g}' for ratio in ratios))}"
 
 
-@dataclass(frozen=True)
-class FoundGroup:
+class FoundGroup(msgspec.Struct, frozen=True):
     """A group.
 
     Attributes
@@ -352,8 +343,7 @@ class FoundGroup:
         return self.path.rpartition("/")[2]
 
 
-@dataclass(frozen=True)
-class FoundStore:
+class FoundStore(msgspec.Struct, frozen=True):
     """The data of an `Explanation`."""
 
     store: str
@@ -380,8 +370,7 @@ class FoundStore:
         return {"version": VERSION, **as_json(self)}
 
 
-@dataclass(frozen=True)
-class FoundMistakes:
+class FoundMistakes(msgspec.Struct, frozen=True):
     """The data of a `Verdict`."""
 
     store: str
@@ -395,10 +384,13 @@ class FoundMistakes:
         mistakes = [
             {name: getattr(mistake, name) for name in _FIELDS_IN_JSON} for mistake in self.mistakes
         ]
-        return {"version": VERSION, **as_json({**vars(self), "mistakes": mistakes})}
+        return {
+            "version": VERSION,
+            **as_json({**msgspec.structs.asdict(self), "mistakes": mistakes}),
+        }
 
 
 def as_json(value: Any) -> Any:
-    """Return a value made of dataclasses, dicts, tuples and texts as JSON values."""
+    """Return a value made of records, dicts, tuples and texts as JSON values."""
     # Not encoded by msgspec: texts may contain surrogates, which UTF-8 cannot encode.
     return json.loads(json.dumps(msgspec.to_builtins(value)))

@@ -12,9 +12,10 @@ import hashlib
 import html
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
 from string import Template
+
+from msgspec.structs import replace
 
 from zarr_xgroup.findings import Place, Topic, place_before
 from zarr_xgroup.report.explanation import (

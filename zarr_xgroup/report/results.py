@@ -5,8 +5,6 @@ The modules that draw them, and rich, are imported only when a result is drawn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.report.explanation import FoundLevel, FoundMistakes, FoundStore
 
@@ -23,8 +21,7 @@ class Levels(tuple[FoundLevel, ...]):
         return as_text(level_lines(self))
 
 
-@dataclass(frozen=True, repr=False)
-class Explanation(FoundStore):
+class Explanation(FoundStore, frozen=True):
     """The content of a store, and how it is opened. It prints as text.
 
     Attributes
@@ -62,8 +59,7 @@ class Explanation(FoundStore):
         return framed(self, repr(self))
 
 
-@dataclass(frozen=True, repr=False)
-class Verdict(FoundMistakes):
+class Verdict(FoundMistakes, frozen=True):
     """The problems that `check` found in a store. It prints as text.
 
     Attributes

@@ -1,12 +1,12 @@
 """Explanations to display: of a store with all kinds of content, large ones, and hostile ones."""
 
 import io
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 from msgspec import structs
+from msgspec.structs import replace
 
 from zarr_xgroup import explain
 from zarr_xgroup.findings import Place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -668,7 +669,7 @@ def test_what_a_store_without_declarations_could_declare(
     assert found.text == f"opens without {parts}, which the store has"
     text, _end, writer = found.remedy.partition("add to its attributes: ")[2].partition(" (the")
     assert ("zarr-cm" in writer) == ("spatial" in text or "proj" in text)
-    declared = replace(nodes[path], attrs={**nodes[path].attrs, **json.loads(text)})
+    declared = dataclasses.replace(nodes[path], attrs={**nodes[path].attrs, **json.loads(text)})
     store = store_of({**nodes, path: declared})
     dataset = quietly(xr.open_dataset, store, engine="xgroup", group=path.rpartition("/")[0])
     assert set(dataset.coords) == coordinates
