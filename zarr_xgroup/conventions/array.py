@@ -304,8 +304,6 @@ class ArrayView(NodeView):
     ----------
     dims : tuple of str
         The dimension names of the array, one for each axis; empty in `axis_names`, which returns them.
-    dim_names : mapping of str to str
-        The names of dimensions in the Dataset, by their names in the array's metadata.
     chunks : mapping of str to int
         The chunk length along each dimension for dask.
     siblings : mapping of str to mapping
@@ -331,7 +329,6 @@ class ArrayView(NodeView):
         memo: Memo | None = None,
         *,
         crs_of: Callable[[ArrayView], Crs | None] | None = None,
-        dim_names: Mapping[str, str] | None = None,
         chunks: Mapping[str, int] | None = None,
         siblings: Mapping[str, Mapping[str, int]] | None = None,
         assumed: Collection[str] = (),
@@ -343,7 +340,6 @@ class ArrayView(NodeView):
         memo = memo or Memo(tree)
         super().__init__(node, document, tree, memo, dims, assumed=assumed, only_known=only_known)
         self.dims: tuple[str, ...] = dims
-        self.dim_names = dim_names or {}
         self.chunks = chunks or {}
         self.siblings = {} if siblings is None else siblings
         # Not `self.report`, because a reference cycle would keep the view in memory until the garbage collector runs.

@@ -269,9 +269,8 @@ def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Fi
 
 def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
     """Return the array's dimensions with two names, in any case; None if one is missing."""
-    known = {**{name: name for name in array.dims}, **array.dim_names}
-    anycase = {name.lower(): here for name, here in known.items()}
-    y, x = (known.get(name) or anycase.get(name.lower()) for name in names)
+    anycase = {name.lower(): name for name in array.dims}
+    y, x = (name if name in array.dims else anycase.get(name.lower()) for name in names)
     return (y, x) if y is not None and x is not None and x != y else None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -38,7 +38,8 @@ from zarr_xgroup.metadata.cf import (
     names_in,
     with_names,
 )
-from zarr_xgroup.metadata.nodes import Node, pointer_to
+from zarr_xgroup.metadata.dimensions import dimension_keys
+from zarr_xgroup.metadata.nodes import Fragment, Node, pointer_to
 from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
@@ -107,7 +108,7 @@ def _plan_group(
     planner.decide_decoding_of_times()
     of_arrays = (finding for array in planner.arrays for finding in planner.findings_of(array))
     findings = (*reading.findings, *planner.findings, *of_arrays)
-    return GroupPlan(reading, tuple(planner.variables.values()), findings)
+    return GroupPlan(planner.reading, tuple(planner.variables.values()), findings)
 
 
 class GroupPlanner(UnfinishedPlan):
@@ -118,10 +119,10 @@ class GroupPlanner(UnfinishedPlan):
     ) -> None:
         self.reading, self._factory, self._with_indexes = reading, factory, with_indexes
         self.findings = []
-        self.names = UsedNames(reading.groups, reading.arrays)
         self.arrays = self._with_split_dimensions(_without_grids_of_subsets(reading, factory))
         # Dimensions that no array has any longer are free again.
         self.names = UsedNames(reading.groups, self.arrays)
+        self.reading = replace(reading, arrays=tuple(self.arrays))
         self._readings = {array.node.name: array for array in self.arrays}
         self.variables = {
             array.node.name: PlannedVariable(
@@ -614,43 +615,62 @@ class GroupPlanner(UnfinishedPlan):
     # Dimensions for which arrays declare different coordinates.
 
     def _with_split_dimensions(self, arrays: Iterable[ArrayReading]) -> list[ArrayReading]:
-        """Return the arrays, with dimensions renamed so that each dimension has one coordinate.
+        """Return the arrays, with dimensions renamed so that each dimension has one size and one coordinate.
 
         The first array that declares a coordinate keeps the dimension's name. Arrays that declare the same different
-        coordinate share a new dimension.
+        coordinate share a new dimension. Everything attached to an array is renamed with it.
         """
+        declared = list(arrays)
+        by_size = _with_one_size(declared)
+        self.names = UsedNames(self.reading.groups, by_size)
         # The identity of the first coordinate of each dimension, None if no array can have that coordinate.
         first: dict[str, Hashable] = {}
         others: dict[tuple[str, Hashable], str] = {}
         known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
         result = []
-        for array in arrays:
+        for original, array in zip(declared, by_size, strict=True):
             interpretation, attached = array.interpretation, list(array.inherited.coordinates)
             if interpretation not in known:
                 names = self._names_of_split_dimensions(array, first, others)
-                coordinates = tuple(each.renamed(names) for each in interpretation.coordinates)
-                linked = (link.coordinate.renamed(names) for link in interpretation.links)
-                parts = [part for each in (*coordinates, *linked) for part in each.parts()]
-                attached = parts + attached
-                known[interpretation] = (
-                    names,
-                    replace(interpretation, coordinates=coordinates) if names else interpretation,
-                )
+                interpretation = _renamed(interpretation, names)
+                linked = (link.coordinate for link in interpretation.links)
+                all_attached = (*interpretation.coordinates, *linked)
+                attached = [part for each in all_attached for part in each.parts()] + attached
+                known[array.interpretation] = names, interpretation
             # Bounds, terms, linked and inherited coordinates can be dimension coordinates, too.
             for coordinate in attached:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
-            names, interpretation = known[interpretation]
-            if names:
-                dims = tuple(names.get(dim, dim) for dim in array.dims)
-                array = replace(array, dims=dims, interpretation=interpretation)
-                message = _(
-                    "other arrays of the group have different coordinate values along its "
-                    "dimensions; renamed {renamed}"
-                ).format(renamed=_renamings(names))
-                self.findings.append(report(Topic.DIMENSION, array.node, message))
-            result.append(array)
+            names, interpretation = known[array.interpretation]
+            dims = tuple(names.get(dim, dim) for dim in array.dims)
+            self._report_split(original, array.dims, dims)
+            result.append(replace(array, dims=dims, interpretation=interpretation))
         return result
+
+    def _report_split(
+        self, array: ArrayReading, by_size: tuple[str, ...], dims: tuple[str, ...]
+    ) -> None:
+        """Report the renamed dimensions of an array, except those of ancestors, which are reported for the group."""
+        inherited = array.inherited.renamed
+        declared = tuple(inherited.get(dim, dim) for dim in array.dims)
+        if dims == declared:
+            return
+        renamed = _renamings(
+            {old: new for old, new in zip(declared, dims, strict=True) if old != new}
+        )
+        place = Fragment(array.node, dimension_keys(array.document), None)
+        if by_size == declared:
+            text = _(
+                "other arrays of the group have different coordinate values along its "
+                "dimensions; renamed {renamed}"
+            ).format(renamed=renamed)
+            self.findings.append(report(Topic.DIMENSION, array.node, text))
+            return
+        text = _(
+            "declares the dimensions {named} for shape {shape}, but they have different sizes "
+            "in other arrays of the group; renamed {renamed}"
+        ).format(shape=list(array.shape), named=list(declared), renamed=renamed)
+        self.findings.append(report(Topic.DIMENSION, place, text))
 
     def _names_of_split_dimensions(
         self,
@@ -705,6 +725,58 @@ class GroupPlanner(UnfinishedPlan):
         except XGroupMetadataError:
             return False
         return not self._is_too_long(source)
+
+
+def _with_one_size(arrays: Sequence[ArrayReading]) -> list[ArrayReading]:
+    """Return arrays with dimensions renamed, with all that is attached, so that each name has one size in the group.
+
+    Dimension coordinates keep their names first, so that a dimension has the size of its coordinate. Arrays that share
+    a size share the new name.
+    """
+    # xarray refuses a dimension with the name of a scalar variable: no size equals -1.
+    sizes = {array.node.name: -1 for array in arrays if not array.dims}
+    new_names: dict[tuple[str, int], str] = {}
+    names_of: dict[str, dict[str, str]] = {}
+    for array in sorted(arrays, key=lambda array: array.dims != (array.node.name,)):
+        names = names_of[array.node.name] = {}
+        for dim, size in array.sizes.items():
+            declared = array.inherited.renamed.get(dim, dim)
+            chosen = new_names.get((declared, size), declared)
+            while sizes.setdefault(chosen, size) != size:
+                chosen = f"{chosen}_{array.node.name}"
+            new_names[declared, size] = chosen
+            if chosen != dim:
+                names[dim] = chosen
+    known: dict[
+        Interpretation, Interpretation
+    ] = {}  # equal for arrays that share an interpretation
+    result = []
+    for array in arrays:
+        if names := names_of[array.node.name]:
+            interpretation = array.interpretation
+            if interpretation not in known:
+                known[interpretation] = _renamed(interpretation, names)
+            coordinates = tuple(each.renamed(names) for each in array.inherited.coordinates)
+            array = replace(
+                array,
+                dims=tuple(names.get(dim, dim) for dim in array.dims),
+                interpretation=known[interpretation],
+                inherited=replace(array.inherited, coordinates=coordinates),
+            )
+        result.append(array)
+    return result
+
+
+def _renamed(interpretation: Interpretation, names: Mapping[str, str]) -> Interpretation:
+    """Return an interpretation with the dimensions of all coordinates renamed."""
+    if not names:
+        return interpretation
+    links = interpretation.links
+    return replace(
+        interpretation,
+        coordinates=tuple(each.renamed(names) for each in interpretation.coordinates),
+        links=tuple(replace(link, coordinate=link.coordinate.renamed(names)) for link in links),
+    )
 
 
 def _without_grids_of_subsets(
