@@ -312,6 +312,8 @@ class ArrayView(NodeView):
         Resolves references of the array.
     referred : set of Node
         Arrays to which the array refers, besides those that become its coordinates. Handlers add to it.
+    substitutes : set of Node
+        The group's own arrays that are used in place of targets of broken references.
     overruled_crs : Crs or None
         The CRS that attributes declare, if a grid mapping variable defines a different one, which is used.
     factory : VariableFactory
@@ -351,6 +353,7 @@ class ArrayView(NodeView):
             ),
         )
         self.referred: set[Node] = set()
+        self.substitutes: set[Node] = set()
         self.overruled_crs: Crs | None = None
         self.factory = factory
         self.crs_of = crs_of or (lambda _array: None)
@@ -607,6 +610,7 @@ def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> 
     text = _("cannot be resolved; the group's own array {name!r} is used").format(name=name)
     written = str(Reference.parse(reference))
     array.resolver.record(reference, written, node, by_fallback=True, text=text)
+    array.substitutes.add(node)
     return node
 
 

@@ -719,7 +719,12 @@ def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> C
         terms = _formula_terms(axis, parametric, node)
         if parametric.formula:
             attributes.setdefault("standard_name", parametric.formula)
-    coordinate = Coordinate(name, source, attributes, formula_terms=terms)
+    coordinate = Coordinate(
+        *(name, source, attributes),
+        formula_terms=terms,
+        axis=axis.name if number else "",
+        is_substitute=isinstance(source, Stored) and source.node in axis.array.substitutes,
+    )
     if boundaries is None:
         return coordinate
     return replace(coordinate, bounds=_bounds(axis, coordinate, boundaries, node))

@@ -68,10 +68,12 @@ def name_dimensions(
             text = text.format(shape=shape, axes=axes, dimensions=list(before))
         elif len(set(zip(before, shape, strict=True))) > len(set(before)):
             sizes: dict[str, int] = {}
-            named[name] = tuple(
-                dim if sizes.setdefault(dim, size) == size else f"{dim}_{name}_{axis}"
-                for axis, (dim, size) in enumerate(zip(before, shape, strict=True))
-            )
+            distinct = []
+            for chosen, size in zip(before, shape, strict=True):
+                while sizes.setdefault(chosen, size) != size:
+                    chosen = f"{chosen}_{name}"
+                distinct.append(chosen)
+            named[name] = tuple(distinct)
             text = _(
                 "repeats a dimension with different sizes in shape {shape}; its dimensions are "
                 "named {dimensions}"

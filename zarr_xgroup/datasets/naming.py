@@ -169,9 +169,20 @@ class GroupPlanner(UnfinishedPlan):
         # 1. Coordinates and links by conventions, attached once for all arrays with the same interpretation.
         if interpretation not in self._attached:
             attached = []
+            replaced: dict[str, PlannedVariable] = {}  # by the axes whose coordinate they replace
             for coordinate in interpretation.coordinates:
+                axis = replaced.get(coordinate.axis)
+                if axis is not None and not self._is_own(coordinate):
+                    own = self._own_array(coordinate.name)
+                    if own is None or own.dims != coordinate.source.dims:
+                        axis.left_out[coordinate.source] = coordinate.name, referrer.name
+                        continue
+                    coordinate = replace(coordinate, source=own.source, bounds=None)
                 if name := self._try_to_attach(coordinate, referrer):
                     attached.append((coordinate, name))
+                    own = self.variables[name]
+                    if coordinate.is_substitute or coordinate.identity in own.overruled:
+                        replaced[name] = own
                     crs = coordinate.crs or interpretation.crs
                     self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
             self._attached[interpretation] = (
@@ -276,15 +287,12 @@ class GroupPlanner(UnfinishedPlan):
         """
         bounds = coordinate.bounds
         if winner := self._own_array_in_place_of(coordinate, role):
-            # 1. The group's own array is kept. Declared bounds are added only if they are an array: computed or
-            #    literal bounds belong to the declared values, not to those of the array.
+            # 1. The group's own array is kept.
             variable = self.variables[winner]
             variable.identity = variable.identity or variable.source
             variable.overruled.setdefault(coordinate.identity, (coordinate.source, referrer.name))
             variable.is_coordinate = True
-            is_bounded = variable.get("bounds") is not None
-            if is_bounded or not (bounds and isinstance(bounds.source, Stored)):
-                bounds = None
+            bounds = None if variable.get("bounds") is not None else bounds
         else:
             # 2. Coordinates with the same identity are one variable: an array of the group, or a new variable.
             identity = self._identity_of(coordinate)
@@ -303,7 +311,11 @@ class GroupPlanner(UnfinishedPlan):
 
         # 3. Add its attributes and the arrays that they name. Links of the group's own arrays are attached with these.
         attributes = self._settled_attributes(coordinate, variable, referrer, role)
-        attributes |= self._attach_companions(bounds, coordinate.formula_terms, referrer)
+        terms = coordinate.formula_terms
+        if winner or coordinate.is_substitute:
+            # Bounds and terms belong to the declared coordinate, unless they are arrays of the group.
+            bounds, terms = self._own_companions(variable, bounds, terms, referrer)
+        attributes |= self._attach_companions(bounds, terms, referrer)
         variable.add(attributes)
         if role == "coordinate" and len(variable.dims) > 1:
             is_horizontal = variable.horizontal_axis is not None
@@ -311,6 +323,33 @@ class GroupPlanner(UnfinishedPlan):
         if not variable.is_own:
             self._name_links(variable, self._attach_links(coordinate.links, referrer), referrer)
         return variable.name
+
+    def _own_companions(
+        self,
+        variable: PlannedVariable,
+        bounds: Coordinate | None,
+        terms: Mapping[str, Coordinate],
+        referrer: Node,
+    ) -> tuple[Coordinate | None, dict[str, Coordinate]]:
+        """Return the bounds and formula terms that are arrays of the group, and record the others as left out."""
+        own = {}
+        for term, part in terms.items():
+            array = self._own_array(part.name)
+            if array is not None and {*array.dims} == {*part.source.dims}:
+                part = replace(part, source=array.source)
+            if self._is_own(part):
+                own[term] = part
+            else:
+                variable.left_out[part.source] = part.name, referrer.name
+        if bounds is not None and not self._is_own(bounds):
+            variable.left_out[bounds.source] = bounds.name, referrer.name
+            bounds = None
+        return bounds, own
+
+    def _is_own(self, coordinate: Coordinate) -> bool:
+        """Return whether a coordinate is an array of the group."""
+        source = coordinate.source
+        return isinstance(source, Stored) and source.node.group == self.reading.node
 
     def _attach_companions(
         self, bounds: Coordinate | None, terms: Mapping[str, Coordinate], referrer: Node
