@@ -476,6 +476,9 @@ def _grid_of_level(
     if document is None or not document.is_array:
         other, group = node.child(name), node
         document = array.document_of(other)
+    if document is None:
+        other = _array_with_grid(array, node) or other
+        document = array.document_of(other)
     existing, sizes = None, None
     if document is not None and document.is_array:
         existing, sizes = other, _rows_and_columns(array, dims, document)
@@ -496,6 +499,17 @@ def _grid_of_level(
     except XGroupError as error:
         transform = error
     return transform, sizes
+
+
+def _array_with_grid(array: ArrayView, level: Node) -> Node | None:
+    """Return the array of a level whose transform is that of all arrays of the level that declare one, or None."""
+    document = array.document_of(level)
+    if document is None or document.is_array:
+        return None
+    arrays = array.tree.arrays(level).items()
+    grids = {name: each.attributes.text(TRANSFORM.key) for name, each in arrays}
+    names = [name for name, text in grids.items() if text is not None]
+    return level.child(names[0]) if len({grids[name] for name in names}) == 1 else None
 
 
 def _rows_and_columns(array: ArrayView, dims: tuple[str, str], other: Document) -> Sizes | None:
