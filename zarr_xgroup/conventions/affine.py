@@ -146,8 +146,8 @@ def coordinates_along(dims: Iterable[str]) -> str:
 
 
 def has_coordinate(array: ArrayView, dim: str) -> bool:
-    """Return whether the array's group has a coordinate variable of a dimension: a 1-D array with its name."""
-    return array.sibling(dim) is not None and list(array.siblings[dim]) == [dim]
+    """Return whether the array's group has a coordinate variable of a dimension: a 1-D array with its name and length."""
+    return array.sibling(dim) is not None and array.siblings[dim] == {dim: array.sizes.get(dim)}
 
 
 def interpret_grid(

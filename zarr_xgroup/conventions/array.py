@@ -301,8 +301,6 @@ class ArrayView(NodeView):
     ----------
     dims : tuple of str
         The dimension names of the array, one for each axis; empty in `axis_names`, which returns them.
-    dim_names : mapping of str to str
-        The names of dimensions in the Dataset, by their names in the array's metadata.
     chunks : mapping of str to int
         The chunk length along each dimension for dask.
     siblings : mapping of str to mapping
@@ -311,6 +309,8 @@ class ArrayView(NodeView):
         Resolves references of the array.
     referred : set of Node
         Arrays to which the array refers, besides those that become its coordinates. Handlers add to it.
+    substitutes : set of Node
+        The group's own arrays that are used in place of targets of broken references.
     overruled_crs : Crs or None
         The CRS that attributes declare, if a grid mapping variable defines a different one, which is used.
     factory : VariableFactory
@@ -328,7 +328,6 @@ class ArrayView(NodeView):
         memo: Memo | None = None,
         *,
         crs_of: Callable[[ArrayView], Crs | None] | None = None,
-        dim_names: Mapping[str, str] | None = None,
         chunks: Mapping[str, int] | None = None,
         siblings: Mapping[str, Mapping[str, int]] | None = None,
         assumed: Collection[str] = (),
@@ -339,7 +338,6 @@ class ArrayView(NodeView):
         memo = memo or Memo(tree)
         super().__init__(node, document, tree, memo, dims, assumed=assumed)
         self.dims: tuple[str, ...] = dims
-        self.dim_names = dim_names or {}
         self.chunks = chunks or {}
         self.siblings = {} if siblings is None else siblings
         # Not `self.report`, because a reference cycle would keep the view in memory until the garbage collector runs.
@@ -351,6 +349,7 @@ class ArrayView(NodeView):
             ),
         )
         self.referred: set[Node] = set()
+        self.substitutes: set[Node] = set()
         self.overruled_crs: Crs | None = None
         self.factory = factory
         self.crs_of = crs_of or (lambda _array: None)
@@ -607,6 +606,7 @@ def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> 
     text = _("cannot be resolved; the group's own array {name!r} is used").format(name=name)
     written = str(Reference.parse(reference))
     array.resolver.record(reference, written, node, by_fallback=True, text=text)
+    array.substitutes.add(node)
     return node
 
 

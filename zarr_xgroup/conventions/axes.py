@@ -36,7 +36,7 @@ def horizontal_dims(array: ArrayView) -> tuple[str, ...]:
     declared = scopes_of(array).get(SPATIAL_DIMENSIONS)
     if declared is not None and isinstance(declared.value, list) and len(declared.value) in (2, 3):
         # `spatial` uses the last two of three names.
-        names = tuple(array.dim_names.get(str(name), str(name)) for name in declared.value[-2:])
+        names = tuple(map(str, declared.value[-2:]))
         if len({*names}) == 2 and set(names) <= set(array.dims):
             return names
     return array.dims[-2:]

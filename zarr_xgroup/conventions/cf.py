@@ -511,9 +511,8 @@ class Follower:
         """
         array = self._array
         dims = fitting_dims(array, node)
-        known = {name: array.sizes[here] for name, here in array.dim_names.items()} | array.sizes
         sizes = zip(dims, shape_of(array, node), strict=True)
-        unknown = tuple(dim for dim, size in sizes if known.get(dim) != size)
+        unknown = tuple(dim for dim, size in sizes if array.sizes.get(dim) != size)
         if unknown and unknown == dims[-1:]:
             return array.factory.decoded_dtype(Stored(node, dims)).kind == "S"
         return not unknown
@@ -556,12 +555,11 @@ def _dimensions_without_coordinate(
     """Yield the named dimensions of an array without a coordinate in its group or in `links`."""
     attached = [link.coordinate for link in links]
     referred = {other.name for other in attached if other.source.dims == (other.name,)}
-    names = {here: name for name, here in array.dim_names.items()}
     declared = declared_dimensions(array.document)
     paths = dimension_references(array.document)
     for dim, name, size, path in zip(array.dims, declared, array.shape, paths, strict=True):
         # Other names were generated, or begin with a slash: the dimension of an ancestor, attached with its coordinate.
-        if name is None or name != names.get(dim, dim) or dim in referred:
+        if name != dim or dim in referred:
             continue
         dimension, node = _Dimension(dim, name, size, path), array.node.group.child(name)
         own = array.sibling(name)

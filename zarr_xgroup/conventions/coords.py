@@ -220,9 +220,8 @@ class CoordsHandler(ConventionHandler):
                 key, is_missing = finding.place.keys[-1], described.descriptor is None
                 part = _("{key!r} of {coordinate}").format(key=key, coordinate=missing())
                 array.report_wrong(described.node, [finding], missing() if is_missing else part)
-            dims = {array.dim_names.get(dim, dim) for dim in described.dims}
             own_sizes = None if array.sibling(name) is None else array.siblings[name]
-            if own_sizes == {dim: array.sizes.get(dim) for dim in dims}:
+            if own_sizes == {dim: array.sizes.get(dim) for dim in described.dims}:
                 # The group's own array of this name and shape is used instead. A description that does not fit is not
                 # reported, because it is a remnant of data that were written again.
                 coordinates[name] = array.try_silently(_coordinate, array, described)
@@ -242,7 +241,7 @@ class _DescribedCoordinate(msgspec.Struct, frozen=True):
 
     node: Node  # the array or group that has the description
     name: str
-    dims: tuple[str, ...]  # the names in the metadata; the Dataset may have different ones
+    dims: tuple[str, ...]
     descriptor: Descriptor | None  # None if it cannot be used
     newer: NewerDescription | None = None  # the object of the newer draft that has the descriptor
 
@@ -279,7 +278,7 @@ def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
 
     A description of the array itself is left out.
     """
-    known = {*array.dims, *array.dim_names}
+    known = set(array.dims)
     return tuple(
         described
         for described in _described_coordinates(array)
@@ -293,15 +292,17 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
 
     None if a different convention defines its values, or if its descriptor cannot be used, which is already reported.
     """
-    dims = tuple(array.dim_names.get(dim, dim) for dim in described.dims)
-    descriptor, place, remedy = described.descriptor, described.at(), such_as(_INDEXED)
+    dims, descriptor, place, remedy = (
+        described.dims,
+        described.descriptor,
+        described.at(),
+        such_as(_INDEXED),
+    )
     if len(set(array.dims).intersection(dims)) < len(dims):
         text = _("has the dimensions {dims}, but the array has {own}")
         raise place.error(text.format(dims=list(dims), own=list(array.dims)), FITTING, remedy)
     if descriptor is None or descriptor.lost is not None:
         return None
-    # A dimension coordinate is renamed with its dimension.
-    name = dims[0] if described.dims == (described.name,) else described.name
     attributes = {} if described.newer is None else described.newer.attributes
     shape = tuple(array.sizes[dim] for dim in dims)
     source: Source
@@ -321,7 +322,7 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
             text = _("is the convention itself, which does not define values for this type")
             raise described.at("convention").error(text, DESCRIPTOR)
         return None
-    return Coordinate(name, source, attributes)
+    return Coordinate(described.name, source, attributes)
 
 
 def _array_source(

@@ -41,7 +41,7 @@ from zarr_xgroup.metadata.nodes import OBJECT, Fragment
 from zarr_xgroup.metadata.references import is_reference
 
 #: The members of a proj object and the attributes of `proj`, most explicit first.
-PROJJSON, WKT, CODE, EPSG = CRS_KEYS = ("proj:projjson", "proj:wkt2", "proj:code", "proj:epsg")
+WKT, PROJJSON, CODE, EPSG = CRS_KEYS = ("proj:wkt2", "proj:projjson", "proj:code", "proj:epsg")
 
 #: The number of texts for which results of pyproj are cached.
 _KEPT = 1024
@@ -334,8 +334,8 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     form: ClassVar[Rule] = OBJECT_OF_PROJ
     others: ClassVar[frozenset[str] | None] = None  # they may be among all attributes of a node
 
-    projjson: Annotated[Crs | None, _CrsMember(), Member(key=PROJJSON, rule=OF_PROJJSON)] = None
     wkt2: Annotated[Crs | None, _CrsMember(), Member(key=WKT, rule=OF_WKT)] = None
+    projjson: Annotated[Crs | None, _CrsMember(), Member(key=PROJJSON, rule=OF_PROJJSON)] = None
     code: Annotated[Crs | None, _CrsMember(), Member(key=CODE, rule=OF_CODE)] = None
     epsg: Annotated[Crs | None, _CrsMember(), Member(key=EPSG, rule=OF_EPSG)] = None
 
@@ -352,7 +352,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     @property
     def systems(self) -> list[Crs]:
         """The CRSs of all members; the first is used."""
-        members = (self.projjson, self.wkt2, self.code, self.epsg)
+        members = (self.wkt2, self.projjson, self.code, self.epsg)
         return [crs for crs in members if crs is not None]
 
 
@@ -447,14 +447,18 @@ def _parsed(text: str) -> Any:
 
 @lru_cache(_KEPT)
 def _is_same_crs(crs: Crs, other: Crs) -> bool | None:
-    """Return whether two CRSs are the same except for the order of axes, or None if one is not understood."""
+    """Return whether two CRSs are the same except for the order of axes.
+
+    None if one is not understood, or if their EPSG codes differ because of that order (OGC:CRS84 and EPSG:4326).
+    """
     if crs.text == other.text:
         return True
     mine, theirs = _parsed(crs.text), _parsed(other.text)
     if mine is None or theirs is None:
         return None
     if mine.equals(theirs, ignore_axis_order=True):
-        return True
+        is_one_code = mine.equals(theirs) or mine.to_epsg() == theirs.to_epsg()
+        return True if is_one_code else None
     # CRSs with different datum shifts differ. A datum shift in only one of the texts is ignored.
     is_shifted = mine.is_bound and theirs.is_bound
     if is_shifted and mine.coordinate_operation != theirs.coordinate_operation:

@@ -518,8 +518,7 @@ class CsHandler(ConventionHandler):
             array.report_wrong(node, system)
             identity = cs.id or system.id
             proj_and_name = identity and identity.value, system.name
-            for key, part in system.axes:
-                name = array.dim_names.get(key, key)
+            for name, part in system.axes:
                 cost = partial(coordinate_named, name)
                 axis = array.try_reporting(dereferenced, array, node, part, Axis, cost=cost)
                 if axis is not None:
@@ -562,10 +561,9 @@ def _report_dims_without_axis(array: ArrayView, cs: Cs, systems: Iterable[System
     """Report dimensions without an axis, to `check` only; not if the axes of a CRS cannot be read."""
     if cs.wrong_with("crs") or any(system.wrong_with("axes") for system in systems):
         return
-    names = (name for system in systems for name, _axis in system.axes)
-    axes = {array.dim_names.get(name, name) for name in names}
+    axes = {name for system in systems for name, _axis in system.axes}
     for name in () if axes >= set(array.dims) else declared_dimensions(array.document):
-        if name is None or array.dim_names.get(name, name) in axes:
+        if name is None or name in axes:
             continue
         is_stored = array.sibling(name) is not None
         values = '{"regular": [first, step]}'
@@ -607,10 +605,11 @@ class AxisOfArray(msgspec.Struct, frozen=True):
 
     def own_coordinate(self, name: str) -> Document | None:
         """Return the document of the group's own coordinate with a name along the axis, or None."""
-        document, dims = self.array.sibling(name), (self.name,) if self.is_dimension else ()
-        if document is None or tuple(self.array.siblings[name]) != dims:
+        document, sizes = self.array.sibling(name), {self.name: self.length}
+        sizes = sizes if self.is_dimension else {}
+        if document is None or self.array.siblings[name] != sizes:
             return None
-        return document if may_replace_declared(name, dims, document.attributes) else None
+        return document if may_replace_declared(name, (*sizes,), document.attributes) else None
 
     def regular_source(self, first: float, step: float) -> Computed:
         """Return the source of the values ``first + position * step`` along the axis."""
@@ -720,7 +719,12 @@ def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> C
         terms = _formula_terms(axis, parametric, node)
         if parametric.formula:
             attributes.setdefault("standard_name", parametric.formula)
-    coordinate = Coordinate(name, source, attributes, formula_terms=terms)
+    coordinate = Coordinate(
+        *(name, source, attributes),
+        formula_terms=terms,
+        axis=axis.name if number else "",
+        is_substitute=isinstance(source, Stored) and source.node in axis.array.substitutes,
+    )
     if boundaries is None:
         return coordinate
     return replace(coordinate, bounds=_bounds(axis, coordinate, boundaries, node))

@@ -212,7 +212,7 @@ class DggsHandler(ConventionHandler):
             return False
         if not array.dims:
             return False
-        dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
+        dimension = dggs.spatial_dimension
         return dimension in array.dims or not array.memo(
             _group_has_dimension, array, dimension, by=(array.node.group, dimension)
         )
@@ -303,7 +303,7 @@ def _cell_ids(array: ArrayView, dggs: Dggs, written_in: Node) -> Coordinate:
     Its values are those of the group's own ``cell_ids``; else all cells of the level if ``coordinate`` is missing; else
     those of the array that ``coordinate`` names, unpacked if necessary.
     """
-    dimension = array.dim_names.get(dggs.spatial_dimension, dggs.spatial_dimension)
+    dimension = dggs.spatial_dimension
     if dimension not in array.sizes:
         text = _("{dimension!r} is not a dimension of the array ({dims})")
         if written_in != array.node:

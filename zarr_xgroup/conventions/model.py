@@ -37,6 +37,10 @@ class Coordinate(msgspec.Struct, frozen=True):
     places_cells : bool
         Whether its values are known to be horizontal positions, whatever its attributes. In a DataTree, a group with
         such a coordinate along several dimensions does not inherit the positions of a parent group.
+    axis : str
+        The dimension whose declaration it is part of, if it is not the first coordinate of that declaration; else "".
+    is_substitute : bool
+        Whether it is an array of the group in place of a declared one that does not exist or does not fit.
     """
 
     name: str
@@ -47,6 +51,8 @@ class Coordinate(msgspec.Struct, frozen=True):
     crs: Crs | None = None
     links: tuple[Link, ...] = ()
     places_cells: bool = False
+    axis: str = ""
+    is_substitute: bool = False
 
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
         """Return the coordinate with its dimensions renamed.
@@ -67,6 +73,7 @@ class Coordinate(msgspec.Struct, frozen=True):
             self,
             name=f"{names.get(old, old)}{self.name.removeprefix(old)}",
             source=renamed(self.source, names),
+            axis=names.get(self.axis, self.axis),
             bounds=None if self.bounds is None else self.bounds.renamed(names),
             formula_terms={name: term.renamed(names) for name, term in self.formula_terms.items()},
             links=tuple(

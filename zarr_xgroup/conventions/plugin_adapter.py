@@ -147,7 +147,8 @@ def _or_own_array(view: ArrayView, coordinate: Coordinate) -> Coordinate:
     Stored arrays and variables of a handler are kept.
     """
     name, dims = coordinate.name, coordinate.source.dims
-    is_own = view.sibling(name) is not None and tuple(view.siblings[name]) == dims == (name,)
+    is_own = view.sibling(name) is not None and dims == (name,)
+    is_own = is_own and view.siblings[name] == {name: view.sizes.get(name)}
     if not is_own or isinstance(coordinate.source, Stored | HandlerVariable):
         return coordinate
     return replace(coordinate, source=Stored(view.node.group.child(name), dims), bounds=None)

@@ -293,9 +293,8 @@ def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Fi
 
 def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
     """Return the array's dimensions with two names, in any case; None if one is missing."""
-    known = {**{name: name for name in array.dims}, **array.dim_names}
-    anycase = {name.lower(): here for name, here in known.items()}
-    y, x = (known.get(name) or anycase.get(name.lower()) for name in names)
+    anycase = {name.lower(): name for name in array.dims}
+    y, x = (name if name in array.dims else anycase.get(name.lower()) for name in names)
     return (y, x) if y is not None and x is not None and x != y else None
 
 
@@ -501,6 +500,9 @@ def _grid_of_level(
     if document is None or not document.is_array:
         other, group = node.child(name), node
         document = array.document_of(other)
+    if document is None:
+        other = _array_with_grid(array, node) or other
+        document = array.document_of(other)
     existing, sizes = None, None
     if document is not None and document.is_array:
         existing, sizes = other, _rows_and_columns(array, dims, document)
@@ -521,6 +523,17 @@ def _grid_of_level(
     except XGroupError as error:
         transform = error
     return transform, sizes
+
+
+def _array_with_grid(array: ArrayView, level: Node) -> Node | None:
+    """Return the array of a level whose transform is that of all arrays of the level that declare one, or None."""
+    document = array.document_of(level)
+    if document is None or document.is_array:
+        return None
+    arrays = array.tree.arrays(level).items()
+    grids = {name: each.attributes.text(TRANSFORM.key) for name, each in arrays}
+    names = [name for name, text in grids.items() if text is not None]
+    return level.child(names[0]) if len({grids[name] for name in names}) == 1 else None
 
 
 def _rows_and_columns(array: ArrayView, dims: tuple[str, str], other: Document) -> Sizes | None:

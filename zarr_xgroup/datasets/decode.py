@@ -225,6 +225,8 @@ class Decoder:
             if isinstance(undecoded[name]._data, np.ndarray) and not plan.is_own:
                 variable.load()  # values given by metadata
             if self._with_indexes and variable.dims == (key,):
+                if not variable.size:
+                    variable.load()  # xarray decodes no timedeltas as seconds, which a lazy variable does not show
                 index = PandasIndex.from_variables({key: variable}, options={})
                 variable = index.create_variables({key: variable})[key]
             if isinstance(plan.source, Computed | Literal | Offset):

@@ -1,4 +1,7 @@
-"""Name the dimensions of a group's arrays, so that each name has one size in the group.
+"""Name the dimensions of a group's arrays as their documents declare them.
+
+Conventions see these names. The planner renames dimensions later, if a name has two sizes or two coordinates in the
+group.
 
 A name with a leading slash refers to a dimension of an ancestor (GeoZarr draft standard, "Dimensions").
 An axis without a name gets ``phony_dim_N``, numbered as in h5netcdf: in the order in which sizes first appear, with
@@ -36,23 +39,15 @@ _PHONY = "phony_dim_"
 Names = tuple[str | None, ...]
 
 
-class Assigned(msgspec.Struct, frozen=True):
-    """The dimensions of a group's arrays, by array."""
-
-    #: One name per axis. No name has two sizes within the group.
-    dims: Mapping[str, tuple[str, ...]]
-    #: The names before dimensions with two sizes in the group were renamed.
-    named: Mapping[str, tuple[str, ...]]
-    findings: Mapping[str, Finding]
-
-
-def assign_dimensions(
+def name_dimensions(
     arrays: Mapping[str, Mapping[str, Any]],
     group: Node,
     declared: Mapping[str, Names],
     hints: Mapping[str, tuple[str, ...]],
-) -> Assigned:
-    """Return a name for every dimension of a group's arrays, assigned in the order of `arrays`.
+) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, Finding]]:
+    """Return a name for every dimension of a group's arrays, and a finding for each array with unusable names.
+
+    No name has two sizes in one array.
 
     `arrays` are documents with valid shapes. `declared` are the names in the documents, None for an unnamed axis.
     `hints` are names of the last axes by conventions, for unnamed axes.
@@ -60,31 +55,35 @@ def assign_dimensions(
     shapes = {name: document["shape"] for name, document in arrays.items()}
     hinted = {name: _hinted(dims, hints.get(name, ())) for name, dims in declared.items()}
     named = _with_phony_names(hinted, shapes)
-    assigned = _without_conflicts(named, shapes)
     findings = {}
     for name, document in arrays.items():
-        before, after, shape = named[name], assigned[name], list(shapes[name])
+        before, shape = named[name], list(shapes[name])
         if declared[name] != before:
             text = _(
                 "has no usable names for axes {axes} of shape {shape}; its dimensions are "
                 "named {dimensions}"
             )
-            if all(dim in declared[name] or dim.startswith(_PHONY) for dim in after):
+            if all(dim in declared[name] or dim.startswith(_PHONY) for dim in before):
                 text = _("has no usable names for dimensions; they are named phony_dim_0 and so on")
             axes = [axis for axis, dim in enumerate(declared[name]) if dim is None]
-            text = text.format(shape=shape, axes=axes, dimensions=list(after))
-        elif before != after:
-            changes = zip(before, after, strict=True)
-            renamed = ", ".join(f"{old!r} -> {new!r}" for old, new in changes if old != new)
+            text = text.format(shape=shape, axes=axes, dimensions=list(before))
+        elif len(set(zip(before, shape, strict=True))) > len(set(before)):
+            sizes: dict[str, int] = {}
+            distinct = []
+            for chosen, size in zip(before, shape, strict=True):
+                while sizes.setdefault(chosen, size) != size:
+                    chosen = f"{chosen}_{name}"
+                distinct.append(chosen)
+            named[name] = tuple(distinct)
             text = _(
-                "declares the dimensions {named} for shape {shape}, but they have different sizes "
-                "in other arrays of the group; renamed {renamed}"
-            ).format(shape=shape, named=list(before), renamed=renamed)
+                "repeats a dimension with different sizes in shape {shape}; its dimensions are "
+                "named {dimensions}"
+            ).format(shape=shape, dimensions=list(named[name]))
         else:
             continue
         place = Fragment(group.child(name), dimension_keys(document), None)
         findings[name] = report(Topic.DIMENSION, place, text)
-    return Assigned(assigned, named, findings)
+    return named, findings
 
 
 def _hinted(dims: Names, hints: Names) -> Names:
@@ -115,38 +114,16 @@ def _with_phony_names(
     return named
 
 
-def _without_conflicts(
-    named: Mapping[str, tuple[str, ...]], shapes: Mapping[str, Sequence[int]]
-) -> dict[str, tuple[str, ...]]:
-    """Return dimension names, renamed if a different array has the name with a different size.
-
-    Names are assigned to dimension coordinates first, so that a dimension has the size of its coordinate.
-    """
-    # xarray refuses a dimension with the name of a scalar variable: no size equals -1.
-    sizes = {name: -1 for name, shape in shapes.items() if not shape}
-    assigned = {}
-    known: dict[tuple[str, int], str] = {}  # arrays that share a size share the name
-    for name in sorted(named, key=lambda name: named[name] != (name,)):
-        dimensions = []
-        for dimension, size in zip(named[name], shapes[name], strict=True):
-            chosen = known.get((dimension, size), dimension)
-            while sizes.setdefault(chosen, size) != size:
-                chosen = f"{chosen}_{name}"
-            known[dimension, size] = chosen
-            dimensions.append(chosen)
-        assigned[name] = tuple(dimensions)
-    return assigned
-
-
 # Dimensions of ancestors.
 
 
 class Inherited(msgspec.Struct, frozen=True):
     """The names of an array's dimensions, and the coordinates of dimensions that ancestors define."""
 
-    #: The names in its document. A name with a leading slash is replaced by the name of the ancestor's dimension, or a
-    #: longer one if the group uses that name.
+    #: The names in its document. A name with a leading slash is replaced by the name of the ancestor's dimension.
     declared: tuple[str | None, ...]
+    #: The names in the Dataset of dimensions of ancestors whose names the group itself uses.
+    renamed: Mapping[str, str] = msgspec.field(default_factory=dict)
     #: Coordinates of the ancestors' dimensions, under the dimension's name in the group, with links to the arrays that
     #: their attributes name.
     coordinates: tuple[Coordinate, ...] = ()
@@ -174,6 +151,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         return Inherited(declared)
     group, keys = array.group, dimension_keys(document)
     names = list(declared)
+    renamed: dict[str, str] = {}
     coordinates: list[Coordinate] = []
     findings: list[Finding] = []
     references: list[Followed] = []
@@ -202,7 +180,9 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
                 "named {name!r}, because the group itself has the name {dim!r}"
             ).format(written=written, ancestor=ancestor, name=name, dim=dim)
             findings.append(report(Topic.DIMENSION, group, text))
-        names[axis] = name
+        # Until it is renamed by the planner, the array has it under its own name, unless that would be repeated.
+        here = name if dim in names else dim
+        names[axis], renamed[here] = here, name
         # 3. Its coordinate is the ancestor's 1-D array of that name along it.
         node = ancestor.child(dim)
         coordinate = tree.document(node)
@@ -214,11 +194,12 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
             Link(key, path, companion)
             for key in _COMPANIONS
             for path in names_in(coordinate.attributes, key)
-            if (companion := _linked_coordinate(tree, node, key, path, name))
+            if (companion := _linked_coordinate(tree, node, key, path, here, name))
         )
-        coordinates.append(Coordinate(name, Stored(node, (name,)), links=links))
+        coordinates.append(Coordinate(here, Stored(node, (here,)), links=links))
         references.append(Followed(array, array, keys, str(written), node))
-    return Inherited(tuple(names), tuple(coordinates), tuple(findings), tuple(references))
+    renamed = {old: new for old, new in renamed.items() if old != new}
+    return Inherited(tuple(names), renamed, tuple(coordinates), tuple(findings), tuple(references))
 
 
 def _name_in_ancestor(written: str | None) -> str | None:
@@ -272,12 +253,12 @@ def _prefix(ancestor: Node) -> str:
 
 
 def _linked_coordinate(
-    tree: Tree, coordinate: Node, key: str, path: str, name: str
+    tree: Tree, coordinate: Node, key: str, path: str, here: str, name: str
 ) -> Coordinate | None:
     """Return the array that an attribute of an ancestor's coordinate names, as a coordinate of the group.
 
-    None if the array does not exist or cannot be the bounds of the coordinate. `name` is the name of the coordinate
-    and its dimension in the group.
+    None if the array does not exist or cannot be the bounds of the coordinate. `here` is the name of the coordinate
+    and its dimension for the array, `name` that in the Dataset.
     """
     for candidate in candidate_paths(path, coordinate.group.path):
         node = Node(coordinate.store, candidate)
@@ -294,7 +275,7 @@ def _linked_coordinate(
     for axis, declared in enumerate(written):
         nameless = f"{node.name}_dim_{axis}"
         dim = _name_in_ancestor(declared) or declared or ("bounds" if is_bounds else nameless)
-        dim = name if dim == coordinate.name else dim
+        dim = here if dim == coordinate.name else dim
         along.append(nameless if dim in along else dim)
     wanted = node.name if name == coordinate.name else f"{_prefix(coordinate.group)}_{node.name}"
     return Coordinate(wanted, Stored(node, tuple(along)))

@@ -29,8 +29,8 @@ from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.dimensions import (
     Inherited,
-    assign_dimensions,
     inherited_dimensions,
+    name_dimensions,
 )
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, left_out, report, without_attributes
@@ -70,7 +70,7 @@ class ArrayReading(msgspec.Struct, frozen=True, eq=False):
 
     node: Node
     document: Document
-    #: The names of all its dimensions, consistent with the group's other arrays.
+    #: The names of all its dimensions: in a reading as declared, in a plan with one size for each name in the group.
     dims: tuple[str, ...]
     template: Template
     interpretation: Interpretation
@@ -337,32 +337,37 @@ class _Group:
             for name, names in declared.items()
             if None in names
         }
-        assigned = assign_dimensions(documents, self.node, declared, hints)
+        named, findings = name_dimensions(documents, self.node, declared, hints)
         self.findings.extend(
             finding
-            for name, finding in assigned.findings.items()
+            for name, finding in findings.items()
             # A v2 array with unreadable attributes has no names, but the attributes were reported.
             if self.node.child(name) not in tree.problems
         )
         templates = {
-            name: factory.template(self.node.child(name), assigned.dims[name]) for name in documents
+            name: factory.template(self.node.child(name), named[name]) for name in documents
         }
 
         # 3. Interpret each array by its conventions.
         siblings = {
-            name: dict(zip(assigned.dims[name], template.shape, strict=True))
+            name: dict(zip(named[name], template.shape, strict=True))
             for name, template in templates.items()
         }
         arrays, answers = [], []
         for name, template in templates.items():
-            node, dims = self.node.child(name), assigned.dims[name]
+            node, dims = self.node.child(name), named[name]
             if template.fill_value is not None:
                 self.findings.append(unusable_fill_value(node, template.fill_value))
             answer = self._answer(
                 *(node, dims),
-                dim_names=dict(zip(assigned.named[name], dims, strict=True)),
                 chunks=template.encoding.get("preferred_chunks", {}),
-                siblings=siblings,
+                siblings={
+                    other: sizes
+                    for other, sizes in siblings.items()
+                    if other not in inherited[name].renamed
+                }
+                if inherited[name].renamed
+                else siblings,
             )
             answers.append(answer)
             arrays.append(
@@ -384,8 +389,8 @@ class _Group:
     def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> Answer:
         """Return the interpretation of an array by its conventions, shared with equal arrays of the group."""
         interpreter, document, name = self._interpreter, self.documents[node.name], node.name
-        texts, names = texts_of(document.attributes), tuple(known["dim_names"])
-        key = document.text_without_attributes(), dims, names, texts
+        texts = texts_of(document.attributes)
+        key = document.text_without_attributes(), dims, texts
         if key in self._reads and not self._is_named(name, dims, texts):
             read = tuple(map(document.attributes.text, self._reads[key]))
             first, shared = self._answers.get((key, read), (name, None))

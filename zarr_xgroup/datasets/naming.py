@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -38,7 +38,8 @@ from zarr_xgroup.metadata.cf import (
     names_in,
     with_names,
 )
-from zarr_xgroup.metadata.nodes import Node, pointer_to
+from zarr_xgroup.metadata.dimensions import dimension_keys
+from zarr_xgroup.metadata.nodes import Fragment, Node, pointer_to
 from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
 
@@ -107,7 +108,7 @@ def _plan_group(
     planner.decide_decoding_of_times()
     of_arrays = (finding for array in planner.arrays for finding in planner.findings_of(array))
     findings = (*reading.findings, *planner.findings, *of_arrays)
-    return GroupPlan(reading, tuple(planner.variables.values()), findings)
+    return GroupPlan(planner.reading, tuple(planner.variables.values()), findings)
 
 
 class GroupPlanner(UnfinishedPlan):
@@ -118,10 +119,10 @@ class GroupPlanner(UnfinishedPlan):
     ) -> None:
         self.reading, self._factory, self._with_indexes = reading, factory, with_indexes
         self.findings = []
-        self.names = UsedNames(reading.groups, reading.arrays)
         self.arrays = self._with_split_dimensions(_without_grids_of_subsets(reading, factory))
         # Dimensions that no array has any longer are free again.
         self.names = UsedNames(reading.groups, self.arrays)
+        self.reading = replace(reading, arrays=tuple(self.arrays))
         self._readings = {array.node.name: array for array in self.arrays}
         self.variables = {
             array.node.name: PlannedVariable(
@@ -168,9 +169,20 @@ class GroupPlanner(UnfinishedPlan):
         # 1. Coordinates and links by conventions, attached once for all arrays with the same interpretation.
         if interpretation not in self._attached:
             attached = []
+            replaced: dict[str, PlannedVariable] = {}  # by the axes whose coordinate they replace
             for coordinate in interpretation.coordinates:
+                axis = replaced.get(coordinate.axis)
+                if axis is not None and not self._is_own(coordinate):
+                    own = self._own_array(coordinate.name)
+                    if own is None or own.dims != coordinate.source.dims:
+                        axis.left_out[coordinate.source] = coordinate.name, referrer.name
+                        continue
+                    coordinate = replace(coordinate, source=own.source, bounds=None)
                 if name := self._try_to_attach(coordinate, referrer):
                     attached.append((coordinate, name))
+                    own = self.variables[name]
+                    if coordinate.is_substitute or coordinate.identity in own.overruled:
+                        replaced[name] = own
                     crs = coordinate.crs or interpretation.crs
                     self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
             self._attached[interpretation] = (
@@ -275,15 +287,12 @@ class GroupPlanner(UnfinishedPlan):
         """
         bounds = coordinate.bounds
         if winner := self._own_array_in_place_of(coordinate, role):
-            # 1. The group's own array is kept. Declared bounds are added only if they are an array: computed or
-            #    literal bounds belong to the declared values, not to those of the array.
+            # 1. The group's own array is kept.
             variable = self.variables[winner]
             variable.identity = variable.identity or variable.source
             variable.overruled.setdefault(coordinate.identity, (coordinate.source, referrer.name))
             variable.is_coordinate = True
-            is_bounded = variable.get("bounds") is not None
-            if is_bounded or not (bounds and isinstance(bounds.source, Stored)):
-                bounds = None
+            bounds = None if variable.get("bounds") is not None else bounds
         else:
             # 2. Coordinates with the same identity are one variable: an array of the group, or a new variable.
             identity = self._identity_of(coordinate)
@@ -302,7 +311,11 @@ class GroupPlanner(UnfinishedPlan):
 
         # 3. Add its attributes and the arrays that they name. Links of the group's own arrays are attached with these.
         attributes = self._settled_attributes(coordinate, variable, referrer, role)
-        attributes |= self._attach_companions(bounds, coordinate.formula_terms, referrer)
+        terms = coordinate.formula_terms
+        if winner or coordinate.is_substitute:
+            # Bounds and terms belong to the declared coordinate, unless they are arrays of the group.
+            bounds, terms = self._own_companions(variable, bounds, terms, referrer)
+        attributes |= self._attach_companions(bounds, terms, referrer)
         variable.add(attributes)
         if role == "coordinate" and len(variable.dims) > 1:
             is_horizontal = variable.horizontal_axis is not None
@@ -310,6 +323,33 @@ class GroupPlanner(UnfinishedPlan):
         if not variable.is_own:
             self._name_links(variable, self._attach_links(coordinate.links, referrer), referrer)
         return variable.name
+
+    def _own_companions(
+        self,
+        variable: PlannedVariable,
+        bounds: Coordinate | None,
+        terms: Mapping[str, Coordinate],
+        referrer: Node,
+    ) -> tuple[Coordinate | None, dict[str, Coordinate]]:
+        """Return the bounds and formula terms that are arrays of the group, and record the others as left out."""
+        own = {}
+        for term, part in terms.items():
+            array = self._own_array(part.name)
+            if array is not None and {*array.dims} == {*part.source.dims}:
+                part = replace(part, source=array.source)
+            if self._is_own(part):
+                own[term] = part
+            else:
+                variable.left_out[part.source] = part.name, referrer.name
+        if bounds is not None and not self._is_own(bounds):
+            variable.left_out[bounds.source] = bounds.name, referrer.name
+            bounds = None
+        return bounds, own
+
+    def _is_own(self, coordinate: Coordinate) -> bool:
+        """Return whether a coordinate is an array of the group."""
+        source = coordinate.source
+        return isinstance(source, Stored) and source.node.group == self.reading.node
 
     def _attach_companions(
         self, bounds: Coordinate | None, terms: Mapping[str, Coordinate], referrer: Node
@@ -614,43 +654,62 @@ class GroupPlanner(UnfinishedPlan):
     # Dimensions for which arrays declare different coordinates.
 
     def _with_split_dimensions(self, arrays: Iterable[ArrayReading]) -> list[ArrayReading]:
-        """Return the arrays, with dimensions renamed so that each dimension has one coordinate.
+        """Return the arrays, with dimensions renamed so that each dimension has one size and one coordinate.
 
         The first array that declares a coordinate keeps the dimension's name. Arrays that declare the same different
-        coordinate share a new dimension.
+        coordinate share a new dimension. Everything attached to an array is renamed with it.
         """
+        declared = list(arrays)
+        by_size = _with_one_size(declared)
+        self.names = UsedNames(self.reading.groups, by_size)
         # The identity of the first coordinate of each dimension, None if no array can have that coordinate.
         first: dict[str, Hashable] = {}
         others: dict[tuple[str, Hashable], str] = {}
         known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
         result = []
-        for array in arrays:
+        for original, array in zip(declared, by_size, strict=True):
             interpretation, attached = array.interpretation, list(array.inherited.coordinates)
             if interpretation not in known:
                 names = self._names_of_split_dimensions(array, first, others)
-                coordinates = tuple(each.renamed(names) for each in interpretation.coordinates)
-                linked = (link.coordinate.renamed(names) for link in interpretation.links)
-                parts = [part for each in (*coordinates, *linked) for part in each.parts()]
-                attached = parts + attached
-                known[interpretation] = (
-                    names,
-                    replace(interpretation, coordinates=coordinates) if names else interpretation,
-                )
+                interpretation = _renamed(interpretation, names)
+                linked = (link.coordinate for link in interpretation.links)
+                all_attached = (*interpretation.coordinates, *linked)
+                attached = [part for each in all_attached for part in each.parts()] + attached
+                known[array.interpretation] = names, interpretation
             # Bounds, terms, linked and inherited coordinates can be dimension coordinates, too.
             for coordinate in attached:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
-            names, interpretation = known[interpretation]
-            if names:
-                dims = tuple(names.get(dim, dim) for dim in array.dims)
-                array = replace(array, dims=dims, interpretation=interpretation)
-                message = _(
-                    "other arrays of the group have different coordinate values along its "
-                    "dimensions; renamed {renamed}"
-                ).format(renamed=_renamings(names))
-                self.findings.append(report(Topic.DIMENSION, array.node, message))
-            result.append(array)
+            names, interpretation = known[array.interpretation]
+            dims = tuple(names.get(dim, dim) for dim in array.dims)
+            self._report_split(original, array.dims, dims)
+            result.append(replace(array, dims=dims, interpretation=interpretation))
         return result
+
+    def _report_split(
+        self, array: ArrayReading, by_size: tuple[str, ...], dims: tuple[str, ...]
+    ) -> None:
+        """Report the renamed dimensions of an array, except those of ancestors, which are reported for the group."""
+        inherited = array.inherited.renamed
+        declared = tuple(inherited.get(dim, dim) for dim in array.dims)
+        if dims == declared:
+            return
+        renamed = _renamings(
+            {old: new for old, new in zip(declared, dims, strict=True) if old != new}
+        )
+        place = Fragment(array.node, dimension_keys(array.document), None)
+        if by_size == declared:
+            text = _(
+                "other arrays of the group have different coordinate values along its "
+                "dimensions; renamed {renamed}"
+            ).format(renamed=renamed)
+            self.findings.append(report(Topic.DIMENSION, array.node, text))
+            return
+        text = _(
+            "declares the dimensions {named} for shape {shape}, but they have different sizes "
+            "in other arrays of the group; renamed {renamed}"
+        ).format(shape=list(array.shape), named=list(declared), renamed=renamed)
+        self.findings.append(report(Topic.DIMENSION, place, text))
 
     def _names_of_split_dimensions(
         self,
@@ -705,6 +764,58 @@ class GroupPlanner(UnfinishedPlan):
         except XGroupMetadataError:
             return False
         return not self._is_too_long(source)
+
+
+def _with_one_size(arrays: Sequence[ArrayReading]) -> list[ArrayReading]:
+    """Return arrays with dimensions renamed, with all that is attached, so that each name has one size in the group.
+
+    Dimension coordinates keep their names first, so that a dimension has the size of its coordinate. Arrays that share
+    a size share the new name.
+    """
+    # xarray refuses a dimension with the name of a scalar variable: no size equals -1.
+    sizes = {array.node.name: -1 for array in arrays if not array.dims}
+    new_names: dict[tuple[str, int], str] = {}
+    names_of: dict[str, dict[str, str]] = {}
+    for array in sorted(arrays, key=lambda array: array.dims != (array.node.name,)):
+        names = names_of[array.node.name] = {}
+        for dim, size in array.sizes.items():
+            declared = array.inherited.renamed.get(dim, dim)
+            chosen = new_names.get((declared, size), declared)
+            while sizes.setdefault(chosen, size) != size:
+                chosen = f"{chosen}_{array.node.name}"
+            new_names[declared, size] = chosen
+            if chosen != dim:
+                names[dim] = chosen
+    known: dict[
+        Interpretation, Interpretation
+    ] = {}  # equal for arrays that share an interpretation
+    result = []
+    for array in arrays:
+        if names := names_of[array.node.name]:
+            interpretation = array.interpretation
+            if interpretation not in known:
+                known[interpretation] = _renamed(interpretation, names)
+            coordinates = tuple(each.renamed(names) for each in array.inherited.coordinates)
+            array = replace(
+                array,
+                dims=tuple(names.get(dim, dim) for dim in array.dims),
+                interpretation=known[interpretation],
+                inherited=replace(array.inherited, coordinates=coordinates),
+            )
+        result.append(array)
+    return result
+
+
+def _renamed(interpretation: Interpretation, names: Mapping[str, str]) -> Interpretation:
+    """Return an interpretation with the dimensions of all coordinates renamed."""
+    if not names:
+        return interpretation
+    links = interpretation.links
+    return replace(
+        interpretation,
+        coordinates=tuple(each.renamed(names) for each in interpretation.coordinates),
+        links=tuple(replace(link, coordinate=link.coordinate.renamed(names)) for link in links),
+    )
 
 
 def _without_grids_of_subsets(

@@ -47,6 +47,8 @@ class PlannedVariable(msgspec.Struct, eq=False):
     users: list[str] = []
     #: The declared coordinates that it replaces, by identity: their source, and the array that declares them.
     overruled: dict[Hashable, tuple[Source, str]] = {}
+    #: The names of parts of these declarations that are not arrays of the group and are not attached, by their sources.
+    left_out: dict[Source, tuple[str, str]] = {}
     #: Units and calendar of the times that it bounds, if the user dropped these times.
     dropped_times: Mapping[str, Any] = {}
     #: Whether xarray decodes it as times, by its units or those of the times that it bounds.

@@ -390,6 +390,12 @@ def _replaced(
                 declared = str(_place(tree, source.node))
             text = f"overrides the declaration of {array!r}: {declared}"
             replaced[variable.name][text] = None
+        for source, (name, array) in variable.left_out.items():
+            declared = _described(source)
+            if isinstance(source, Stored):
+                declared = str(_place(tree, source.node))
+            text = f"leaves out {name!r}, which {array!r} declares for the same axis: {declared}"
+            replaced[variable.name][text] = None
     for reading in plan.reading.arrays:
         overruled, crs = reading.interpretation.overruled_crs, reading.interpretation.crs
         if overruled is not None and crs is not None and overruled.differs(crs):

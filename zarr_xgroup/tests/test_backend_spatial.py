@@ -137,7 +137,9 @@ GRIDS: Mapping[str, tuple[Nodes, str]] = {
         ! Dimension: /a#/dimension_names: has no usable names for axes [0, 1] of shape [2, 3]; \
 its dimensions are named ['y', 'x']
         ! Dimension: /b#/dimension_names: has no usable names for axes [0, 1] of shape [1, 2]; \
-its dimensions are named ['y_b', 'x_b']
+its dimensions are named ['y', 'x']
+        ! Dimension: /b#/dimension_names: declares the dimensions ['y', 'x'] for shape [1, 2], \
+but they have different sizes in other arrays of the group; renamed 'y' -> 'y_b', 'x' -> 'x_b'
     """),
     # Coordinate variables of the group.
     "a coordinate variable is kept with 2-D coordinates": (

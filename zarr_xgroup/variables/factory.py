@@ -166,7 +166,7 @@ class VariableFactory:
                 store, node.path, self._document(node), transposed=source.transposed
             )
             variable.encoding["source"] = f"{name.rstrip('/')}{node}"
-            return variable[0] if source.first else variable
+            return _first_of(variable) if source.first else variable
         if isinstance(source, Computed):
             function = source.function
             if source.arrays:
@@ -191,6 +191,19 @@ class VariableFactory:
         copied = original.copy(deep=isinstance(original._data, np.ndarray))
         copied.attrs, copied.encoding = deepcopy(dict(original.attrs)), dict(original.encoding)
         return copied
+
+
+def _first_of(variable: xr.Variable) -> xr.Variable:
+    """Return the first element of a variable along its first axis, whose chunks are not part of the encoding."""
+    first, dim = variable[0], variable.dims[0]
+    encoding = dict(variable.encoding)
+    for key in ("chunks", "shards"):
+        if isinstance(lengths := encoding.pop(key, None), tuple) and len(lengths) > 1:
+            encoding[key] = lengths[1:]
+    chunks = encoding.pop("preferred_chunks", {})
+    encoding["preferred_chunks"] = {name: size for name, size in chunks.items() if name != dim}
+    first.encoding = encoding
+    return first
 
 
 def chunk_size(variable: xr.Variable | Template) -> int:

@@ -115,7 +115,6 @@ TO_BE_ASSUMED = GeoZarrHandler.name
 def _dims_by_name_or_position(array: ArrayView) -> tuple[str, str] | None:
     """Return the array's dimensions along Y and X: by their names, otherwise the last two; None if it has fewer."""
     known = {name.lower(): name for name in array.dims}
-    known |= {name.lower(): here for name, here in array.dim_names.items()}
     for y, x in _NAMES_OF_ROWS_AND_COLUMNS:
         if y in known and x in known:
             return known[y], known[x]
@@ -158,7 +157,8 @@ def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written
         return False
     named = array.attributes.get("grid_mapping")
     grids = array.memo(_grids_by_grid_mapping, array, by=array.node.group)
-    if all(grid >= set(dims) for grid in grids.get(str(named), ())):
+    sizes = {(dim, array.sizes[dim]) for dim in dims}
+    if all(grid >= sizes for grid in grids.get(str(named), ())):
         return False
     text = _(
         "is the transform of one grid, but arrays with different dimensions refer to it; it is not used"
@@ -167,11 +167,11 @@ def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written
     return True
 
 
-def _grids_by_grid_mapping(array: ArrayView) -> Mapping[str, set[frozenset[str]]]:
-    """Return the sets of dimensions of the arrays in an array's group, by their ``grid_mapping``."""
-    grids: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
+def _grids_by_grid_mapping(array: ArrayView) -> Mapping[str, set[frozenset[tuple[str, int]]]]:
+    """Return the sets of dimensions, with sizes, of the arrays in an array's group, by their ``grid_mapping``."""
+    grids: defaultdict[str, set[frozenset[tuple[str, int]]]] = defaultdict(set)
     for name, sizes in array.siblings.items():
         named = array.attribute("grid_mapping", array.node.group.child(name))
         if named is not None and len(sizes) > 1:
-            grids[str(named.value)].add(frozenset(sizes))
+            grids[str(named.value)].add(frozenset(sizes.items()))
     return grids

@@ -71,9 +71,8 @@ class StacProjHandler(ProjHandler):
         The transform is used if ``proj:spatial_dimensions`` names two dimensions of the array, or `proj` is assumed.
         """
         names = self.axis_names(array)
-        named = tuple(array.dim_names.get(name, name) for name in names)
-        is_named = len({*named}) == len(named) == 2 and set(named) <= set(array.dims)
-        dims = (named[0], named[1]) if is_named else rows_and_columns(array)
+        is_named = len({*names}) == len(names) == 2 and set(names) <= set(array.dims)
+        dims = (names[0], names[1]) if is_named else rows_and_columns(array)
         if dims is None or not (is_named or self.name in array.assumed):
             return super().interpret(array)
         attribute = scopes_of(array).get if is_named else array.attribute

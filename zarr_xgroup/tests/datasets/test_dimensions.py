@@ -157,8 +157,9 @@ TOLD: dict[str, tuple[Any, str]] = {
         """
         a (x)
         v (phony_dim_0 y x_v)
-        ! Dimension: /v#/dimension_names: has no usable names for axes [0, 1, 2] of shape [7, 4, 5]; its dimensions are named ['phony_dim_0', 'y', 'x_v']
-        ! Resolution: /v: 'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays y, x_v, so these dimensions get no coordinates
+        ! Dimension: /v#/dimension_names: has no usable names for axes [0, 1, 2] of shape [7, 4, 5]; its dimensions are named ['phony_dim_0', 'y', 'x']
+        ! Dimension: /v#/dimension_names: declares the dimensions ['phony_dim_0', 'y', 'x'] for shape [7, 4, 5], but they have different sizes in other arrays of the group; renamed 'x' -> 'x_v'
+        ! Resolution: /v: 'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays y, x, so these dimensions get no coordinates
         """,
     ),
 }

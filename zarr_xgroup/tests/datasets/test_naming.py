@@ -308,8 +308,8 @@ OWN: dict[str, tuple[Any, str]] = {
     "not another array called as what bounds name":
         ({"a": (array("x", bounds="/far/x"), Link("bounds", "/far/x", far("x", "b"))), "b": "x"},
          "far_b (x) 10 11; a (x) @ far_b | bounds=far_b; b (x) @ far_b; ! Name /g/a"),
-    "bounds that are an array are added":
-        ({"a": ("x", values("x", 5, 7, bounds=far("tb", "e", "xs"))), "x": "x"}, "e (x s) [[60 61] [62 63]]; x (x) 0 1 | bounds=e; a (x) @ x"),
+    "bounds in a different group are not added to an own array":
+        ({"a": ("x", values("x", 5, 7, bounds=far("tb", "e", "xs"))), "x": "x"}, "x (x) 0 1; a (x) @ x"),
     "bounds that are an array are not added beside those of its own":
         ({"a": ("x", values("x", 5, 7, bounds=far("tb", "e", "xs"))), "x": array("x", bounds="mine")}, "x (x) 0 1 | bounds=mine; a (x) @ x"),
     "units of times that an array says itself stand":
