@@ -273,7 +273,7 @@ def _coordinate_at(array: ArrayView, path: str) -> Coordinate | None:
     node = array_named(array, place)
     if node is None or node.group == array.node.group:
         return None
-    dims = tuple(array.dim_names.get(dim, dim) for dim in own_dims_of(array, node))
+    dims = own_dims_of(array, node)
     sizes = zip(dims, shape_of(array, node), strict=True)
     if any(array.sizes.get(dim) != size for dim, size in sizes):
         return None
