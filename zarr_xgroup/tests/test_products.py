@@ -3,6 +3,9 @@
 Two products declare no convention, so nothing may differ. For the third, engine xgroup may add coordinates.
 """
 
+import re
+import warnings
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from zarr_xgroup.tests.builders import (
     some_pairs,
     write_local,
 )
+from zarr_xgroup.tests.pages import DOCS
 from zarr_xgroup.tests.products import PRODUCTS, group_paths, write
 
 WITH_CONVENTIONS = "sentinel2_l1c_geozarr_v3"
@@ -181,3 +185,31 @@ def test_a_window_of_sentinel_1_reads_its_control_points_and_no_others(tmp_path:
     assert {*store.chunk_gets} == {f"{gcp}/{name}/0" for name in ("line", "pixel", *places)}
     chunked = quietly(xr.open_dataset, path, assume_conventions="gcp", chunks={}, **options)
     assert chunked["latitude"].chunks == chunked["grd"].chunks
+
+
+@pytest.mark.skipif(not (DOCS / "tasks" / "eopf.md").is_file(), reason="no documentation")
+def test_the_page_about_eopf_writes_a_part_of_a_product(products: Products, tmp_path: Path) -> None:
+    """A part that begins within a chunk, and has several."""
+    pytest.importorskip("dask")
+    pytest.importorskip("h5netcdf")
+    page = (DOCS / "tasks" / "eopf.md").read_text(encoding="utf-8")
+    section = page.partition("## Write Zarr\n")[2].partition("## Open the written file")[0]
+    blocks = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    scene = quietly(
+        xr.open_dataset,
+        products["sentinel2_l1c_eopf_v2", False],
+        engine="xgroup",
+        group="measurements/reflectance/r10m",
+        assume_conventions="proj",
+        chunks={},
+    )
+    part = scene[["b04"]].isel(y=slice(1800, 3700), x=slice(1800, 3700))
+    names = {"part": part}
+    with chdir(tmp_path), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for block in blocks:
+            exec(block, names)  # noqa: S102
+        for written in ("part.zarr", "part_v3.zarr"):
+            again = quietly(xr.open_dataset, written, engine="xgroup")
+            assert again.sizes == part.sizes
+            assert "spatial_ref" in again.coords
