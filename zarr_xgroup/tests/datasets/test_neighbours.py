@@ -161,7 +161,8 @@ def _open_d(store: Any, **options: Any) -> xr.Dataset:
 
 def _positions(dataset: xr.Dataset, name: str) -> dict[tuple[int, ...], list[Any]]:
     """Return the values of the coordinates of an array, by the axes of the array along which they lie."""
-    dims, result = dataset[name].dims, {}
+    dims = dataset[name].dims
+    result: dict[tuple[int, ...], list[Any]] = {}
     for coordinate in dataset[name].coords.values():
         axes = tuple(dims.index(dim) for dim in coordinate.dims)
         result.setdefault(axes, []).append(str(coordinate.values.tolist()))
