@@ -107,6 +107,7 @@ INCREMENT = Rule("cs/increment", DOCUMENT, "values: regular")
 BOUNDARIES = Rule("cs/boundaries", DOCUMENT, "coordinate set: boundaries")
 EVERY = Rule("cs/axis-for-every-dimension", DOCUMENT, "axes")
 LENGTH = Rule("cs/number-of-values", DOCUMENT, "values: explicit")
+OWN_ARRAY = Rule("cs/array-of-the-group", DOCUMENT, "values: external")
 
 RULES = rules_in(vars())
 

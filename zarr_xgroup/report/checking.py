@@ -85,6 +85,7 @@ def _all_mistakes(
     yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
     yield from grids.check_positions(checked, call.ends)
+    yield from chain.from_iterable(map(arrays.check_own_coordinates, plans))
     # The findings of opening that no rule has reported.
     undeclared = call.undeclared(plans, is_tree=True)
     if not checked.declares_something:

@@ -70,6 +70,11 @@ def test_the_stored_fill_value_masks_as_in_engine_zarr(
     assert np.isnan(ours["floats"].values).tolist() == [is_masked, False, False]
 
 
+def test_timedeltas_without_values_have_the_unit_of_engine_zarr() -> None:
+    times = Array(np.zeros(0, "i8"), ("t",), {"units": "days"})
+    compare(xr.open_dataset, store_of({"": {}, "t": times}), decode_timedelta=True)
+
+
 #: What has no bearing on what is opened.
 IGNORED: list[dict[str, Any]] = [
     *({"mode": it} for it in ("r", None)),

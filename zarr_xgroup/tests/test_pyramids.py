@@ -157,6 +157,12 @@ LEVELS: Mapping[str, tuple[Group, str]] = {
         pyramid(level("full"), level("half", "full", 2, **BOX)),
         f"! Resolution: /half/v: /#/attributes/multiscales/layout/1/{NOT_USED}",
     ),
+    "a source without an array of the name has the grid of its arrays": (
+        Group({"full": of(8, 12, **cells(10)), "mid": Group({"w": field(4, 6, **cells(20, 1000))}), "half": of(2, 3)},
+              declared(level("full"), level("mid", "full", 2), level("half", "mid", 2))), """
+        x (x) 1020.0 1060.0 1100.0 | axis=X
+        y (y) 180.0 140.0 | axis=Y
+    """),
     "a derived level outside of the box": (
         pyramid(FULL, level("half", "full", {"scale": [1, 1], "translation": [8, 4]}), **BOX), """
         x (x) 145.0 155.0 165.0 | axis=X
@@ -211,6 +217,16 @@ def test_a_level_may_be_derived_from_the_group_of_the_layout(
     assert zarr_xgroup.check(store).is_clean
     sizes = {it.path: it.resolution for it in zarr_xgroup.levels(store, group="a/images")}
     assert sizes["/a/images/half"] == (20, 20)
+
+
+def test_a_level_follows_no_source_whose_arrays_have_different_grids() -> None:
+    mid = Group({"u": field(4, 6, **cells(20)), "w": field(4, 6, **cells(20, 1000))})
+    items = (level("full"), level("mid", "full", 2), level("half", "mid", 2))
+    nodes = Group({"full": of(8, 12, **cells(10)), "mid": mid, "half": of(2, 3)}, declared(*items))
+    told = "its arrays have different spatial:transform, and none of them is 'v'"
+    place = "/#/attributes/multiscales/layout/1/asset"
+    expected = f"! Resolution: /half/v was opened without coordinates along y, x: {place}: {told}"
+    check(nodes, expected, only="x y", group="half")
 
 
 @rows(LOST_LEVELS, "items, text")

@@ -29,7 +29,7 @@ from zarr_xgroup.tests.builders import (
     write_local,
 )
 from zarr_xgroup.tests.sample_stores import SAMPLES
-from zarr_xgroup.tests.tables import check, rows, store_of
+from zarr_xgroup.tests.tables import check, rows, store_of, text_of
 
 if HAS_RIOXARRAY := find_spec("rioxarray") is not None:
     import rioxarray  # noqa: F401
@@ -355,6 +355,52 @@ def test_a_removed_regular_axis_does_not_become_a_scalar(change: Operation) -> N
     before = change(opened(xr.open_dataset, store_of({"": {}, "t": FIELD})))
     told = check_again(before, written(before))
     assert any("has regular values, but is not a dimension of the array" in str(it) for it in told)
+
+
+def _axis(*sets: Any) -> Any:
+    return {"coordinates": [*sets]}
+
+
+def _along(name: str, size: int, axis: Any, **more: Array | Group) -> Group:
+    cs = declaring("cs", cs={"crs": [{"axes": {name: axis}}]})
+    return Group({"v": Array(np.arange(size * 1.0), (name,), cs), **more})
+
+
+BANDS = _axis(
+    {"values": {"explicit": [443, 490, 560, 665]}},
+    {"name": "band_name", "values": {"explicit": ["a", "b", "c", "d"]}},
+)
+CELLS = _axis({"values": {"external": {"node": "/c/lat"}}, "boundaries": {"regular": [-2.5, 2.5]}})
+OF_PS = {"formula": "sigma", "terms": {"ps": {"external": {"node": "/c/ps"}}}}
+LEVELS = _axis({"values": {"explicit": [1.0, 2.0]}, "parametric": OF_PS})
+LATITUDES = Group({"lat": stored([0.0, 5.0, 10.0], "lat"), "ps": stored([5.0, 6.0], "lev")})
+#: Stores, operations, and the coordinates after writing.
+STALE: dict[str, tuple[Group, Operation, str]] = {
+    "further sets after a selection": (
+        _along("band", 4, BANDS), lambda it: it.isel(band=[0, 2]), "band (band) 443 560\nband_name (band) a c"
+    ),
+    "further sets that were dropped": (
+        _along("band", 4, BANDS), lambda it: it.drop_vars("band_name").isel(band=[0, 2]), "band (band) 443 560"
+    ),
+    "cells after interpolation": (
+        _along("lat", 3, CELLS, c=LATITUDES), lambda it: it.drop_vars("lat_bounds").interp(lat=[0.0, 1.0]).assign_coords(lat=[0.0, 1.0]), "lat (lat) 0.0 1.0"
+    ),
+    "terms after sorting": (
+        _along("lev", 2, LEVELS, c=LATITUDES), lambda it: it.sortby("lev", ascending=False), "lev (lev) 2.0 1.0 | formula_terms=ps: ps standard_name=sigma\nps (lev) 6.0 5.0"
+    ),
+}  # fmt: skip
+
+
+@needs_writing
+@rows(STALE, "nodes, change, expected")
+def test_nothing_stale_comes_back(nodes: Group, change: Operation, expected: str) -> None:
+    changed = change(opened(xr.open_dataset, store_of(nodes)))
+    store = written(changed)
+    # The arrays to which the store refers are written, too.
+    others = opened(xr.open_dataset, store_of(LATITUDES))
+    quietly(others.to_zarr, store, group="c", consolidated=False)
+    dataset = quietly(xr.open_dataset, store, engine="xgroup")
+    assert text_of(dataset, ["v", *dataset.coords])[:-1] == expected.splitlines()
 
 
 @needs_writing

@@ -11,7 +11,7 @@ import numpy as np
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
-from zarr_xgroup.conventions.cs import CsHandler
+from zarr_xgroup.conventions.cs import OWN_ARRAY, CsHandler
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.conventions.descriptions import must_be, shown, write
 from zarr_xgroup.conventions.multiscales import scopes_of
@@ -198,3 +198,19 @@ def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
         text = f"has longitudes or latitudes beyond 360 degrees: {', '.join(names)}"
         remedy = "correct the CRS, or the numbers from which the coordinates are computed"
         yield report(DEGREES, node, text, remedy, severity="warning")
+
+
+def check_own_coordinates(plan: GroupPlan) -> Iterator[Finding]:
+    """Yield arrays that declare other values than the coordinate in their group, and therefore lose bounds or other parts."""
+    for variable in plan.variables:
+        lost: defaultdict[str, list[str]] = defaultdict(list)
+        for name, array in variable.left_out.values():
+            lost[array].append(repr(name))
+        for array, names in lost.items():
+            text = (
+                f"declares other values than the group's own array {variable.name!r}, which is used, so "
+                f"{', '.join(names)} are not attached"
+            )
+            remedy = f'declare the array itself, by "external": {{"node": "{variable.name}"}}'
+            place = Fragment(plan.node.child(array), ("attributes", CS.key), None)
+            yield report(OWN_ARRAY, place, text, remedy, severity="warning")

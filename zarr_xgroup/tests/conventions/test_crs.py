@@ -153,7 +153,7 @@ def shifted(x: int, more: str = "") -> str:
 PAIRS = {
     "one code": ("EPSG:4326", "EPSG:4326", True),
     "one text that is not understood": ("EPSG:0", "EPSG:0", True),
-    "another order of axes": ("EPSG:4326", "OGC:CRS84", True),
+    "another order of axes, with another code": ("EPSG:4326", "OGC:CRS84", None),
     "a code and WKT 1": (UTM_33N, UTM, True),
     "a code and WKT 1 without codes": (UTM_33N, WITHOUT_CODES, True),
     "another name": (UTM_33N, WITHOUT_CODES.replace("UTM zone 33N", "mine"), True),

@@ -85,6 +85,14 @@ CRS_OF_ARRAYS = {
         {"a": grid("proj", **code(32632), **{"proj:wkt2": wkt(32631)})},
         "a=spatial_ref EPSG:32631, ! /a#/attributes/proj:code: differs from the CRS in proj:wkt2, which is used",
     ),
+    "WKT before PROJJSON": (
+        {"a": grid("proj", **{"proj:projjson": pyproj.CRS(32632).to_json_dict(), "proj:wkt2": wkt(32631)})},
+        "a=spatial_ref EPSG:32631, ! /a#/attributes/proj:projjson: differs from the CRS in proj:wkt2, which is used",
+    ),
+    "two that differ in the order of axes have two variables": (
+        {"a": grid("proj", **{"proj:code": "EPSG:4326"}), "b": grid("proj", **{"proj:code": "OGC:CRS84"})},
+        "a=spatial_ref EPSG:4326, b=OGC_CRS84 OGC:CRS84",
+    ),
     "none that pyproj does not understand": (
         {"a": grid("proj", **code(0))},
         "! /a was opened without the CRS of 'proj:code': /a#/attributes/proj:code: is not a CRS that pyproj understands: \"EPSG:0\"",

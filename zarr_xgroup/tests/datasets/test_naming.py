@@ -308,8 +308,10 @@ OWN: dict[str, tuple[Any, str]] = {
     "not another array called as what bounds name":
         ({"a": (array("x", bounds="/far/x"), Link("bounds", "/far/x", far("x", "b"))), "b": "x"},
          "far_b (x) 10 11; a (x) @ far_b | bounds=far_b; b (x) @ far_b; ! Name /g/a"),
-    "bounds in a different group are not added to an own array":
+    "bounds of other values are not added":
         ({"a": ("x", values("x", 5, 7, bounds=far("tb", "e", "xs"))), "x": "x"}, "x (x) 0 1; a (x) @ x"),
+    "bounds that are an array of the group are added":
+        ({"a": ("x", values("x", 5, 7, bounds=here("e", "xs"))), "e": "xs", "x": "x"}, "e (x s) [[0 1] [2 3]]; x (x) 0 1 | bounds=e; a (x) @ x"),
     "bounds that are an array are not added beside those of its own":
         ({"a": ("x", values("x", 5, 7, bounds=far("tb", "e", "xs"))), "x": array("x", bounds="mine")}, "x (x) 0 1 | bounds=mine; a (x) @ x"),
     "units of times that an array says itself stand":

@@ -338,6 +338,7 @@ CASES: list[BrokenRule] = [
     case("cs/values", {f"{SET}/values/regular": [1]}, '"regular": [first'),
     case("cs/values", {f"{SET}/values": {"external": "lat"}}, '"external": {"node": "lat"}', at=f"{SET}/values/external"),
     case("cs/increment", {f"{SET}/values/regular": [10, 0]}, '"explicit": [10]'),
+    case("cs/array-of-the-group", {"/model/lat": sized("lat", 3)}, '"external": {"node": "lat"}', at=CS),
     case("cs/number-of-values", {f"{CRS}/axes/lon/coordinates/0/values/explicit": [1.0, 2.0]}, "write 4 values"),
     case("cs/boundaries", {f"{SET}/boundaries/regular": [0.5, 0.5]}, '"boundaries": {"regular": [-0.5, 0.5]}'),
     # spatial.

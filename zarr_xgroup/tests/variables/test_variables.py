@@ -203,6 +203,28 @@ def test_unreadable_attributes_of_a_foreign_array_are_reported(
     assert "'attributes' must be a JSON object, got int" in str(told)
 
 
+# One element of an array.
+
+
+@pytest.mark.parametrize(("zarr_format", "is_sharded"), [(2, False), (3, False), (3, True)])
+def test_a_scalar_coordinate_has_no_encoding_of_the_axis_of_its_array(
+    zarr_format: Any, is_sharded: bool, tmp_path: Path
+) -> None:
+    of_h = {"values": {"external": {"node": "/one/h"}}}
+    cs = cs_of({"axes": {"h": {"coordinates": [of_h]}}})
+    (codec,) = SHARDED["codecs"]
+    configuration = {**codec["configuration"], "chunk_shape": [1]}
+    v3 = {"codecs": [{**codec, "configuration": configuration}]} if is_sharded else {}
+    h = Array([850.0], ("h",), chunks=(1,), v3=v3)
+    nodes = Group({"one": Group({"h": h}), "a": Array([1.0], ("x",), cs)})
+    dataset = opened(xr.open_dataset, store_of(nodes, zarr_format))
+    encoding = dataset["h"].encoding
+    assert (encoding["chunks"], encoding["preferred_chunks"]) == ((), {})
+    assert encoding.get("shards") is None
+    dataset.to_zarr(tmp_path, zarr_format=zarr_format, consolidated=False)
+    assert opened(xr.open_dataset, tmp_path)["h"].values == 850
+
+
 # Arrays the other way round.
 
 
