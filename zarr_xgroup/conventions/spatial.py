@@ -500,9 +500,16 @@ def _grid_of_level(
     if document is None or not document.is_array:
         other, group = node.child(name), node
         document = array.document_of(other)
-    if document is None:
-        other = _array_with_grid(array, node) or other
-        document = array.document_of(other)
+    if source is not None and (document is None or not document.is_array):
+        # A level without an array of the name has the grid of its arrays if these declare it.
+        members = array.tree.arrays(group).items()
+        gridded = {member: each for member, each in members if TRANSFORM.key in each.attributes}
+        if len({each.attributes.text(TRANSFORM.key) for each in gridded.values()}) > 1:
+            text = _("its arrays have different spatial:transform, and none of them is {name!r}")
+            place = str(item.place(level.group, "asset"))
+            return XGroupMetadataError(text.format(name=name), place=place), None
+        for member, existing_document in gridded.items():
+            other, document = group.child(member), existing_document
     existing, sizes = None, None
     if document is not None and document.is_array:
         existing, sizes = other, _rows_and_columns(array, dims, document)
@@ -523,17 +530,6 @@ def _grid_of_level(
     except XGroupError as error:
         transform = error
     return transform, sizes
-
-
-def _array_with_grid(array: ArrayView, level: Node) -> Node | None:
-    """Return the array of a level whose transform is that of all arrays of the level that declare one, or None."""
-    document = array.document_of(level)
-    if document is None or document.is_array:
-        return None
-    arrays = array.tree.arrays(level).items()
-    grids = {name: each.attributes.text(TRANSFORM.key) for name, each in arrays}
-    names = [name for name, text in grids.items() if text is not None]
-    return level.child(names[0]) if len({grids[name] for name in names}) == 1 else None
 
 
 def _rows_and_columns(array: ArrayView, dims: tuple[str, str], other: Document) -> Sizes | None:

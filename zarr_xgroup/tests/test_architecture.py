@@ -143,6 +143,7 @@ def test_all_exceptions_are_caught_only_around_code_of_third_parties() -> None:
         "conventions.handler_set",  # asking a handler
         "storage.library",  # an exception raised while documents are unread is ignored
         "storage.reading",  # storage libraries and codecs; a thread hands on what it raises
+        "redaction",  # pickling an error of a library
         "demo",  # shows what an engine raises
     }
 
