@@ -630,11 +630,21 @@ def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
         _report_unusable_members(axis, axis.axis, axis.node)
     if not sets and axis.is_dimension:
         yield Coordinate(axis.name, axis.regular_source(0, 1), _attributes(axis, axis.axis))
+    is_replaced = False
     for number, item in enumerate(sets):
         cost = partial(coordinate_named, _coordinate_name(axis, number, item))
-        coordinate = array.try_reporting(_coordinate, axis, number, item, cost=cost)
+        if (
+            is_replaced
+        ):  # planning leaves out the further sets, so it does not matter if they cannot be used
+            coordinate = array.try_silently(_coordinate, axis, number, item)
+        else:
+            coordinate = array.try_reporting(_coordinate, axis, number, item, cost=cost)
         if coordinate is not None:
             yield coordinate
+        if number == 0 and axis.own_coordinate(axis.name) is not None:
+            own = array.node.group.child(axis.name)
+            source = None if coordinate is None else coordinate.source
+            is_replaced = not (isinstance(source, Stored) and source.node == own)
 
 
 def _coordinate_name(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:

@@ -57,7 +57,8 @@ class Coordinate(msgspec.Struct, frozen=True):
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
         """Return the coordinate with its dimensions renamed.
 
-        A coordinate that has the name of a dimension, or that name followed by ``_`` and more, is renamed, too.
+        A coordinate that has the name of a dimension is renamed, too; also one whose name continues with ``_`` and more,
+        unless it is the name of a stored array.
 
         Parameters
         ----------
@@ -66,8 +67,10 @@ class Coordinate(msgspec.Struct, frozen=True):
         """
         if not names:
             return self
-        # An exact match takes precedence: the coordinate "x_bnds" belongs to the dimension "x_bnds", not to "x".
-        prefixes = (dim for dim in names if self.name.startswith(f"{dim}_"))
+        # An exact match takes precedence: the coordinate "x_bnds" belongs to the dimension "x_bnds", not to "x". A stored
+        # array such as "x_wind" keeps its name.
+        has_own_name = isinstance(self.source, Stored) and self.source.node.name == self.name
+        prefixes = (dim for dim in names if self.name.startswith(f"{dim}_") and not has_own_name)
         old = self.name if self.name in names else next(prefixes, "")
         return replace(
             self,

@@ -13,6 +13,7 @@ import zarr
 from packaging.version import Version
 from zarr.storage import MemoryStore
 
+import zarr_xgroup
 from zarr_xgroup import XGroupNameWarning, XGroupResolutionWarning, XGroupWarning, drop_conventions
 from zarr_xgroup.tests.builders import (
     XARRAY,
@@ -399,8 +400,16 @@ def test_nothing_stale_comes_back(nodes: Group, change: Operation, expected: str
     # The arrays to which the store refers are written, too.
     others = opened(xr.open_dataset, store_of(LATITUDES))
     quietly(others.to_zarr, store, group="c", consolidated=False)
-    dataset = quietly(xr.open_dataset, store, engine="xgroup")
+    dataset = opened(xr.open_dataset, store)
     assert text_of(dataset, ["v", *dataset.coords])[:-1] == expected.splitlines()
+
+
+@needs_writing
+def test_explain_names_what_a_replaced_axis_leaves_out() -> None:
+    dataset = opened(xr.open_dataset, store_of(_along("band", 4, BANDS)))
+    store = written(dataset.drop_vars("band_name").sortby("band", ascending=False))
+    text = "leaves out 'band_name', which 'v' declares for the same axis"
+    assert text in str(zarr_xgroup.explain(store))
 
 
 @needs_writing

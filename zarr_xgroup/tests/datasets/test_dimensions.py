@@ -307,3 +307,104 @@ def test_invalid_bounds_are_not_attached(bounds: Any) -> None:
     }
     dataset, _told = opened_with_warnings(xr.open_dataset, store_of(below(nodes)), group="g/deep")
     assert set(dataset.coords) == {"time"}
+
+
+# Arrays that are attached to one whose dimensions are renamed.
+
+
+def _axis(**item: Any) -> Any:
+    return {"coordinates": [item]}
+
+
+def _cs(**axes: Any) -> Any:
+    return declaring("cs", cs={"crs": [{"axes": axes}]})
+
+
+def _spatial(left: float, *more: str, **attributes: Any) -> Any:
+    grid = {"spatial:dimensions": ["y", "x"], "spatial:transform": [10, 0, left, 0, -10, 0]}
+    return declaring("spatial", *more, **grid, **attributes)
+
+
+PAIR = Group({"c2d": stored([[1, 2], [3, 4]], "y x"), "c1d": stored([5, 6], "x")})
+X_OF_ARR = "! Dimension: /d/arr#/dimension_names: declares the dimensions ['x', 'y'] for shape [2, 2], but they have different sizes in other arrays of the group; renamed 'x' -> 'x_arr'"
+BOTH_ATTACHED = f"""
+    c1d (x_arr) 5 6
+    c2d (y x_arr) [[1 2] [3 4]]
+    AA (x)
+    arr (x_arr y) @ c1d c2d
+    {X_OF_ARR}
+"""
+SIGMA: Any = {"formula": "sigma", "terms": {"ps": {"external": {"node": "/l/ps"}}}}
+#: The group `d` of a store, with neighbours of different sizes or values.
+NEIGHBOURS: dict[str, tuple[Any, str]] = {
+    "coordinates by CF": (
+        {"l": PAIR, "d": Group({"AA": stored([1, 2, 3], "x"), "arr": stored(np.ones((2, 2)), "x y", **declaring("CF", coordinates="/l/c2d /l/c1d"))})},
+        BOTH_ATTACHED,
+    ),
+    "coordinates by ref": (
+        {"l": PAIR, "d": Group({"AA": stored([1, 2, 3], "x"), "arr": stored(np.ones((2, 2)), "x y", **declaring("ref", ref=[{"node": "/l/c2d"}, {"node": "/l/c1d"}]))})},
+        BOTH_ATTACHED,
+    ),
+    "a geolocation": (
+        {"l": PAIR, "d": Group({"AA": stored([1, 2, 3], "x"), "arr": stored(np.ones((2, 2)), "x y", **declaring("geolocation", "ref", geolocation={"geodetic": {"x": {"node": "/l/c2d"}, "y": {"node": "/l/c2d"}}}))})},
+        f"""
+        c2d (y x_arr) [[1 2] [3 4]] | standard_name=longitude
+        AA (x)
+        arr (x_arr y) @ c2d
+        {X_OF_ARR}
+        """,
+    ),
+    "a formula term": (
+        {"l": Group({"ps": stored([5, 6], "lat")}), "d": Group({
+            "AA": stored([1, 2, 3], "lat"),
+            "arr": stored(np.ones((2, 2)), "lev lat", **_cs(lev=_axis(values={"explicit": [1, 2]}, parametric=SIGMA), lat=_axis(values={"regular": [0, 1]})))})},
+        """
+        lat_arr (lat_arr) 0 1
+        lev (lev) 1 2 | formula_terms=ps: ps standard_name=sigma
+        ps (lat_arr) 5 6
+        AA (lat)
+        arr (lev lat_arr) @ lat_arr lev ps
+        ! Dimension: /d/arr#/dimension_names: declares the dimensions ['lev', 'lat'] for shape [2, 2], but they have different sizes in other arrays of the group; renamed 'lat' -> 'lat_arr'
+        """,
+    ),
+    "a linked array, beside a grid at a different place": (
+        {"l": Group({"lon": stored([[1, 2], [3, 4]], "y x")}), "d": Group({
+            "AA": stored(np.ones((2, 2)), "y x", **_spatial(0)),
+            "arr": stored(np.ones((2, 2)), "y x", **_spatial(50, "CF", coordinates="/l/lon"))})},
+        """
+        lon (y x_arr) [[1 2] [3 4]]
+        x (x) 5.0 15.0 | axis=X
+        x_arr (x_arr) 55.0 65.0 | axis=X
+        y (y) -5.0 -15.0 | axis=Y
+        AA (y x) @ x y
+        arr (y x_arr) @ lon x_arr y
+        ! Dimension: /d/arr: other arrays of the group have different coordinate values along its dimensions; renamed 'x' -> 'x_arr'
+        """,
+    ),
+    "bounds of as many cells as sides": (
+        {"l": Group({"bnd": stored([[-4, 4], [6, 14]], "y nv")}), "d": Group({
+            "a": stored([1, 2, 3], "y"),
+            "b": stored([1, 2], "y", **_cs(y=_axis(values={"explicit": [0, 10]}, boundaries={"external": {"node": "/l/bnd"}})))})},
+        """
+        y_b (y_b) 0 10 | bounds=y_b_bounds
+        y_b_bounds (y_b bounds) [[-4 4] [6 14]]
+        a (y)
+        b (y_b) @ y_b
+        ! Dimension: /d/b#/dimension_names: declares the dimensions ['y'] for shape [2], but they have different sizes in other arrays of the group; renamed 'y' -> 'y_b'
+        """,
+    ),
+    "the axis of a dimension of an ancestor": (
+        {"y": stored([7, 8], "y"), "d": Group({"y": stored([1, 2, 3], "y"), "b": stored([1, 2], "/y", **_cs(y=_axis(values={"explicit": [5, 6]})))})},
+        """
+        root_y (root_y) 5 6
+        y (y) 1 2 3
+        b (root_y) @ root_y
+        ! Dimension: /d: the dimension '/y' of its arrays (from group /) and its coordinate are named 'root_y', because the group itself has the name 'y'
+        """,
+    ),
+}  # fmt: skip
+
+
+@rows(NEIGHBOURS)
+def test_dimensions_are_renamed_with_all_that_is_attached(nodes: Any, expected: str) -> None:
+    check(Group(nodes), expected, group="d")
