@@ -233,10 +233,17 @@ def _sizes_by_array(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]
 
 
 def _sizes_by_dimension(tree: Tree, group: Node) -> dict[str | None, int]:
-    """Return the sizes of a group's dimensions; if arrays have different sizes, that of the first array."""
+    """Return the sizes of a group's dimensions.
+
+    If arrays have different sizes, a dimension has the size of its coordinate, otherwise that of the first array.
+    """
     sizes: dict[str | None, int] = {}
-    for sizes_of_array in reversed(_sizes_by_array(tree, group).values()):
+    by_array = _sizes_by_array(tree, group)
+    for sizes_of_array in reversed(by_array.values()):
         sizes.update(sizes_of_array)
+    for name, sizes_of_array in by_array.items():
+        if [*sizes_of_array] == [name]:
+            sizes.update(sizes_of_array)
     return sizes
 
 

@@ -1,5 +1,6 @@
 """Values that stay the same: beside arrays of other sizes, and after data were changed, written and opened again."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,9 +76,12 @@ def test_an_array_of_other_sizes_changes_no_values_of_others(
     more = Array(np.zeros(sizes[: len(dims)]), tuple(dims))
     after = opened(with_array(sample.make(), group.strip("/"), name, more))
     for data in before.data_vars:
-        assert sorted(map(repr, values_by_position(after, str(data)))) == sorted(
-            map(repr, values_by_position(before, str(data)))
+        # The other array may follow the conventions of the group, and have a grid mapping, which is a scalar.
+        expected, found = (
+            Counter(map(repr, values_by_position(dataset, str(data))))
+            for dataset in (before, after)
         )
+        assert expected - found == Counter()
         np.testing.assert_array_equal(after[data].values, before[data].values)
 
 
@@ -94,6 +98,7 @@ CHANGES = ["isel", "isel of a list", "reversed", "strides", "sortby", "coarsen",
 def test_coordinates_that_come_back_are_those_that_were_written(
     kind: str, changes: list[str], written_as: str
 ) -> None:
+    assume(kind != "dggs" or not {"coarsen", "interp"} & {*changes})  # the mean of ids is not an id
     with xr.set_options(keep_attrs=True):  # type: ignore[no-untyped-call]
         origin = before = whole(kind, written_as)
         for change in changes:
