@@ -171,7 +171,7 @@ class Decoder:
     ) -> tuple[DecodedGroup, _Remedy | None, XGroupError | None]:
         """Return one variable decoded with the first remedy that works, the remedy, and the first error.
 
-        There is no variable if no remedy works.
+        The group is empty if no remedy works.
 
         Raises
         ------

@@ -107,7 +107,7 @@ def is_of_reading(error: BaseException) -> bool:
 
 
 def is_missing(error: BaseException) -> bool:
-    """Return whether an error shows that there is no such document, because its name is not possible."""
+    """Return whether an error shows that a document cannot exist, because its name is not possible."""
     return not _marks_of_chain(error).isdisjoint(_NO_DOCUMENT.split())
 
 

@@ -313,8 +313,7 @@ class StoreReader:
             return max(growing(state), min(stated, MOST_RETRY_AFTER))
 
         def is_enough(state: RetryCallState) -> bool:
-            seconds = loop.time() - started + state.upcoming_sleep
-            return state.attempt_number >= MOST_TRIES or seconds > MOST_SECONDS
+            return state.attempt_number >= MOST_TRIES or loop.time() > started + MOST_SECONDS
 
         async def again() -> T:
             if failures:  # the request that has failed is the first try

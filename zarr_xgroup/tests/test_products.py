@@ -23,6 +23,7 @@ from zarr_xgroup.tests.builders import (
     assert_equal,
     assert_same,
     consolidate,
+    needs_writing,
     opened,
     oracle,
     quietly,
@@ -187,6 +188,7 @@ def test_a_window_of_sentinel_1_reads_its_control_points_and_no_others(tmp_path:
     assert chunked["latitude"].chunks == chunked["grd"].chunks
 
 
+@needs_writing
 @pytest.mark.skipif(not (DOCS / "tasks" / "eopf.md").is_file(), reason="no documentation")
 def test_the_page_about_eopf_writes_a_part_of_a_product(products: Products, tmp_path: Path) -> None:
     """A part that begins within a chunk, and has several."""

@@ -20,6 +20,7 @@ from zarr_xgroup.tests.builders import (
     edit,
     encoded_fill_value,
     memory_store,
+    needs_writing,
     opened,
     opened_with_warnings,
     oracle,
@@ -206,6 +207,7 @@ def test_unreadable_attributes_of_a_foreign_array_are_reported(
 # One element of an array.
 
 
+@needs_writing
 @pytest.mark.parametrize(("zarr_format", "is_sharded"), [(2, False), (3, False), (3, True)])
 def test_a_scalar_coordinate_has_no_encoding_of_the_axis_of_its_array(
     zarr_format: Any, is_sharded: bool, tmp_path: Path
