@@ -280,11 +280,31 @@ def _cached_store(url: str, storage_options: dict[str, Any] | None) -> FsspecSto
     """
     filesystem, path = url_to_fs(url, **(storage_options or {}))
     has_index = links_of(url)[0].scheme != "simplecache"
-    wrapper = _OneFileAtATime if has_index else AsyncFileSystemWrapper
+    wrapper = _OneFileAtATime if has_index else _Cache
     return FsspecStore(wrapper(filesystem, asynchronous=True), read_only=True, path=path)
 
 
-class _OneFileAtATime(AsyncFileSystemWrapper):  # type: ignore[misc]
+class _Cache(AsyncFileSystemWrapper):  # type: ignore[misc]
+    """An asynchronous wrapper of a cache.
+
+    A cache raises FileNotFoundError whatever the reason is, so a missing file is requested again without the cache.
+    """
+
+    _cat_file: Any
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._cat_file_of_cache = self._cat_file
+        self._cat_file = self._cat_file_or_raise
+
+    async def _cat_file_or_raise(self, path: str, *arguments: Any, **options: Any) -> Any:
+        try:
+            return await self._cat_file_of_cache(path, *arguments, **options)
+        except FileNotFoundError:
+            return await asyncio.to_thread(self.sync_fs.fs.cat_file, path, *arguments, **options)
+
+
+class _OneFileAtATime(_Cache):
     """An asynchronous wrapper of a cache with an index of its files, which fetches one file at a time.
 
     If two threads fetched files, one could overwrite the entry that the other has just added to the index.
@@ -292,8 +312,8 @@ class _OneFileAtATime(AsyncFileSystemWrapper):  # type: ignore[misc]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        for name in ("cat_file", "cat_ranges"):
-            setattr(self, f"_{name}", partial(_one_at_a_time, getattr(self.sync_fs, name)))
+        self._cat_file_of_cache = partial(_one_at_a_time, self.sync_fs.cat_file)
+        self._cat_ranges = partial(_one_at_a_time, self.sync_fs.cat_ranges)
 
 
 async def _one_at_a_time(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

@@ -28,7 +28,7 @@ _TRANSIENT = (
     "status408 status429 status500 status502 status503 status504"
 )
 #: The marks of errors of requests for documents that cannot exist, such as one with a name that is too long.
-_NO_DOCUMENT = f"errno{errno.ENAMETOOLONG} errno{errno.EINVAL} UnicodeError status410 status414"
+_NO_DOCUMENT = f"errno{errno.ENAMETOOLONG} UnicodeEncodeError status410 status414"
 #: The marks of errors of stores without a method to list keys.
 _NO_LISTING = "NotImplementedError FileNotFoundError status405 status501"
 
@@ -72,6 +72,8 @@ def reason_of(error: BaseException) -> str:
     status = next((number for link in chain if (number := _status_of(link))), None)
     if status is not None:
         detail = f"{status.value} {status.phrase}"
+        if status.value >= 500:  # caches of fsspec raise FileNotFoundError
+            return detail
     # By names of classes, because storage libraries may not be installed.
     for marks, text_of_kind in (
         # Raised by botocore before any request.

@@ -404,7 +404,10 @@ def _way_out(part: Part, name: str) -> str:
     if part == "ends":
         remedy = _("To open the rest, use drop_variables={names} or decode_times=False")
     elif has_index_option():
-        remedy = _("To open the rest, use drop_variables={names} or create_default_indexes=False")
+        remedy = _(
+            "To open the rest, use drop_variables={names} or create_default_indexes=False (for times, with "
+            "decode_times=False)"
+        )
     return remedy.format(names=[name])
 
 

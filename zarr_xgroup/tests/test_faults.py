@@ -428,6 +428,32 @@ def test_a_listing_that_fails_raises_an_error(fault: Fault, reason: str, quick: 
 
 
 @pytest.mark.server
+@pytest.mark.parametrize("cache", ["simplecache", "filecache"])
+@pytest.mark.parametrize("key", ["ocean/sst/zarr.json", "axes/time/c/0"])
+def test_a_cache_does_not_hide_a_failure(cache: str, key: str, tmp_path: Path, quick: None) -> None:
+    with serve_http(below(build(FOUR), "p.zarr"), listing=True) as server:
+
+        def result(number: int) -> Any:
+            address = f"{cache}::{server.url}/p.zarr"
+            options = {cache: {"cache_storage": str(tmp_path / str(number))}}
+            return opened(xr.open_datatree, address, storage_options=options)
+
+        expected = result(0)
+        server.faults[once(f"/p.zarr/{key}")] = Fault(503)
+        assert_same(result(1), expected)
+        server.faults[f"/p.zarr/{key}"] = Fault(503)
+        with pytest.raises(XGroupStoreError, match=r"cannot be read: 503 Service Unavailable"):
+            result(2)
+
+
+def test_a_bad_request_is_not_a_missing_document() -> None:
+    store = recording_store(build(SOUND))
+    store.failing["bad/zarr.json"] = OSError(22, "Bad Request")  # as of s3fs for status 400
+    with pytest.raises(XGroupStoreError, match=r"/bad/zarr\.json cannot be read"):
+        opened(xr.open_dataset, store)
+
+
+@pytest.mark.server
 def test_other_requests_are_cancelled_after_a_failure() -> None:
     with serve_http(below(build(SOUND, consolidated=False), "p.zarr"), listing=True) as server:
         server.faults["/p.zarr/bad/zarr.json"] = Fault(403)
