@@ -56,7 +56,11 @@ def test_an_old_python_is_reported_and_few_modules_are_imported_before_the_first
     assert told.startswith("xarray-zarr-xgroup needs Python 3.11 or newer, and this is Python 3.10")
     assert imported == []
     assert {name for name in modules if name.partition(".")[0] == "zarr_xgroup"} == LIGHT
-    packages = {name.partition(".")[0] for name in modules} - {"zarr_xgroup", "packaging", "msgspec"}
+    packages = {name.partition(".")[0] for name in modules} - {
+        "zarr_xgroup",
+        "packaging",
+        "msgspec",
+    }
     assert packages <= sys.stdlib_module_names
     public = {name for name in zarr_xgroup.__all__ if name[:2] != "__"}
     assert names == sorted(public | {"conventions", "report", "tutorial"})

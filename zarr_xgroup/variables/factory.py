@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 import zarr
+from packaging.version import Version
 from xarray.conventions import decode_cf_variable
 from zarr.abc.store import Store
 from zarr.storage import StorePath
@@ -55,6 +56,11 @@ class VariableFactory:
         self._fill_value_masks = fill_value_masks
         # zarr takes the classes of codecs from its configuration.
         self._codecs = repr(zarr.config.get("codecs"))
+        # The metadata of older versions of zarr have mutable members, which two open calls must not share.
+        is_shared = Version(zarr.__version__) >= Version("3.4")
+        self._template_of: Any = (
+            template_of if is_shared else lru_cache(None)(template_of.__wrapped__)
+        )
         self._by_place: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
@@ -66,7 +72,8 @@ class VariableFactory:
         if place in self._by_place:
             return self._by_place[place]
         document = ArrayDocument(self._document(node), self._codecs)
-        template = self._by_place[place] = template_of(document, dims, self._fill_value_masks)
+        template: Template
+        template = self._by_place[place] = self._template_of(document, dims, self._fill_value_masks)
         return template
 
     def _document(self, node: Node) -> Document:
