@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from functools import lru_cache, partial
+from importlib.metadata import version
 from math import prod
 from typing import Any, TypeAlias
 
@@ -24,7 +25,13 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
-from zarr_xgroup.variables.stored import ArrayDocument, Template, open_array, template_of
+from zarr_xgroup.variables.stored import (
+    ArrayDocument,
+    Template,
+    new_template_of,
+    open_array,
+    template_of,
+)
 
 #: The greatest number of values read for one index, or for the first or the last value: 128 MiB of 8-byte numbers.
 MOST_VALUES = 2**24
@@ -57,10 +64,8 @@ class VariableFactory:
         # zarr takes the classes of codecs from its configuration.
         self._codecs = repr(zarr.config.get("codecs"))
         # The metadata of older versions of zarr have mutable members, which two open calls must not share.
-        is_shared = Version(zarr.__version__) >= Version("3.4")
-        self._template_of: Any = (
-            template_of if is_shared else lru_cache(None)(template_of.__wrapped__)
-        )
+        is_shared = Version(version("zarr")) >= Version("3.4")
+        self._template_of: Any = template_of if is_shared else lru_cache(None)(new_template_of)
         self._by_place: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:

@@ -171,8 +171,7 @@ class ArrayDocument:
         return isinstance(other, ArrayDocument) and self._key == other._key
 
 
-@lru_cache(500)  # stores that are opened one after the other often have equal arrays
-def template_of(
+def new_template_of(
     described: ArrayDocument, dims: tuple[str, ...], fill_value_masks: bool | None
 ) -> Template:
     """Return the template of an array, opened with the names, but not the values, of its attributes.
@@ -198,6 +197,10 @@ def template_of(
         encoding=dict(variable.encoding),
         fill_value=fill_value,
     )
+
+
+#: The same, kept between calls: stores that are opened one after the other often have equal arrays.
+template_of = lru_cache(500)(new_template_of)
 
 
 def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, str | None]:
