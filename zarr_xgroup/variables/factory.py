@@ -41,6 +41,9 @@ MOST_OWN_VALUES = 2**28
 #: The attributes by which xarray unpacks numbers.
 _PACKING = ("scale_factor", "add_offset", "_Unsigned")
 
+#: Whether open calls share templates: the metadata of older versions of zarr have mutable members.
+_SHARES_TEMPLATES = Version(version("zarr")) >= Version("3.4")
+
 ZarrObjects: TypeAlias = "tuple[zarr.Group, zarr.Group, zarr.Array[Any]]"
 
 
@@ -63,9 +66,9 @@ class VariableFactory:
         self._fill_value_masks = fill_value_masks
         # zarr takes the classes of codecs from its configuration.
         self._codecs = repr(zarr.config.get("codecs"))
-        # The metadata of older versions of zarr have mutable members, which two open calls must not share.
-        is_shared = Version(version("zarr")) >= Version("3.4")
-        self._template_of: Any = template_of if is_shared else lru_cache(None)(new_template_of)
+        self._template_of: Any = (
+            template_of if _SHARES_TEMPLATES else lru_cache(None)(new_template_of)
+        )
         self._by_place: dict[tuple[int, str, tuple[str, ...]], Template] = {}
 
     def template(self, node: Node, dims: tuple[str, ...]) -> Template:
