@@ -36,11 +36,11 @@ NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
 }
 CONSOLIDATED_V2 = ".zmetadata"
 METADATA_KEYS = frozenset((*NODE_KEYS[3], *NODE_KEYS[2], CONSOLIDATED_V2))
-#: Names in a group that are not members. v3 stores often have v2 documents as well; in a v2 store, ``zarr.json`` is a
-#: valid name of a member.
+#: Names in a group that are not members. In a v2 store, ``zarr.json`` is a valid name of a member, as are the names of v2
+#: documents in a v3 store.
 GROUP_KEYS: Mapping[ZarrFormat, frozenset[str]] = {
-    3: METADATA_KEYS,
-    2: METADATA_KEYS - {*NODE_KEYS[3]},
+    3: frozenset(NODE_KEYS[3]),
+    2: frozenset((*NODE_KEYS[2], CONSOLIDATED_V2)),
 }
 
 #: The member of a v3 document that holds other documents.

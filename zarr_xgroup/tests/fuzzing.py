@@ -20,7 +20,6 @@ import zarr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupError, XGroupNoPrincipalWarning, XGroupStoreError, XGroupWarning
-from zarr_xgroup.metadata.documents import GROUP_KEYS
 from zarr_xgroup.metadata.paths import is_plain_name
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
@@ -360,11 +359,8 @@ def _all_of(documents: Documents) -> Iterator[Json]:
 
 
 def _is_opened(name: Hashable) -> bool:
-    """Return whether a node with a name is opened; see the specification.
-
-    Other names refer to a different node, or are the names of v2 documents.
-    """
-    return is_plain_name(str(name)) and name not in GROUP_KEYS[2]
+    """Return whether a node with a name is opened; other names refer to a different node (see the specification)."""
+    return is_plain_name(str(name))
 
 
 def _is_huge(document: Json) -> bool:

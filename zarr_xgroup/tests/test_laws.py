@@ -337,7 +337,8 @@ def test_a_pickle_does_not_grow_with_its_store(
         node = tree[f"/{sample.group}"].to_dataset()
         sizes.append([len(pickle.dumps(it)) for it in (node, dataset, chunked)])
     for one, all_ in zip(*sizes, strict=True):
-        assert all_ <= one + 8  # as ids and hashes have different lengths
+        # The documents of the others take thousands of bytes. Equal strings are pickled once or twice, as xarray shares them.
+        assert all_ <= one + 100
 
 
 @pytest.fixture(scope="module")
