@@ -130,6 +130,11 @@ class Followed(msgspec.Struct, frozen=True):
     is_reached: bool = False
 
     @property
+    def is_absolute(self) -> bool:
+        """Whether it refers to the same node from wherever it is written."""
+        return self.target.startswith("/") or "://" in self.target
+
+    @property
     def choice(self) -> str:
         """A message about the choice between candidates."""
         return f"{self.target!r} {self.text}"

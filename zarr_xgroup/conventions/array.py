@@ -396,6 +396,7 @@ class ArrayView(NodeView):
             If the array cannot be opened.
         """
         node = source.node
+        self.resolver.reached.add(node)
         try:
             template = self.factory.template(node, source.along)
         except XGroupMetadataError as error:

@@ -79,10 +79,10 @@ class ConventionHandler(Convention):
     rules : tuple of Rule
         The rules that the documents of the convention define.
     reads : tuple of str or None
-        The attributes that the handler reads among those that only describe an array (`long_name`, `units`, ...).
-        A handler with `reads`, even if empty, promises that its result depends only on the document of the array,
-        the attributes of the groups that contain it, the other arrays of its group, and the nodes that these refer
-        to. It is called once for all arrays that are equal in all of these; if None, it is called for each array.
+        Further attributes of the array that the handler reads. Attributes with the name of the convention or its
+        prefix, those in `described`, and those with a JSON object always count as read. A handler with `reads`, even
+        if empty, is called once for all arrays of a group that are equal in these attributes, in dimensions, and in
+        the rest of their metadata, and for equal sibling groups. If None, it is called for each array.
     resolver : BoundResolver
         Resolves references and makes lazy variables, for `get_variables`. It is bound during an open call; elsewhere,
         set it to `BoundResolver.of(array, root)`.

@@ -279,6 +279,8 @@ def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
     A description of the array itself is left out.
     """
     known = set(array.dims)
+    described_here = _described_coordinates(array)
+    array.resolver.reached.update(array.node.group.child(each.name) for each in described_here)
     return tuple(
         described
         for described in _described_coordinates(array)

@@ -19,14 +19,15 @@ from zarr_xgroup.conventions.cf import (
     links_of,
 )
 from zarr_xgroup.conventions.crs import Crs
-from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
+from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
 from zarr_xgroup.errors import XGroupStoreError, with_message
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.failures import is_transient, reason_of
-from zarr_xgroup.variables.sources import Computed, Offset, Stored
 
 T = TypeVar("T")
 
@@ -47,9 +48,8 @@ class Answer(msgspec.Struct, frozen=True, eq=False):
     referenced: frozenset[Node]
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
-    #: The describing attributes (`units`, `long_name`, ...) that the handlers read. Arrays that share the answer must
-    #: have equal values of these attributes. None if the answer must not be shared because a handler has no `reads`.
-    reads: tuple[str, ...] | None
+    #: Whether equal arrays may share the answer: all handlers that were asked state the attributes that they read.
+    may_be_shared: bool
 
 
 @lru_cache(maxsize=8)
@@ -69,12 +69,27 @@ class HandlerSet:
         self._with_applies = {handler for handler in handlers if _has_own("applies", handler)}
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
         # `reads` is not inherited, because a derived class may read more attributes.
-        self._reads = {handler: handler.__dict__.get("reads") for handler in handlers}
+        self._unlimited = {handler for handler in handlers if handler.__dict__.get("reads") is None}
         # These methods are called for all arrays, so arrays share no answers if such a handler has no `reads`.
         self._may_look_anywhere = any(
-            self._reads[handler] is None and _has_own(method, handler)
-            for handler in handlers
+            _has_own(method, handler)
+            for handler in self._unlimited
             for method in ("detect", "applies", "axis_names", "marks")
+        )
+        names = {name for handler in handlers for name in (handler.name, *handler.aliases)}
+        described = {attribute.key for handler in handlers for attribute in handler.described}
+        stated = {key for handler in handlers for key in handler.reads or ()}
+        self._read = names | described | stated | {CONVENTIONS_KEY}
+        self._read_prefixes = tuple(f"{name}:" for name in names)
+
+    def read_attributes(self, attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:
+        """Return the attributes of an array that affect its interpretation, with their JSON texts."""
+        return tuple(
+            [
+                (key, text)
+                for key, text in attributes.texts.items()
+                if key in self._read or key.startswith(self._read_prefixes) or b"{" in text
+            ]
         )
 
     def crs_of(self, view: ArrayView) -> Crs | None:
@@ -129,17 +144,11 @@ class HandlerSet:
                 and (handler in view.declared or not view.follows(handler))
                 for handler in active
             ),
-            referenced=frozenset(view.resolver.reached).union(_stored_arrays_of(merged)),
+            referenced=frozenset(view.resolver.reached).union(merged.referred),
             assumed=frozenset(view.assumed),
-            reads=self._read_by({*active, *interpreting}),
+            may_be_shared=not self._may_look_anywhere
+            and self._unlimited.isdisjoint((*active, *interpreting)),
         )
-
-    def _read_by(self, handlers: Iterable[Handler]) -> tuple[str, ...] | None:
-        """Return the describing attributes that handlers read, or None if one of them has no `reads`."""
-        reads = [self._reads[handler] for handler in handlers]
-        if self._may_look_anywhere or None in reads:
-            return None
-        return tuple(sorted({*chain.from_iterable(keys for keys in reads if keys)}))
 
     def _applies(self, handler: Handler, view: ArrayView) -> bool:
         """Return whether a handler applies to an array; if it overrides `detect`, that is called with zarr objects."""
@@ -320,22 +329,3 @@ def _merged(view: ArrayView, parts: Sequence[Interpretation]) -> Interpretation:
         references=tuple(view.resolver.followed.values()),
         overruled_crs=view.overruled_crs,
     )
-
-
-def _stored_arrays_of(interpretation: Interpretation) -> Iterator[Node]:
-    """Yield the stored arrays to which an interpretation refers, or from which its coordinates are read."""
-    yield from interpretation.referred
-    linked = (link.coordinate for link in interpretation.links)
-    pending: list[Coordinate] = [*interpretation.coordinates, *linked]
-    while pending:
-        coordinate = pending.pop()
-        source = coordinate.source
-        source = source.values if isinstance(source, Offset) else source
-        if isinstance(source, Stored):
-            yield source.node
-        elif isinstance(source, Computed):
-            yield from (array.node for array in source.arrays)
-        pending += coordinate.formula_terms.values()
-        pending += (link.coordinate for link in coordinate.links)
-        if coordinate.bounds is not None:
-            pending.append(coordinate.bounds)

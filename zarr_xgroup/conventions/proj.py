@@ -63,7 +63,7 @@ class ProjHandler(ConventionHandler):
     )
     described = ATTRIBUTES
     rules = RULES
-    reads = ()
+    reads = ("grid_mapping",)
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:

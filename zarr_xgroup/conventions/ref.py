@@ -115,11 +115,9 @@ class RefHandler(ConventionHandler):
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return a coordinate for each array that attributes refer to, except attributes of other conventions."""
         coordinates: list[Coordinate] = []
-        for key in array.attributes:
+        for key, text in array.attributes.texts.items():
             is_own = key == ATTRIBUTE.key
-            if _belongs_to_other_convention(key) or not (
-                is_own or may_refer(array.attributes.text(key))
-            ):
+            if _belongs_to_other_convention(key) or not (is_own or may_refer(text)):
                 continue
             attribute = array.attribute(key)
             references = [] if attribute is None else [*references_in(attribute)]

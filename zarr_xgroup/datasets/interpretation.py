@@ -2,27 +2,24 @@
 
 Equal arrays and groups are interpreted once:
 
-1. Arrays of a group share an answer if their documents are equal except for attributes that only describe an
-   array (`DESCRIBING`; a handler names in `reads` the ones that it reads), unless attributes mention or reference
-   one of them.
-2. Groups share a reading and its plan if all their documents, and those of the groups above, are equal (`Sharing`).
-   If an array follows relative references or names in CF attributes, only siblings without child groups share,
-   because these refer to the same nodes from each of them. If a layout names groups, no groups share.
+1. Arrays of a group share an answer if they have the same dimensions, the same metadata, and the same values of the
+   attributes that handlers read (`HandlerSet.read_attributes`), unless it refers to one of them.
+2. Groups without child groups share a reading and its plan if all their documents, and the attributes of the groups
+   above, are equal. If relative references were followed, only siblings share: a relative reference refers to the same
+   node from each of them.
 3. Answers and readings with findings are not shared: a finding is about one array.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import ArrayView
-from zarr_xgroup.conventions.cf import declares_hierarchy
+from zarr_xgroup.conventions.cf import CfHandler, declares_hierarchy
 from zarr_xgroup.conventions.handler_set import Answer, handler_set
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
@@ -35,11 +32,9 @@ from zarr_xgroup.datasets.dimensions import (
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, left_out, report, without_attributes
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.dimensions import distinct_names
-from zarr_xgroup.metadata.documents import Document, JsonObject
+from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.references import may_refer
 from zarr_xgroup.metadata.tree import Memo, Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
@@ -48,21 +43,6 @@ from zarr_xgroup.variables.sources import Stored
 if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
     from zarr_xgroup.variables.stored import Template
-
-#: Attributes that only describe an array: arrays that differ only in these share an answer.
-DESCRIBING = frozenset(
-    {"long_name", "standard_name", "short_name", "title", "comment", "description", "units"}
-    | {"history", "source", "institution", "references", "cell_methods"}
-    | {"valid_min", "valid_max", "valid_range", "scale_factor", "add_offset"}
-    | {"flag_values", "flag_meanings", "flag_masks"}
-)
-#: A possible name of an array in a JSON text.
-_WORD = re.compile(rb"[\w.\-]+")
-#: JSON text that may refer to different nodes in each group: a relative reference, a reference to an attribute (which
-#: may hold one), or an escaped letter (which may be part of either).
-_RELATIVE = re.compile(rb'"node"\s*:\s*"(?!/)|"attribute"\s*:|\\')
-#: The key of a multiscales layout that derives each array of a level from the array of the same name in a different one.
-_FOLLOWING = b'"transform"'
 
 
 class ArrayReading(msgspec.Struct, frozen=True, eq=False):
@@ -81,6 +61,8 @@ class ArrayReading(msgspec.Struct, frozen=True, eq=False):
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
     inherited: Inherited
+    #: Equal for arrays of the group that have the same metadata for all handlers.
+    likeness: Hashable
 
     @property
     def has_principal(self) -> bool:
@@ -128,21 +110,12 @@ class GroupReading(msgspec.Struct, frozen=True, eq=False):
     bounds_of_dropped: Mapping[str, Mapping[str, Any]]
     #: Units and calendar of arrays that are times only because references declare it (`with_times`).
     times: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
-    #: One object for all groups that share this reading; None if no other group does.
-    sharing: Sharing | None = None
-
-
-class Sharing(msgspec.Struct, frozen=True, eq=False):
-    """The groups with equal documents that share a reading and a plan. Its identity is the key of both."""
-
-    #: The `_Group.scope` that they have in common, None if they may be anywhere.
-    scope: Node | None
-    #: Groups that do not share, because references point to their arrays or attributes.
-    referenced: frozenset[Node]
-
-    def holds_for(self, group: Node, scope: Node) -> bool:
-        """Return whether a group with equal documents shares the reading."""
-        return self.scope in (None, scope) and group not in self.referenced
+    #: One object for all groups that share this reading and its plan; None if no other group does.
+    sharing: object = None
+    #: Nodes to which its references point, and their groups. None of these shares the reading.
+    referenced: frozenset[Node] = frozenset()
+    #: Whether the same metadata refer to other nodes from groups with a different parent.
+    is_relative: bool = False
 
 
 class Interpreter:
@@ -185,99 +158,44 @@ class Interpreter:
             **known,
         )
 
-    def texts_above(self, group: Node) -> TextsAbove:
-        """Return the attributes of a group and of all groups above it: one object for equal attributes."""
+    def texts_around(self, group: Node) -> tuple[bytes, ...]:
+        """Return the attributes of a group and of all groups above it, as JSON texts."""
 
-        def texts_above(node: Node, parents: TextsAbove | None) -> TextsAbove:
+        def texts(node: Node, above: tuple[bytes, ...] | None) -> tuple[bytes, ...]:
             document = self.tree.document(node)
-            texts = () if document is None else texts_of(document.attributes)
-            # Groups without attributes make no difference.
-            above = parents or NO_TEXTS
-            return self.memo(TextsAbove.with_group, above, texts) if texts else above
+            return (*(above or ()), b"" if document is None else document.attributes.written)
 
-        return self.memo.upwards(texts_above, group, by="texts above")
+        return self.memo.upwards(texts, group, by="texts around")
 
+    def has_layout(self, group: Node) -> bool:
+        """Return whether a group or one above it has a multiscales layout, which names groups and arrays."""
 
-#: The relevant attributes of a node, with their JSON texts.
-_Texts: TypeAlias = tuple[tuple[str, bytes], ...]
+        def has_layout(node: Node, above: bool | None) -> bool:
+            document = self.tree.document(node)
+            return bool(above) or (document is not None and LAYOUT.key in document.attributes)
 
-
-def texts_of(attributes: JsonObject) -> _Texts:
-    """Return the attributes of a node with their JSON texts, except those of `DESCRIBING` without references."""
-    return tuple(
-        [
-            (key, text)
-            for key, text in attributes.texts.items()
-            if key not in DESCRIBING or may_refer(text)
-        ]
-    )
-
-
-def _mentions(text: bytes, name: bytes) -> bool:
-    """Return whether a JSON text may name an array. A text with an escaped letter may name any array."""
-    return b"\\" in text or (name in text and name in _WORD.findall(text))
-
-
-class TextsAbove(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """The attributes of a group and of the groups above it, and the names and references in them, searched on demand."""
-
-    texts: _Texts = ()
-    above: TextsAbove | None = None
-
-    def with_group(self, texts: _Texts) -> TextsAbove:
-        """Return these texts with the attributes of a group below."""
-        return TextsAbove(texts, self)
-
-    @cached_property
-    def words(self) -> frozenset[bytes]:
-        """All words of the texts that may be names of arrays."""
-        above = frozenset[bytes]() if self.above is None else self.above.words
-        return above.union(*(_WORD.findall(text) for _key, text in self.texts))
-
-    @cached_property
-    def layouts(self) -> bytes:
-        """The layouts in the texts. A layout names groups."""
-        above = b"" if self.above is None else self.above.layouts
-        return above + dict(self.texts).get(LAYOUT.key, b"")
-
-    @cached_property
-    def is_relative(self) -> bool:
-        """Whether there may be a relative reference, which refers to different nodes from groups with different parents."""
-        if any(_RELATIVE.search(text) for _key, text in self.texts):
-            return True
-        return self.above is not None and self.above.is_relative
-
-    def mentions(self, name: bytes) -> bool:
-        """Return whether the texts may refer to an array by its name."""
-        if _FOLLOWING in self.layouts or b"\\" in self.layouts:
-            return True  # a level derived from a different one may refer to each array by its name
-        return name in self.words or _WORD.fullmatch(name) is None
-
-
-NO_TEXTS = TextsAbove()
+        return self.memo.upwards(has_layout, group, by="has layout")
 
 
 def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
-    return _Group(interpreter, node).reading(may_be_shared=False)
+    return _Group(interpreter, node).reading()
 
 
 def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
-    """Return the reading of a group: a copy of that of an equal group if they can share it, otherwise its own.
-
-    The keys of the memo do not contain the group, so the memo may return the reading of the first equal group.
-    """
+    """Return the reading of a group: a copy of that of an equal group if they can share it, otherwise its own."""
     group = _Group(interpreter, node)
-    # Equal for groups with equal documents in them and above them. The texts of only the groups above are part of the
-    # key, too, because attributes of the group itself have further meanings.
-    above = group.above, interpreter.texts_above(node.group) if node.path else None
+    if group.is_parent or not node.path:
+        return group.reading()
     documents = tuple((name, document.written()) for name, document in group.documents.items())
-    contents = documents, tuple(group.groups), above
-    for key in (contents, (contents, group.scope)):
+    contents = documents, interpreter.texts_around(node)
+    # The keys do not contain the group, so the memo may return the reading of the first equal group.
+    for key in (contents, (contents, node.group)):
         reading = interpreter.memo(_Group.reading, group, by=key)
         if reading.node == node:
             return reading
-        sharing = reading.sharing
-        if sharing is not None and sharing.holds_for(node, group.scope) and not group.findings:
+        is_near = reading.node.group == node.group or not reading.is_relative
+        is_unique = reading.sharing is None or node in reading.referenced or group.findings
+        if is_near and not is_unique:
             names = [array.node.name for array in reading.arrays]
             arrays = (
                 replace(array, node=node.child(name), document=group.documents[name])
@@ -296,19 +214,14 @@ class _Group:
         passed_over = interpreter.passed_over and {
             name for name in (*documents, *groups) if group.child(name) in interpreter.passed_over
         }
-        # A relative reference refers to the same node from all siblings without child groups.
-        self.scope = group if groups or passed_over or not group.path else group.group
         self.documents = {name: documents[name] for name in documents if name not in passed_over}
         self.groups = [name for name in groups if name not in passed_over]
-        self.above = interpreter.texts_above(group)
+        self.is_parent = bool(groups or passed_over)
+        self.has_layout = interpreter.has_layout(group)
         self.findings = list(_document_findings(interpreter, group))
-        #: Answers that arrays can share, by the key of `_answer` and the texts of the describing attributes that the
-        #: handlers read; and the names of these attributes, by the key of `_answer`.
-        self._answers: dict[Hashable, tuple[str, Answer]] = {}
-        self._reads: dict[Hashable, tuple[str, ...]] = {}
-        self._named: dict[str, bool] = {}
+        self._answers: dict[Hashable, Answer] = {}
 
-    def reading(self, *, may_be_shared: bool = True) -> GroupReading:
+    def reading(self) -> GroupReading:
         """Return the reading of the group: its arrays, with named dimensions, interpreted by conventions."""
         interpreter, tree, factory = self._interpreter, self._tree, self._interpreter.factory
         # 1. Leave out dropped arrays and those that cannot be opened, so that they do not affect names of dimensions.
@@ -358,7 +271,7 @@ class _Group:
             node, dims = self.node.child(name), named[name]
             if template.fill_value is not None:
                 self.findings.append(unusable_fill_value(node, template.fill_value))
-            answer = self._answer(
+            likeness, answer = self._answer(
                 *(node, dims),
                 chunks=template.encoding.get("preferred_chunks", {}),
                 siblings={
@@ -378,76 +291,65 @@ class _Group:
                     answer.declares_principal,
                     answer.assumed,
                     inherited[name],
+                    likeness,
                 )
             )
         return GroupReading(
             *(self.node, tuple(arrays), frozenset(self.groups), tuple(self.findings)),
             bounds_of_dropped,
-            sharing=self._sharing(arrays, answers) if may_be_shared else None,
+            sharing=object() if self._may_be_shared(arrays, answers) else None,
+            referenced=self._referenced(answers),
+            is_relative=self._is_relative(answers),
         )
 
-    def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> Answer:
-        """Return the interpretation of an array by its conventions, shared with equal arrays of the group."""
-        interpreter, document, name = self._interpreter, self.documents[node.name], node.name
-        texts = texts_of(document.attributes)
-        key = document.text_without_attributes(), dims, texts
-        if key in self._reads and not self._is_named(name, dims, texts):
-            read = tuple(map(document.attributes.text, self._reads[key]))
-            first, shared = self._answers.get((key, read), (name, None))
-            is_named = self._is_named(first, dims, texts)
-            if shared is not None and node not in shared.referenced and not is_named:
-                return shared
+    def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> tuple[Hashable, Answer]:
+        """Return the interpretation of an array by its conventions, shared with equal arrays of the group, and their key."""
+        interpreter, document = self._interpreter, self.documents[node.name]
+        key = (
+            *(document.text_without_attributes(), dims),
+            interpreter.handlers.read_attributes(document.attributes),
+            # A layout names arrays, and the coordinate of a dimension has the name of the dimension.
+            node.name if self.has_layout or node.name in dims else None,
+        )
+        shared = self._answers.get(key)
+        if shared is not None and node not in shared.referenced:
+            return key, shared
         view = interpreter.view(node, dims, **known)
         answer, is_whole = interpreter.memo.whole(interpreter.handlers.interpret, view)
         # An answer with findings is not shared, unless documents were missing: then all answers are discarded anyway.
         has_findings = bool(answer.interpretation.findings) and is_whole
-        if answer.reads is not None and not has_findings and node not in answer.referenced:
-            self._reads[key] = answer.reads
-            read = tuple(map(document.attributes.text, answer.reads))
-            self._answers[key, read] = name, answer
-        return answer
+        if answer.may_be_shared and not has_findings and node not in answer.referenced:
+            self._answers[key] = answer
+        return key, answer
 
-    def _is_named(self, name: str, dims: tuple[str, ...], texts: _Texts) -> bool:
-        """Return whether dimensions, or attributes of the array or of groups, may refer to an array by its name."""
-        if name not in self._named:
-            encoded = name.encode("utf-8", "surrogatepass")
-            self._named[name] = (
-                name in dims
-                or self.above.mentions(encoded)
-                or any(_mentions(text, encoded) for _key, text in texts)
-            )
-        return self._named[name]
-
-    def _sharing(self, arrays: Sequence[ArrayReading], answers: Sequence[Answer]) -> Sharing | None:
-        """Return the groups that share the reading of the group, None if no other group does."""
+    def _referenced(self, answers: Sequence[Answer]) -> frozenset[Node]:
+        """Return the nodes that references of the group point to, and their groups, which attributes may belong to."""
         nodes = frozenset[Node]().union(*(answer.referenced for answer in answers))
-        # A reference to the attributes of a group refers to the group itself.
-        referenced = nodes.union(node.group for node in nodes)
-        is_unique = self.findings or self._interpreter.assumed or self.node in referenced
-        if is_unique or not all(map(self._is_shareable, arrays, answers)):
-            return None
-        return Sharing(self.scope if any(map(self._is_relative, arrays)) else None, referenced)
+        return nodes.union(node.group for node in nodes if node.path)
 
-    def _is_shareable(self, array: ArrayReading, answer: Answer) -> bool:
-        """Return whether an array has the same reading in groups with equal documents."""
-        if answer.reads is None or answer.interpretation.findings or not array.inherited.is_own:
+    def _may_be_shared(self, arrays: Sequence[ArrayReading], answers: Sequence[Answer]) -> bool:
+        """Return whether siblings with equal documents have the same reading."""
+        if self.findings or self._interpreter.assumed or self.node in self._referenced(answers):
             return False
-        if array.conventions and self.above.layouts:
-            return False
-        return not any(handler.follows_names for handler in array.conventions)
-
-    def _is_relative(self, array: ArrayReading) -> bool:
-        """Return whether relative references or names may be followed for an array."""
-        return declares_hierarchy(self._tree, self.node) or (
-            bool(array.conventions)
-            and (
-                self.above.is_relative
-                or any(
-                    key in REFERRING or _RELATIVE.search(text)
-                    for key, text in texts_of(array.document.attributes)
-                )
-            )
+        return all(
+            answer.may_be_shared
+            and not answer.interpretation.findings
+            and array.inherited.is_own
+            and not (array.conventions and self.has_layout)
+            for array, answer in zip(arrays, answers, strict=True)
         )
+
+    def _is_relative(self, answers: Sequence[Answer]) -> bool:
+        """Return whether the same metadata refer to other nodes from groups with a different parent."""
+        if declares_hierarchy(self._tree, self.node):
+            return True
+        followed = [it for answer in answers for it in answer.interpretation.references]
+        targets = {reference.leads_to for reference in followed if reference.is_absolute}
+        return any(
+            CfHandler in answer.conventions
+            or any(node.group != self.node for node in answer.referenced - targets)
+            for answer in answers
+        ) or not all(reference.is_absolute for reference in followed)
 
 
 def _units_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -26,7 +26,7 @@ from zarr_xgroup.conventions.units import (
 )
 from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
-from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading, Sharing
+from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UnfinishedPlan, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named, report
@@ -66,7 +66,7 @@ def plan_groups(
     its dimension.
     """
     plans: list[GroupPlan] = []
-    shared: dict[Sharing, GroupPlan] = {}
+    shared: dict[object, GroupPlan] = {}
     for reading in readings:
         sharing = None if reading.times else reading.sharing
         if sharing is not None and sharing in shared:

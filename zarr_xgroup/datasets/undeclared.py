@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.registry import (
     in_handler_order,
     why_not_declared,
 )
-from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter, texts_of
+from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, containing
 from zarr_xgroup.findings import Finding, Topic, report
@@ -81,9 +81,7 @@ def undeclared_data_arrays(
                 if ndim > 1 and not set(bare).isdisjoint(array.dims[-2:]):
                     yield Undeclared(node, ndim, bare, principal=principal)
                 continue
-            document = array.document
-            texts = document.text_without_attributes(), texts_of(document.attributes)
-            key = texts, array.dims, bare, array.interpretation.crs is None
+            key = array.likeness, array.dims, bare, array.interpretation.crs is None
             if key not in shared:
                 shared[key] = _undeclared(array, bare, siblings, interpreter)
             undeclared = shared[key]

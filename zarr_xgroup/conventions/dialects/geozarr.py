@@ -50,7 +50,7 @@ class GeoZarrHandler(ConventionHandler):
     name = "geozarr"
     is_declarable = False
     implies = ("proj",)
-    reads = ()
+    reads = ("grid_mapping", "GeoTransform", "_CRS")
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:

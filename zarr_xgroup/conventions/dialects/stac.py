@@ -51,7 +51,7 @@ class StacProjHandler(ProjHandler):
 
     gives_way = True
     rules = (*ProjHandler.rules, OF_ARRAY)
-    reads = ()
+    reads = ("grid_mapping",)
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
