@@ -311,6 +311,10 @@ class ArrayView(NodeView):
         Arrays to which the array refers, besides those that become its coordinates. Handlers add to it.
     substitutes : set of Node
         The group's own arrays that are used in place of targets of broken references.
+    conventions : set of str
+        The names of the conventions that apply to the array.
+    before : list of Interpretation
+        The interpretations of the array by the conventions that were asked before.
     overruled_crs : Crs or None
         The CRS that attributes declare, if a grid mapping variable defines a different one, which is used.
     factory : VariableFactory
@@ -350,6 +354,8 @@ class ArrayView(NodeView):
         )
         self.referred: set[Node] = set()
         self.substitutes: set[Node] = set()
+        self.conventions: set[str] = set()
+        self.before: list[Interpretation] = []
         self.overruled_crs: Crs | None = None
         self.factory = factory
         self.crs_of = crs_of or (lambda _array: None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
@@ -49,8 +49,11 @@ class ConventionHandler(Convention):
     Attributes
     ----------
     tier : {"principal", "service"}
-        A principal convention defines the coordinates of an array, which follows at most one. Any number of service
-        conventions add to it.
+        Handlers of principal conventions are asked before those of services. If several give a coordinate of the same
+        name and dimensions, the first one is used, and opening warns if both conventions are declared.
+    priority : int
+        The order among handlers of the same tier, the lowest first; handlers of equal priority are asked in the order
+        in which they are installed.
     name : str
         The name by which arrays declare the convention, without a trailing colon.
     aliases : tuple of str
@@ -66,14 +69,6 @@ class ConventionHandler(Convention):
         declare it.
     is_declarable : bool
         Whether stores can declare the convention. Otherwise users can only assume it (``assume_conventions``).
-    implies : tuple of str
-        The names of service conventions that an array also follows if it follows this one.
-    gives_way : bool
-        Whether a coordinate of this convention is left out if a different convention declares one of the same name. A
-        principal convention that gives way interprets arrays in addition to their other principal convention.
-    follows_names : bool
-        Whether names in CF attributes refer also to arrays of the groups above. Other principal conventions take
-        precedence; names in CF attributes of their arrays are then resolved in this way.
     described : tuple of Attribute
         Descriptions of the attributes that the handler reads: `zarr_xgroup.check` reports mistakes in them.
     rules : tuple of Rule
@@ -89,9 +84,7 @@ class ConventionHandler(Convention):
     """
 
     tier: ClassVar[Literal["principal", "service"]]
-    implies: ClassVar[tuple[str, ...]] = ()
-    gives_way: ClassVar[bool] = False
-    follows_names: ClassVar[bool] = False
+    priority: ClassVar[int] = 0
     described: ClassVar[tuple[Attribute, ...]] = ()
     rules: ClassVar[tuple[Rule, ...]] = ()
     reads: ClassVar[tuple[str, ...] | None] = None
@@ -145,14 +138,6 @@ class ConventionHandler(Convention):
         if not near.isdisjoint((cls.name, *cls.aliases)):
             return Marks(array.dims)
         return None if anywhere.isdisjoint((cls.name, *cls.aliases)) else Marks()
-
-    @classmethod
-    def shares_with(cls, array: ArrayView) -> Collection[str]:
-        """Return the names of conventions that define some coordinates of an array in place of this one.
-
-        By default none. Their handlers interpret the array, too, even if they are principal and not declared.
-        """
-        return ()
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:

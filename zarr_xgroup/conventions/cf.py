@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import ClassVar, NamedTuple
 
@@ -144,8 +144,7 @@ class CfHandler(ConventionHandler):
     other_uuids = ("0c0a02d2-8a95-4303-8b62-16a50b439d74",)
     repositories = ("zarr-conventions/CF",)
     named_by_root = re.compile(r"cf-1\.\d+")
-    follows_names = True
-    implies = ("proj",)
+    priority = 1  # other conventions are more specific
     # Following the references reports missing arrays.
     described = tuple(
         Attribute(
@@ -232,39 +231,33 @@ def declares_hierarchy(tree: Tree, group: Node) -> bool:
     return tree.memo.upwards(declares, group, by="CF hierarchy")
 
 
-def coordinates_of_other_groups(
-    array: ArrayView, before: Iterable[Interpretation]
-) -> Interpretation:
-    """Return the coordinates that an array gets from other groups because ``Conventions`` names CF-1.8 or later.
+def references_of(array: ArrayView, *, has_principal: bool) -> Interpretation | None:
+    """Return links and coordinates by the CF attributes of an array that does not follow `cf`, None if there are none.
 
-    These are arrays that ``coordinates`` names by a path, and coordinate variables in the groups above of dimensions
-    without a coordinate. All are of the same sizes as the array. Nothing is reported for missing ones.
-
-    Parameters
-    ----------
-    array : ArrayView
-        The array.
-    before : iterable of Interpretation
-        Its interpretations by other conventions, whose coordinates take precedence.
+    Paths in CF attributes of an array with a principal convention are followed. If ``Conventions`` names CF-1.8 or
+    later, an array also gets the arrays of other groups that ``coordinates`` names by a path, and coordinate variables
+    in the groups above of dimensions without a coordinate. These are of the same sizes as the array, and nothing is
+    reported for missing ones.
     """
-    links = [link for interpretation in before for link in interpretation.links]
-    given = {link.path for link in links}
+    if CfHandler.name in array.conventions:
+        return None
+    links = links_of(array) if has_principal else ()
+    if not declares_hierarchy(array.tree, array.node.group):
+        return Interpretation(links=links) if links else None
+    given = {link.path for before in array.before for link in before.links}
+    given.update(link.path for link in links)
     paths = [name for name in names_in(array.attributes, "coordinates") if "/" in name]
-    own_links = [
+    links += tuple(
         Link("coordinates", path, coordinate)
         for path in dict.fromkeys(paths)
         if path not in given and (coordinate := _coordinate_at(array, path)) is not None
-    ]
-    coordinates = [each for interpretation in before for each in interpretation.coordinates]
-    taken = {each.name for each in coordinates}
-    # A grid with 2-D positions must not get the 1-D positions of a different grid.
-    taken.update(dim for each in coordinates if each.places_cells for dim in each.source.dims)
+    )
     inherited = (
         _inherited_coordinate(array, dimension)
-        for dimension in _dimensions_without_coordinate(array, [*links, *own_links])
-        if dimension.dim not in taken and array.sibling(dimension.name) is None
+        for dimension in _dimensions_without_coordinate(array, links)
+        if array.sibling(dimension.name) is None
     )
-    return Interpretation(tuple(filter(None, inherited)), links=tuple(own_links))
+    return Interpretation(tuple(filter(None, inherited)), links=links)
 
 
 def _coordinate_at(array: ArrayView, path: str) -> Coordinate | None:
@@ -552,14 +545,18 @@ def _is_coordinate_variable(node: Node, document: Document | None) -> bool:
 def _dimensions_without_coordinate(
     array: ArrayView, links: Collection[Link]
 ) -> Iterator[_Dimension]:
-    """Yield the named dimensions of an array without a coordinate in its group or in `links`."""
-    attached = [link.coordinate for link in links]
-    referred = {other.name for other in attached if other.source.dims == (other.name,)}
+    """Yield the named dimensions of an array without a coordinate in its group, in `links` or by other conventions."""
+    given = [coordinate for before in array.before for coordinate in before.coordinates]
+    linked = [link.coordinate for before in array.before for link in before.links]
+    linked += [link.coordinate for link in links]
+    taken = {other.name for other in (*given, *linked) if other.source.dims == (other.name,)}
+    # A grid with 2-D positions must not get the 1-D positions of a different grid.
+    taken.update(dim for other in given if other.places_cells for dim in other.source.dims)
     declared = declared_dimensions(array.document)
     paths = dimension_references(array.document)
     for dim, name, size, path in zip(array.dims, declared, array.shape, paths, strict=True):
         # Other names were generated, or begin with a slash: the dimension of an ancestor, attached with its coordinate.
-        if name != dim or dim in referred:
+        if name != dim or dim in taken:
             continue
         dimension, node = _Dimension(dim, name, size, path), array.node.group.child(name)
         own = array.sibling(name)

@@ -62,8 +62,6 @@ _REQUIRED_MEMBERS = {
     "reference": ("convention",),
     "affine": ("convention",),
 }
-#: The types of descriptors that define the values; the others name a convention that defines them.
-_TYPES_WITH_VALUES = ("array", "inline", "interval")
 #: An ISO 8601 duration with an optional sign, because intervals may descend.
 _DURATION = re.compile(
     r"(?P<sign>-?)P(?=.)(?:(?P<years>\d{1,6})Y)?(?:(?P<months>\d{1,9})M)?(?:(?P<weeks>\d{1,9})W)?(?:(?P<days>\d{1,9})D)?"
@@ -172,7 +170,6 @@ class CoordsHandler(ConventionHandler):
     aliases = ("dimensions",)
     uuid: ClassVar[str | None] = "6ca4454a-658a-4348-a667-b39ced0e58cb"
     repositories = ("zarr-conventions/coords", "zarr-conventions/dimensions")
-    implies = ("proj",)
     described = (COORDINATES, AXES, OTHER_COORDINATES)
     rules = RULES
     reads = ()
@@ -195,16 +192,6 @@ class CoordsHandler(ConventionHandler):
     def why_not(cls) -> str:
         """Return why the convention may not apply to an array whose group declares it."""
         return _("it is a coordinate, or none of its dimensions is described")
-
-    @classmethod
-    def shares_with(cls, array: ArrayView) -> frozenset[str]:
-        """Return the names of other conventions that define values of coordinates, according to descriptors."""
-        names = set()
-        for described in _descriptions_about(array):
-            descriptor = described.descriptor
-            if descriptor is not None and descriptor.type not in _TYPES_WITH_VALUES:
-                names.add(_normalized_name(descriptor.convention))
-        return frozenset(names).difference(("", cls.name, *cls.aliases))
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the described coordinates; the array's own descriptions take precedence over those of its group."""
@@ -229,11 +216,6 @@ class CoordsHandler(ConventionHandler):
                 cost = missing
                 coordinates[name] = array.try_reporting(_coordinate, array, described, cost=cost)
         return array.interpretation(*filter(None, coordinates.values()))
-
-
-def _normalized_name(name: str) -> str:
-    """Return the name of a convention in lower case, without a colon at its end."""
-    return name.strip().rstrip(":").lower()
 
 
 class _DescribedCoordinate(msgspec.Struct, frozen=True):
@@ -320,9 +302,13 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
         dtype = np.asarray(function(np.arange(1))).dtype
         source, attributes = Computed(function, shape, dtype.str, dims), attributes | units
     else:
-        if _normalized_name(descriptor.convention) in (CoordsHandler.name, *CoordsHandler.aliases):
+        name = descriptor.convention.strip().rstrip(":").lower()
+        if name in (CoordsHandler.name, *CoordsHandler.aliases):
             text = _("is the convention itself, which does not define values for this type")
             raise described.at("convention").error(text, DESCRIPTOR)
+        if name not in array.conventions:
+            text = _("refers to convention {name!r}, which is not declared for the array")
+            raise described.at("convention").error(text.format(name=name), DESCRIPTOR)
         return None
     return Coordinate(described.name, source, attributes)
 

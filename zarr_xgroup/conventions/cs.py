@@ -475,7 +475,6 @@ class CsHandler(ConventionHandler):
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
     repositories = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
-    implies = ("proj",)
     described = (ATTRIBUTE, SHARED)
     rules = RULES
     reads = ()

@@ -179,10 +179,8 @@ class DggsHandler(ConventionHandler):
 
     tier = "principal"
     name = "dggs"
-    gives_way = True  # other conventions may define coordinates such as times and levels
     uuid: ClassVar[str | None] = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
     repositories = ("zarr-conventions/dggs",)
-    implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = RULES
     reads = ()

@@ -110,7 +110,6 @@ class GeolocationHandler(ConventionHandler):
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "bb9ee930-8c60-4c47-ad6b-8daa558987ed"
     repositories = ("R-CF/zarr_convention_geolocation",)
-    implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = (KINDS, PAIR)
     reads = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain
 from typing import TypeVar
@@ -13,14 +13,11 @@ from msgspec.structs import replace
 from zarr_xgroup.conventions import plugin_adapter
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.base import ConventionHandler, Marks, failure_message
-from zarr_xgroup.conventions.cf import (
-    coordinates_of_other_groups,
-    declares_hierarchy,
-    links_of,
-)
+from zarr_xgroup.conventions.cf import references_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
-from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
 from zarr_xgroup.errors import XGroupStoreError, with_message
 from zarr_xgroup.findings import Topic
@@ -28,6 +25,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.failures import is_transient, reason_of
+from zarr_xgroup.variables.sources import HandlerVariable, Stored
 
 T = TypeVar("T")
 
@@ -62,8 +60,10 @@ class HandlerSet:
     """Handlers that interpret arrays together."""
 
     def __init__(self, handlers: Handlers) -> None:
-        self._handlers = handlers
-        self._names = {handler.name for handler in handlers}
+        self._handlers = sorted(
+            handlers, key=lambda handler: (handler.tier == "service", handler.priority)
+        )
+        self._proj = [handler for handler in handlers if handler.name == ProjHandler.name]
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
         self._with_applies = {handler for handler in handlers if _has_own("applies", handler)}
@@ -109,36 +109,23 @@ class HandlerSet:
         return next(filter(None, names), ())
 
     def interpret(self, view: ArrayView) -> Answer:
-        """Return the combined interpretation of an array by all handlers that apply to it.
+        """Return the combined interpretation of an array by all handlers that apply to it, and by `proj`.
 
-        These are one principal convention, the services, and the conventions that they imply. Further principal
-        conventions (rivals) are reported, and interpret the array only for findings about their own rules.
+        They are asked in order: declared conventions before assumed ones, principal conventions before services, then by
+        priority. If several give a coordinate, the first one is used.
         """
         self._assume_marked(view, self._handlers)
         active = [handler for handler in self._handlers if self._applies(handler, view)]
-        principal, rivals, shared = self._principal(view, active)
-
-        additions = [
-            handler for handler in active if handler.tier == "service" or handler.gives_way
-        ]
-        conventions = tuple(dict.fromkeys((*filter(None, [principal]), *additions)))
-        implied_names = shared.union(*(handler.implies for handler in conventions))
-        implied = (handler for handler in self._handlers if handler.name in implied_names)
-        interpreting = tuple(dict.fromkeys((*conventions, *implied)))
-
-        interpretations = _interpretations(view, interpreting, giving_way={*view.assumed, *shared})
-        # A principal convention with `follows_names` resolves the names in CF attributes itself.
-        if principal is not None and not principal.follows_names:
-            by_name = any(handler.follows_names for handler in active)
-            interpretations.append(Interpretation(links=links_of(view, by_name=by_name)))
-        follows_names = any(handler.follows_names for handler in interpreting)
-        if not follows_names and declares_hierarchy(view.tree, view.node.group):
-            interpretations.append(coordinates_of_other_groups(view, interpretations))
-        interpretations += _broken_rules(view, rivals)
-
-        merged = _merged(view, interpretations) if interpretations or view.findings else NOTHING
+        view.conventions = {handler.name for handler in active}
+        asked = list(dict.fromkeys((*active, *self._proj))) if active else []
+        asked.sort(key=view.only_assumes)
+        _ask(view, asked)
+        has_principal = any(handler.tier == "principal" for handler in active)
+        references = references_of(view, has_principal=has_principal)
+        parts = [*view.before, *filter(None, [references])]
+        merged = _merged(view, parts) if parts or view.findings else NOTHING
         return Answer(
-            *(merged, conventions),
+            *(merged, tuple(active)),
             declares_principal=any(
                 handler.tier == "principal"
                 and (handler in view.declared or not view.follows(handler))
@@ -146,8 +133,7 @@ class HandlerSet:
             ),
             referenced=frozenset(view.resolver.reached).union(merged.referred),
             assumed=frozenset(view.assumed),
-            may_be_shared=not self._may_look_anywhere
-            and self._unlimited.isdisjoint((*active, *interpreting)),
+            may_be_shared=not self._may_look_anywhere and self._unlimited.isdisjoint(asked),
         )
 
     def _applies(self, handler: Handler, view: ArrayView) -> bool:
@@ -188,37 +174,6 @@ class HandlerSet:
         if not declares_principal:
             view.assumed |= self.marks_of(view, handlers).keys()
 
-    def _principal(
-        self, view: ArrayView, active: Iterable[Handler]
-    ) -> tuple[Handler | None, list[Handler], frozenset[str]]:
-        """Return the principal convention of an array (or None), its rivals, and the names of those it shares with.
-
-        Declared conventions have priority over assumed ones, and conventions that claim all coordinates over those
-        that give way. Among equals, the first in order is used. Rivals are the other declared conventions that claim
-        all coordinates; they are reported.
-        """
-        principals = [handler for handler in active if handler.tier == "principal"]
-        declared = [handler for handler in principals if not view.only_assumes(handler)]
-        claiming = [
-            handler for handler in declared if not (handler.follows_names or handler.gives_way)
-        ]
-        principal = next(iter(claiming or declared or principals), None)
-        if principal is None:
-            return None, [], frozenset()
-        shared = _guarded(view, principal, partial(_shared_names, principal)) or frozenset()
-        claiming = [handler for handler in claiming if handler.name not in shared]
-        if len(claiming) > 1:
-            text = _("declares the principal conventions {names}; {first} is used").format(
-                names=", ".join(handler.name for handler in claiming), first=claiming[0].name
-            )
-            view.report(Topic.CHOICE, view.node, text)
-        for name in sorted(shared - self._names):
-            text = _(
-                "refers to convention {name!r} for its coordinates, but no handler is installed for it"
-            )
-            view.report(Topic.CHOICE, view.node, text.format(name=name))
-        return principal, claiming[1:], shared
-
 
 def _has_own(method: str, handler: Handler) -> bool:
     """Return whether a handler overrides a method of `ConventionHandler`."""
@@ -258,14 +213,6 @@ def _interpretation(handler: Handler, view: ArrayView) -> Interpretation:
     return plugin_adapter.interpretation_of(handler().interpret, view)
 
 
-def _shared_names(handler: Handler, view: ArrayView) -> frozenset[str]:
-    result: object = handler.shares_with(view)
-    names = frozenset(result if isinstance(result, Iterable) else [result])
-    if not all(isinstance(name, str) for name in names):
-        raise TypeError(repr(result))
-    return names
-
-
 def _axis_names(handler: Handler, view: ArrayView) -> tuple[str, ...]:
     names: object = handler().axis_names(view)
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
@@ -275,44 +222,45 @@ def _axis_names(handler: Handler, view: ArrayView) -> tuple[str, ...]:
     return names
 
 
-def _interpretations(
-    view: ArrayView, handlers: Iterable[Handler], giving_way: Collection[str]
-) -> list[Interpretation]:
-    """Return the interpretation of an array by each handler that does not raise an error.
+def _ask(view: ArrayView, handlers: Iterable[Handler]) -> None:
+    """Add the interpretation of an array by each handler that does not raise an error to `view.before`.
 
-    Conventions in `giving_way`, and handlers that give way, only add coordinates whose names no earlier convention
-    has used. If a coordinate is left out, the geotransform is left out, too.
+    A coordinate is left out, with the geotransform, if an earlier handler has given a different one of the same name and
+    dimensions. That is reported if both conventions are declared.
     """
-    interpretations: list[Interpretation] = []
+    given: dict[str, tuple[Coordinate, Handler]] = {}
     for handler in handlers:
         interpretation = _guarded(view, handler, partial(_interpretation, handler))
         if interpretation is None:
             continue
-        if handler.gives_way or handler.name in giving_way:
-            earlier = chain.from_iterable(other.coordinates for other in interpretations)
-            names = {coordinate.name for coordinate in earlier}
-            coordinates = interpretation.coordinates
-            kept = tuple(coordinate for coordinate in coordinates if coordinate.name not in names)
-            if len(kept) < len(coordinates):
-                interpretation = replace(interpretation, coordinates=kept, geotransform=None)
-        interpretations.append(interpretation)
-    return interpretations
+        kept, rivals = [], dict[str, Handler]()
+        for coordinate in interpretation.coordinates:
+            source = coordinate.source
+            first, winner = given.setdefault(coordinate.name, (coordinate, handler))
+            is_same = winner is handler or first.identity == coordinate.identity
+            # Arrays that services refer to, and variables of plug-ins, get a different name in the plan.
+            is_other = isinstance(source, HandlerVariable) or (
+                handler.tier == "service" and isinstance(source, Stored)
+            )
+            if is_same or is_other or first.source.dims != source.dims:
+                kept.append(coordinate)
+            else:
+                rivals[coordinate.name] = winner
+        if rivals:
+            interpretation = replace(interpretation, coordinates=tuple(kept), geotransform=None)
+            _report_rivals(view, handler, rivals)
+        view.before.append(interpretation)
 
 
-def _broken_rules(view: ArrayView, rivals: Iterable[Handler]) -> Iterator[Interpretation]:
-    """Yield the findings about the rules of unused principal conventions, which only a check reports."""
-    for handler in rivals:
-        if handler.rules:
-            # Only findings are used; arrays that an unused convention refers to are not recorded.
-            before, referred = set(view.findings), set(view.referred)
-            unused = view.try_silently(_guarded, view, handler, partial(_interpretation, handler))
-            view.referred = referred
-            broken = [
-                replace(finding, topic=None)
-                for finding in (unused or NOTHING).findings
-                if finding.rule in handler.rules and finding not in before
-            ]
-            yield Interpretation(findings=tuple(broken))
+def _report_rivals(view: ArrayView, handler: Handler, rivals: Mapping[str, Handler]) -> None:
+    """Report coordinates of a declared convention that were left out for those of other declared conventions."""
+    if view.only_assumes(handler):
+        return
+    for winner in dict.fromkeys(rivals.values()):
+        names = ", ".join(sorted(name for name, other in rivals.items() if other is winner))
+        text = _("conventions {first} and {other} define different {names}; {first} is used")
+        text = text.format(first=winner.name, other=handler.name, names=names)
+        view.report(Topic.CHOICE, view.node, text)
 
 
 def _merged(view: ArrayView, parts: Sequence[Interpretation]) -> Interpretation:

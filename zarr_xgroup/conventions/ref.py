@@ -89,7 +89,6 @@ class RefHandler(ConventionHandler):
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"
     repositories = ("R-CF/zarr_convention_ref",)
-    implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = RULES
     reads = ()

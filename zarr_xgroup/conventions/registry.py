@@ -45,7 +45,7 @@ ENTRY_POINT_GROUP = "zarr_xgroup.conventions"
 Handler: TypeAlias = type[ConventionHandler]
 Handlers: TypeAlias = tuple[Handler, ...]
 
-#: The built-in handlers in order of priority: if an array declares several principal conventions, the first is used.
+#: The built-in handlers, in the order in which those of equal priority are asked.
 BUILT_IN: Handlers = (
     CsHandler,
     CoordsHandler,
@@ -247,6 +247,8 @@ def _why_unusable(handler: object, known: Iterable[Handler]) -> str | None:
         return _("its 'tier' is neither 'principal' nor 'service'")
     if not isinstance(getattr(handler, "name", None), str):
         return _("it has no 'name'")
+    if not isinstance(handler.priority, int):
+        return _("its 'priority' is not an integer")
     for key, kind in _TUPLE_ITEMS.items():
         items = getattr(handler, key)
         if not (isinstance(items, tuple | list) and all(isinstance(item, kind) for item in items)):
@@ -261,7 +263,7 @@ def _why_unusable(handler: object, known: Iterable[Handler]) -> str | None:
 
 #: The attributes of a handler that must be tuples (or lists), and the type of their items.
 _TUPLE_ITEMS: Mapping[str, type] = {
-    **dict.fromkeys(("aliases", "other_uuids", "repositories", "implies"), str),
+    **dict.fromkeys(("aliases", "other_uuids", "repositories"), str),
     "described": Attribute,
     "rules": Rule,
 }

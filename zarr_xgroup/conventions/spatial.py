@@ -163,7 +163,6 @@ class SpatialHandler(ConventionHandler):
     name = "spatial"
     uuid: ClassVar[str | None] = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
     repositories = ("zarr-conventions/spatial",)
-    implies = ("proj",)
     described = ATTRIBUTES
     rules = RULES
     reads = ()

@@ -202,7 +202,6 @@ class UomHandler(ConventionHandler):
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "3bbe438d-df37-49fe-8e2b-739296d46dfb"
     repositories = ("clbarnes/zarr-convention-uom",)
-    implies = ("proj",)
     described = (ATTRIBUTE,)
     rules = (UOM, UCUM, UNIT, OF_ARRAY)
     reads = ("standard_name",)

@@ -307,6 +307,7 @@ FIRST_VERSION: dict[str, Any] = {
     "with spatial, which takes precedence": (zeros(**{**FIRST, **declaring("spatial", "proj"), "spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0, 0, 0, -1, 0]}), {}, "", """
         x (x) 0.5 1.5 2.5 3.5 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         y (y) -0.5 -1.5 -2.5 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
+        ! Resolution: /a: conventions spatial and proj define different x, y; spatial is used
         """),
     "no dimensions": (zeros(**without("proj:spatial_dimensions")), {}, "", ""),
     "no declaration": (zeros(**without("zarr_conventions")), {}, "", ""),
@@ -491,7 +492,12 @@ def test_explain_and_check_use_auto_as_on_opening() -> None:
         path: [(it.name, it.declared_in) for it in array.conventions]
         for path, array in arrays.items()
     }
-    assert found == {"/b02": [("proj", None)], "/cs/v": [("cs", None)], "/x": [], "/y": []}
+    assert found == {
+        "/b02": [("proj", None)],
+        "/cs/v": [("cs", None), ("cf", None)],
+        "/x": [],
+        "/y": [],
+    }
     assert arrays["/b02"].crs is not None
     assert explanation.problems == ()
     wrong: Any = store_of(located(b02=band(epsg=1)))

@@ -34,7 +34,7 @@ class GcpHandler(ConventionHandler):
     tier = "principal"
     name = "gcp"
     is_declarable = False
-    gives_way = True
+    priority = 2
     reads = ()
 
     @classmethod

@@ -49,7 +49,6 @@ class GeoZarrHandler(ConventionHandler):
     tier = "service"
     name = "geozarr"
     is_declarable = False
-    implies = ("proj",)
     reads = ("grid_mapping", "GeoTransform", "_CRS")
 
     @classmethod

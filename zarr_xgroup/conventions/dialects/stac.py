@@ -49,7 +49,6 @@ _LAST_ROW = [0.0, 0.0, 1.0]
 class StacProjHandler(ProjHandler):
     """Returns the CRS of an array, and attaches coordinates that are computed from ``proj:transform``."""
 
-    gives_way = True
     rules = (*ProjHandler.rules, OF_ARRAY)
     reads = ("grid_mapping",)
 

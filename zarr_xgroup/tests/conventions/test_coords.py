@@ -100,7 +100,7 @@ DESCRIBED: dict[str, tuple[Array, str]] = {
     ),
     "with cs, which takes precedence": (
         field("x", "coords", "cs", **older(x=X), cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"regular": [0, 1]}}]}}}]}),
-        "x (x) 0 1 2 3\n! Resolution: /g/a: declares the principal conventions cs, coords; cs is used",
+        "x (x) 0 1 2 3\n! Resolution: /g/a: conventions cs and coords define different x; cs is used",
     ),
     "in part in a wrong way": (
         field("level x", **newer({"x": {"unit": 5, "coords": X}, "level": {"coords": "inline"}})),
@@ -200,7 +200,7 @@ WRONG: dict[str, Any] = {
     "another dimension": (inline(1, 2, 3, 4, indexed_by=["nope"]), "has the dimensions ['nope']"),
     "no type": ({"values": [1, 2, 3, 4]}, "is missing"),
     "the convention itself": ({"type": "reference", "convention": "dimensions"}, "is the convention itself"),
-    "another convention": ({"type": "reference", "convention": "nothing"}, "convention 'nothing' for its coordinates"),
+    "another convention": ({"type": "reference", "convention": "nothing"}, "convention 'nothing', which is not declared"),
 }  # fmt: skip
 
 

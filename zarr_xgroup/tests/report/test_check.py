@@ -882,13 +882,12 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         cs/abbreviation /a#cs/crs/0/axes/y/abbreviation -> write one of X, Y, Z, T
         """,
     ),
-    "a principal convention that does not count is judged all the same": (
+    "each of two principal conventions is checked": (
         {"": {}, "a": sized("x", 3, **declaring("cs", "spatial"), **{
             "cs": {"crs": [{"type": "planar", "axes": {"x": axis(values={"regular": [0, 1]})}}]},
             "spatial:dimensions": ["y", "x"]})},
         """
         ! spatial/dimensions-of-the-array /a#spatial:dimensions -> remove it from the array, which does not have tw
-        open/one-meaning /a -> complete or correct the declaration, so that it
         """,
     ),
 }  # fmt: skip
