@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from zarr_xgroup.errors import Rule
+import xarray as xr
+from xarray.conventions import decode_cf_variables
+
+from zarr_xgroup.errors import Rule, XGroupError, containing
 from zarr_xgroup.i18n import _
 
 CF = "CF conventions 1.12"
@@ -221,3 +224,31 @@ def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, st
     elif not epoch_exists(epoch, calendar):
         text = _("the calendar {calendar!r} has no such day: {epoch}")
         yield EPOCH, text.format(calendar=calendar, epoch=json.dumps(epoch))
+
+
+def why_not_times(attributes: Mapping[str, Any]) -> str:
+    """Return why the units and calendar in `attributes` cannot be decoded as times, "" if no reason is known."""
+    units, calendar = (attributes.get(key, "") for key in ("units", "calendar"))
+    if not (isinstance(units, str) and isinstance(calendar, str) and " since " in units):
+        return ""
+    reason = next((text for _rule, text in problems_of_time_units(units, calendar)), "")
+    return reason or _why_not_epoch(units, calendar)
+
+
+@lru_cache
+def _why_not_epoch(units: str, calendar: str) -> str:
+    """Return why the epoch of units cannot be decoded, "" if it can. Unit and calendar are known to be valid.
+
+    An epoch is tried only if its validity depends on the calendar, or only pandas can parse it.
+    """
+    epoch = units.partition(" since ")[2]
+    if is_regular_epoch(epoch):
+        return ""
+    attributes = {"units": units} | ({"calendar": calendar} if calendar else {})
+    try:
+        with containing():
+            decode_cf_variables({"times": xr.Variable((), 0.0, attributes)}, {})
+    except XGroupError:
+        text = _("{epoch} is not a date and time that can be decoded in the calendar {calendar!r}")
+        return text.format(epoch=json.dumps(epoch), calendar=calendar or "standard")
+    return ""

@@ -1,25 +1,22 @@
 """Decode the variables of a group with xarray, in one call.
 
 xarray raises for the whole group if the attributes of one variable are invalid. Only then is each variable decoded
-alone. The invalid one is left undecoded, as far as necessary, and reported.
+alone. One that cannot be decoded is left as it is stored, with all its attributes, and reported.
 """
 
 from __future__ import annotations
 
-import json
-import typing
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, TypeAlias
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 import xarray as xr
 from msgspec.structs import replace
-from xarray.conventions import decode_cf_variables
+from xarray.backends import StoreBackendEntrypoint
 from xarray.indexes import PandasIndex
 
-from zarr_xgroup.conventions.units import is_regular_epoch, problems_of_time_units
+from zarr_xgroup.conventions.units import is_bare_unit_of_time, why_not_times
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import (
     XGroupError,
@@ -30,23 +27,19 @@ from zarr_xgroup.errors import (
 )
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import DECODED_BY, REFERRING, STRING_ATTRIBUTES
+from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import DecodingOptions
+from zarr_xgroup.resolved import ResolvedZarrStore
 from zarr_xgroup.storage.failures import is_of_reading
 from zarr_xgroup.variables.fillvalues import FILL
 from zarr_xgroup.variables.sources import Computed, Literal, Offset
 
-_Coder: TypeAlias = typing.Literal[
-    "decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"
-]
-
-#: The coders to switch off for a variable that cannot be decoded, in steps.
-_STEPS: tuple[tuple[_Coder, ...], ...] = (
-    (),
-    ("decode_times", "decode_timedelta"),
-    ("decode_times", "decode_timedelta", "mask_and_scale", "concat_characters"),
+#: The options that switch off all decoding.
+_UNDECODED = dict.fromkeys(
+    ("mask_and_scale", "decode_times", "concat_characters", "decode_coords", "decode_timedelta"),
+    False,
 )
 
 #: xarray writes a variable with the name None under this name, and reads it as None again.
@@ -55,14 +48,8 @@ _NAMELESS = "__values__"
 #: Kinds of numeric NumPy types.
 _NUMBERS = "iufc"
 
-#: The length of a decoding trial along the first dimension.
-_TRIAL_SIZE = 2
-
 #: Attributes of packed numbers.
 _PACKING = ("scale_factor", "add_offset")
-
-#: Attributes that xarray applies only when values are read.
-_APPLIED_LAZILY = DECODED_BY - {"units", "calendar"}
 
 
 class Decoded(msgspec.Struct, frozen=True, eq=False):
@@ -96,23 +83,6 @@ class DecodedGroup(msgspec.Struct, frozen=True, eq=False):
     coordinates: set[Hashable]
 
 
-class _Remedy(msgspec.Struct, frozen=True):
-    """A way to open a variable after an error: without some attributes, or with some coders switched off."""
-
-    #: Attributes that are hidden from xarray, and then kept undecoded.
-    set_aside: Mapping[str, Any]
-    switched_off: tuple[_Coder, ...] = ()
-
-    def bare(self, variable: xr.Variable) -> xr.Variable:
-        """Return a variable without the attributes that are set aside."""
-        if not self.set_aside:
-            return variable
-        bare = variable.copy(deep=False)
-        kept = variable.attrs.items()
-        bare.attrs = {key: value for key, value in kept if key not in self.set_aside}
-        return bare
-
-
 class Decoder:
     """Decodes the variables of groups with the decoding options of an open call."""
 
@@ -133,67 +103,89 @@ class Decoder:
         """Return the variables of a group, decoded by xarray in one call; if that raises, each decoded alone.
 
         `others` are variables of the group that are decoded already. A variable that cannot be decoded alone is decoded
-        with the first remedy that works, or left out, with a finding. Attributes of bounds may be changed in place.
+        without attributes that must be strings and are not; if that fails, it is left undecoded. Both are reported.
+        Attributes of bounds may be changed in place.
         """
         planned = {variable.name: variable for variable in plan.variables}
-        stand_ins = _without_attributes(others)
-        attributes_before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
-        try:
-            with containing():
-                return self._decode(planned, undecoded, stand_ins, attributes), {}
-        except XGroupError:  # raised again, and reported, when the variable is decoded alone
-            for name, before in attributes_before.items():
-                undecoded[name].attrs = before
+        stand_ins = _stand_ins(others)
+        if not any(_wrongly_decoded(planned[name], it) for name, it in undecoded.items()):
+            before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
+            try:
+                with containing():
+                    return self._decode(planned, undecoded, stand_ins, attributes), {}
+            except XGroupError:  # raised again, and reported, when the variable is decoded alone
+                for name, attrs in before.items():
+                    undecoded[name].attrs = attrs
 
         if self._options.get("decode_times", True):
             _give_time_units_to_bounds(undecoded)
-        stand_ins |= _without_attributes(undecoded)
+        stand_ins |= _stand_ins(undecoded)
         group, findings = self._decode(planned, {}, {}, attributes), dict[str, Finding]()
         for name, variable in undecoded.items():
             if name in self._dropped:
                 continue
             needed = _needed_to_decode(variable, stand_ins)
-            alone, remedy, problem = self._decoded_alone(plan, planned, name, variable, needed)
+            alone, finding = self._decoded_alone(plan.node, planned[name], variable, needed)
             group.variables.update(alone.variables)
             group.coordinates.update(alone.coordinates)
-            if problem is not None:
-                finding = _remedy_finding(plan.node, planned[name], variable, remedy, problem)
+            if finding is not None:
                 findings[name] = finding
         return group, findings
 
     def _decoded_alone(
         self,
-        plan: GroupPlan,
-        planned: Mapping[str, PlannedVariable],
-        name: str,
+        group: Node,
+        planned: PlannedVariable,
         variable: xr.Variable,
         needed: Mapping[str, xr.Variable],
-    ) -> tuple[DecodedGroup, _Remedy | None, XGroupError | None]:
-        """Return one variable decoded with the first remedy that works, the remedy, and the first error.
-
-        The group is empty if no remedy works.
+    ) -> tuple[DecodedGroup, Finding | None]:
+        """Return one variable decoded as far as possible, and a finding about what is left undecoded.
 
         Raises
         ------
         XGroupStoreError
             If values that xarray needs cannot be read.
         """
-        error: XGroupError | None = None
-        for remedy in _remedies(variable):
+        name, attributes = planned.name, variable.attrs
+        not_strings = {
+            key: attributes[key]
+            for key in STRING_ATTRIBUTES
+            if key in attributes and not isinstance(attributes[key], str)
+        }
+        # Without its calendar, a time would be decoded to a wrong date.
+        attempts = [{}, not_strings] if not_strings and "calendar" not in not_strings else [{}]
+        wrong, problem = _wrongly_decoded(planned, variable), None
+        for set_aside in attempts if not wrong else ():
+            bare = variable.copy(deep=False)
+            bare.attrs = {key: attributes[key] for key in attributes if key not in set_aside}
             try:
                 with containing():
-                    alone = {name: remedy.bare(variable)}
-                    group = self._decode(planned, alone, needed, {}, remedy.switched_off)
-            except XGroupError as problem:
-                if is_of_reading(problem):
-                    node = planned[name].stored or plan.node.child(name)
+                    decoded = self._decode({name: planned}, {name: bare}, needed, {})
+            except XGroupError as error:
+                if is_of_reading(error):
+                    node = planned.stored or group.child(name)
                     text = _("{node} cannot be read: {reason}")
-                    raise XGroupStoreError(text.format(node=node, reason=problem)) from problem
-                error = error or problem
+                    raise XGroupStoreError(text.format(node=node, reason=error)) from error
+                problem = problem or error
             else:
-                group.variables[name].variable.attrs.update(remedy.set_aside)
-                return group, remedy, error
-        return DecodedGroup({}, {}, set()), None, error
+                decoded.variables[name].variable.attrs.update(set_aside)
+                if not set_aside:
+                    return decoded, None
+                text = _("opened without {names}: not a string")
+                text = text.format(names=", ".join(map(repr, set_aside)))
+                finding = _variable_finding(group, planned, text, problem, list(set_aside))
+                return decoded, finding
+        decoded = self._decode({name: planned}, {name: variable}, {}, {}, _UNDECODED)
+        if not wrong and (reason := why_not_times(attributes)):
+            return decoded, replace(times_undecoded(group, planned, reason), error=problem)
+        if wrong:
+            is_number = variable.dtype.kind in _NUMBERS
+            text = _("{key!r} is not a number") if is_number else _("{key!r} is for numbers")
+            reasons = (text.format(key=key) for key in wrong)
+            problem = XGroupMetadataError("; ".join(reasons))
+        text = _("left undecoded, because xarray cannot decode it: {reason}")
+        text = text.format(reason=problem)
+        return decoded, _variable_finding(group, planned, text, problem, wrong)
 
     def _decode(
         self,
@@ -201,26 +193,24 @@ class Decoder:
         undecoded: Mapping[str, xr.Variable],
         stand_ins: Mapping[str, xr.Variable],
         attributes: Mapping[str, Any],
-        switched_off: Sequence[_Coder] = (),
+        options: Mapping[str, Any] | None = None,
     ) -> DecodedGroup:
         """Return variables decoded together, with stand-ins for other variables. Errors of xarray are not caught."""
-        options = self._options | dict.fromkeys(map(str, switched_off), False)
-
-        def decode(variables: Mapping[str, xr.Variable], others: Mapping[str, xr.Variable]) -> Any:
-            together = {_key(name): variable for name, variable in {**others, **variables}.items()}
-            dropped = [*self._dropped, *(others.keys() - variables.keys())]
-            options["drop_variables"] = [_key(name) for name in dropped]
-            return decode_cf_variables(together, dict(attributes), **options)
-
-        # Decode a few synthetic values, so that an error is raised now, not when the user reads the variable.
-        if trials := dict(_trials(planned, undecoded)):
-            with np.errstate(over="ignore", invalid="ignore"):
-                for variable in decode(trials, {**stand_ins, **undecoded})[0].values():
-                    variable.load()
-        variables, attributes, coordinates = decode(undecoded, stand_ins)
+        together: Any = {
+            _key(name): variable for name, variable in {**stand_ins, **undecoded}.items()
+        }
+        store: Any = ResolvedZarrStore(together, attributes)
+        options = {
+            **self._options,
+            **(options or {}),
+            "drop_variables": [*map(_key, self._dropped)],
+        }
+        opened = StoreBackendEntrypoint().open_dataset(store, **options)
         decoded: dict[str, Decoded] = {}
-        for key, variable in variables.items():
+        for key, variable in opened.variables.items():
             name, index = _NAMELESS if key is None else str(key), None
+            if name not in undecoded:
+                continue
             plan = planned[name]
             if isinstance(undecoded[name]._data, np.ndarray) and not plan.is_own:
                 variable.load()  # values given by metadata
@@ -234,7 +224,7 @@ class Decoder:
                 # Set after decoding, because xarray decodes packed numbers with a fill value as floats.
                 variable.encoding.setdefault(FILL, None)
             decoded[name] = Decoded(key, variable, index)
-        return DecodedGroup(decoded, attributes, coordinates)
+        return DecodedGroup(decoded, opened.attrs, set(opened.coords))
 
 
 def _key(name: str) -> Hashable:
@@ -242,10 +232,10 @@ def _key(name: str) -> Hashable:
     return None if name == _NAMELESS else name
 
 
-def _without_attributes(variables: Mapping[str, xr.Variable]) -> dict[str, xr.Variable]:
-    """Return variables without attributes, as stand-ins that affect the decoding of others only by their existence."""
+def _stand_ins(variables: Mapping[str, xr.Variable]) -> dict[str, xr.Variable]:
+    """Return zeros for variables, as stand-ins that affect the decoding of others only by their existence."""
     return {
-        name: xr.Variable(variable.dims, variable._data, fastpath=True)
+        name: xr.Variable(variable.dims, np.broadcast_to(np.int8(0), variable.shape))
         for name, variable in variables.items()
     }
 
@@ -273,75 +263,17 @@ def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
                     variables[name].attrs.setdefault(key, variable.attrs[key])
 
 
-def _remedies(variable: xr.Variable) -> Iterator[_Remedy]:
-    """Yield the remedies to try: first none, then from the least loss to the greatest."""
-    yield _Remedy({})
-    attributes = variable.attrs.items()
-    relations = {key: value for key, value in attributes if key in REFERRING}
-    not_strings = {
-        key: value
-        for key, value in attributes
-        if key in STRING_ATTRIBUTES and not isinstance(value, str)
-    }
-    for set_aside in (not_strings, {**not_strings, **relations}):
-        # Without its calendar, a time would be decoded to a wrong date, so it stays undecoded.
-        for step in _STEPS[1:] if "calendar" in set_aside else _STEPS:
-            yield _Remedy(set_aside, step)
-
-
-def _trials(
-    planned: Mapping[str, PlannedVariable], undecoded: Mapping[str, xr.Variable]
-) -> Iterator[tuple[str, xr.Variable]]:
-    """Yield copies, with a few synthetic values, of variables for which xarray may raise only when values are read.
-
-    This can happen if attributes of a different array are applied to stored strings, booleans or packed numbers,
-    or if ``scale_factor`` or ``add_offset`` is not a number.
-    """
-    for name, variable in undecoded.items():
-        plan = planned[name]
-        if isinstance(variable._data, np.ndarray):
-            continue
-        packing = [variable.attrs.get(key, 1) for key in _PACKING]
-        are_numbers = all(isinstance(value, int | float) for value in packing)
-        is_number = variable.dtype.kind in _NUMBERS
-        is_sound = is_number and _APPLIED_LAZILY.isdisjoint(plan.attributes)
-        is_declared = plan.declared_decoding or plan.bounds_declared_times
-        if not (plan.stored and not are_numbers) and not (is_declared and not is_sound):
-            continue
-        few = np.zeros((_TRIAL_SIZE, *(1,) * variable.ndim)[: variable.ndim], variable.dtype)
-        if few.dtype.kind == "O":
-            few.fill("")
-        elif few.dtype.kind == "b":
-            few.flat[-1:] = True  # in case False is the fill value
-        yield name, xr.Variable(variable.dims, few, variable.attrs, variable.encoding)
-
-
-def why_not_times(attributes: Mapping[str, Any]) -> str:
-    """Return why the units and calendar in `attributes` cannot be decoded as times, "" if no reason is known."""
-    units, calendar = (attributes.get(key, "") for key in ("units", "calendar"))
-    if not (isinstance(units, str) and isinstance(calendar, str) and " since " in units):
-        return ""
-    reason = next((text for _rule, text in problems_of_time_units(units, calendar)), "")
-    return reason or _why_not_epoch(units, calendar)
-
-
-@lru_cache
-def _why_not_epoch(units: str, calendar: str) -> str:
-    """Return why the epoch of units cannot be decoded, "" if it can. Unit and calendar are known to be valid.
-
-    An epoch is tried only if its validity depends on the calendar, or only pandas can parse it.
-    """
-    epoch = units.partition(" since ")[2]
-    if is_regular_epoch(epoch):
-        return ""
-    attributes = {"units": units} | ({"calendar": calendar} if calendar else {})
-    try:
-        with containing():
-            decode_cf_variables({"times": xr.Variable((), 0.0, attributes)}, {})
-    except XGroupError:
-        text = _("{epoch} is not a date and time that can be decoded in the calendar {calendar!r}")
-        return text.format(epoch=json.dumps(epoch), calendar=calendar or "standard")
-    return ""
+def _wrongly_decoded(planned: PlannedVariable, variable: xr.Variable) -> list[str]:
+    """Return the names of the attributes with which xarray would raise only when the values are read."""
+    attributes = variable.attrs
+    wrong = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
+    if variable.dtype.kind not in _NUMBERS:
+        wrong += [
+            key
+            for key, value in planned.declared_decoding.items()
+            if key != "units" or " since " in str(value) or is_bare_unit_of_time(value)
+        ]
+    return wrong
 
 
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:
@@ -367,33 +299,3 @@ def _variable_finding(
     name = _("its coordinate {name!r}").format(name=planned.name)
     user = group.child(planned.referrer)
     return report(Topic.METADATA, user, after_place(name, text), error=error)
-
-
-def _remedy_finding(
-    group: Node,
-    planned: PlannedVariable,
-    variable: xr.Variable,
-    remedy: _Remedy | None,
-    error: XGroupError,
-) -> Finding:
-    """Return the finding that a variable was opened with a remedy, or left out without one, because of an error."""
-    if remedy is None:
-        text = _("left out, because xarray cannot decode it: {reason}").format(reason=error)
-        return _variable_finding(group, planned, text, error)
-    attributes, reason = variable.attrs, str(error)
-    keys, names = list(remedy.set_aside), ", ".join(map(repr, remedy.set_aside))
-    if keys and not remedy.switched_off:
-        text = _("opened without {names}: not a string")
-        if any(isinstance(value, str) for value in remedy.set_aside.values()):
-            text = _("opened without {names}: {reason}")
-    elif "mask_and_scale" in remedy.switched_off:
-        text = _("left undecoded, because xarray cannot decode it: {reason}")
-        keys = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
-        if keys:
-            reasons = (_("{key!r} is not a number").format(key=key) for key in keys)
-            error = XGroupMetadataError("; ".join(reasons))
-            reason = str(error)
-    else:
-        finding = times_undecoded(group, planned, why_not_times(attributes) or reason)
-        return replace(finding, error=error)
-    return _variable_finding(group, planned, text.format(names=names, reason=reason), error, keys)

@@ -22,9 +22,9 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.units import (
     is_bare_unit_of_time,
     is_same_unit_of_time,
+    why_not_times,
     with_completed_units,
 )
-from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UnfinishedPlan, UsedNames
@@ -258,10 +258,6 @@ class GroupPlanner(UnfinishedPlan):
                 bounds = variables.get(str(variable.get("bounds")))
                 if bounds is not None and bounds.get("units") is None:
                     bounds.is_time = True
-                    are_stored = variable.is_own and bounds.is_own
-                    bounds.bounds_declared_times = (
-                        not are_stored or "units" in variable.declared_decoding
-                    )
             # 3. If other groups declare a different unit for the same numbers, it is a different coordinate.
             if variable.identity is not None:
                 declared = variable.declared_decoding.items()

@@ -23,7 +23,7 @@ STORES = PACKAGE / "tests" / "stores"
 #: Folders, and the module `opening`, from the top to the bottom: each imports only those that come after it.
 FOLDERS = ("report", "opening", "datasets", "conventions", "variables", "storage", "metadata")
 #: What every folder may import; these modules import no folder but `metadata`.
-COMMON = {"errors", "findings", "i18n", "options", "redaction", "_compat", "_requirements", "resolver"}  # fmt: skip
+COMMON = {"errors", "findings", "i18n", "options", "redaction", "_compat", "_requirements", "resolved", "resolver"}  # fmt: skip
 #: What does no I/O, and knows nothing that could.
 PURE = (
     *("metadata.", "conventions.", "variables.sources.", "variables.functions.", "resolver."),

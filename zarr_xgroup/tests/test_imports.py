@@ -18,7 +18,7 @@ from zarr_xgroup.tests.builders import Array, Group, build, write_local
 
 #: Modules of the package that are light, and that every user of xarray has to import.
 LIGHT = {"zarr_xgroup", *(f"zarr_xgroup.{name}" for name in ("_requirements", "backend", "errors"))}
-LIGHT |= {f"zarr_xgroup.{name}" for name in ("i18n", "options", "redaction")}
+LIGHT |= {f"zarr_xgroup.{name}" for name in ("i18n", "options", "redaction", "resolved")}
 
 FIRST_STEPS = """
 import json, sys

@@ -20,10 +20,10 @@ from zarr_xgroup.conventions.units import (
     epoch_exists,
     is_epoch,
     problems_of_time_units,
+    why_not_times,
 )
 from zarr_xgroup.conventions.uom import cf_units_of_measure
 from zarr_xgroup.conventions.values import explicit_values
-from zarr_xgroup.datasets.decode import why_not_times
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import Array, Json, Nodes, declaring

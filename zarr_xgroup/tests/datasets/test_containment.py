@@ -136,7 +136,7 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         x (x) 0 1
         v (x) @ label x
         w (x) @ label x
-        ! Metadata: /v: its coordinate 'label': left undecoded, because xarray cannot decode it: ValueError
+        ! Metadata: /v: its coordinate 'label': left undecoded, because xarray cannot decode it: 'scale_factor' is for numbers
         """,
     ),
     "units that are not a string": (
@@ -156,7 +156,7 @@ WRONG: dict[str, tuple[Nodes, str]] = {
         """
         y (y) 2000-01-02 2000-01-03 | bounds=b
         b (y side) @ y | units=days since 2000-01-01
-        ! Metadata: /b: opened with undecoded times: ValueError
+        ! Metadata: /b: left undecoded, because xarray cannot decode it: ValueError
         """,
     ),
     "boundaries of times in an unknown calendar": (

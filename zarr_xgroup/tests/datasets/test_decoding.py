@@ -67,7 +67,7 @@ UNDECODED: dict[str, tuple[Any, Any, str]] = {
     "an epoch with a month 13": ({"units": "days since 2000-13-45"}, {}, f": {TIMES}"),
     "units that are unknown": ({"units": "fortnights since 2000-01-01"}, {}, f": {TIMES}"),
     "a calendar that is unknown": ({**TIME, "calendar": "martian"}, {}, f": {TIMES}"),
-    "a calendar that is not a string": ({**TIME, "calendar": ["noleap"]}, {}, f": {TIMES}"),
+    "a calendar that is not a string": ({**TIME, "calendar": ["noleap"]}, {}, f": {PACKED}"),
     "two scale factors": ({"scale_factor": [1, 2]}, {}, f": {PACKED}"),
     "a text as scale factor": ({"scale_factor": "0.5"}, {}, f"#/attributes/scale_factor: {PACKED}'scale_factor' is not a number"),
     "an object as offset": ({"add_offset": {"a": 1}}, {}, f"#/attributes/add_offset: {PACKED}'add_offset' is not a number"),
