@@ -195,7 +195,7 @@ class XGroupMetadataError(XGroupError, ValueError):
 
 
 @contextmanager
-def containing() -> Iterator[None]:
+def converting_errors() -> Iterator[None]:
     """Convert any exception of other packages to XGroupMetadataError.
 
     xarray, zarr, numpy, pandas or pyproj may raise exceptions of any class while one variable is made, decoded or

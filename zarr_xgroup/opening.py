@@ -51,7 +51,7 @@ from zarr_xgroup.options import (
 )
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.failures import suggesting
-from zarr_xgroup.storage.library import Library, Part
+from zarr_xgroup.storage.library import Library, ValuesNeeded
 from zarr_xgroup.variables.factory import MOST_VALUES, VariableFactory
 from zarr_xgroup.variables.sources import Stored
 
@@ -189,7 +189,7 @@ class Opening:
 
         Raises XGroupStoreError if values cannot be read.
         """
-        read: dict[tuple[Node, Part], zarr.Array[Any]] = {}
+        read: dict[tuple[Node, ValuesNeeded], zarr.Array[Any]] = {}
         for node in dict.fromkeys(arrays):
             with suppress(XGroupError):
                 array = self.factory.zarr_objects(node)[2]
@@ -302,7 +302,8 @@ def opening(
 ) -> Iterator[Opening]:
     """Open a store with options of type `kind`.
 
-    On exit the documents are dropped. If an exception is raised, the store is closed.
+    On exit the documents are dropped. The store is closed if an exception is raised, or if `kind` is for a report, which
+    needs it no longer.
 
     Raises
     ------
@@ -320,6 +321,9 @@ def opening(
         except BaseException:
             call.library.close()
             raise
+        else:
+            if kind in (ReportOptions, TreeReportOptions):
+                call.library.close()
         finally:
             call.library.release()
     except XGroupError as error:

@@ -475,7 +475,7 @@ class ArrayView(NodeView):
             self.report(Topic.PROBLEM, self.node, error, cost=cost())
             return None
 
-    def try_silently(self, make: Callable[..., T], *arguments: Any) -> T | None:
+    def try_without_findings(self, make: Callable[..., T], *arguments: Any) -> T | None:
         """Return the result of a function, or None if it raises XGroupError, without reporting anything."""
         findings, followed = list(self.findings), dict(self.resolver.followed)
         result = self.try_reporting(make, *arguments)

@@ -7,7 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from zarr_xgroup.conventions.descriptions import UNUSABLE, Kind, Member, Model, Reader, models_in
+from zarr_xgroup.conventions.descriptions import (
+    UNUSABLE,
+    JsonType,
+    Member,
+    Model,
+    Reader,
+    models_in,
+)
 from zarr_xgroup.errors import Rule, Severity
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment
@@ -20,7 +27,7 @@ class Attribute(msgspec.Struct, frozen=True, eq=False):
     ----------
     key : str
         The name of the attribute.
-    kind : Kind
+    kind : JsonType
         The kind of JSON value that it must have.
     form : Rule
         The rule that a value of a different kind breaks.
@@ -44,7 +51,7 @@ class Attribute(msgspec.Struct, frozen=True, eq=False):
     """
 
     key: str
-    kind: Kind
+    kind: JsonType
     form: Rule
     example: str
     severity: Severity = "error"

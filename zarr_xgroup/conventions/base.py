@@ -56,14 +56,11 @@ class ConventionHandler(Convention):
         in which they are installed.
     name : str
         The name by which arrays declare the convention, without a trailing colon.
-    aliases : tuple of str
-        Other or earlier names of the convention.
     uuid : str or None
         The identifier of the convention in declarations.
-    other_uuids : tuple of str
-        The identifiers of other conventions that the handler reads as this one.
-    repositories : tuple of str
-        ``owner/repository`` of the URLs `schema_url` and `spec_url` in declarations.
+    identifiers : tuple of str
+        Further identifiers of the convention: ``owner/repository`` of the URLs `schema_url` and `spec_url` in
+        declarations, other or earlier names, and other uuids.
     named_by_root : re.Pattern or None
         A regular expression for its name in ``conventions`` of the root group (NZ-1.0); None if the root cannot
         declare it.
@@ -135,9 +132,9 @@ class ConventionHandler(Convention):
             None if the array does not have the marks.
         """
         near, anywhere = array.marking_names
-        if not near.isdisjoint((cls.name, *cls.aliases)):
+        if not near.isdisjoint(cls.names()):
             return Marks(array.dims)
-        return None if anywhere.isdisjoint((cls.name, *cls.aliases)) else Marks()
+        return None if anywhere.isdisjoint(cls.names()) else Marks()
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -151,7 +148,7 @@ class ConventionHandler(Convention):
         attributes : mapping
             The attributes of an array or a group that follows the convention.
         """
-        prefixes = tuple(f"{name}:" for name in (cls.name, *cls.aliases))
+        prefixes = tuple(f"{name}:" for name in cls.names())
         return (key for key in attributes if key == cls.name or key.startswith(prefixes))
 
     @classmethod

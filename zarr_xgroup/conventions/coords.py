@@ -112,7 +112,7 @@ class Descriptor(Model, frozen=True, kw_only=True):
     indexed_by: _IndexedBy = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Report missing members that the type of the descriptor requires."""
         kind = found.get("type", "")
         for key in _REQUIRED_MEMBERS.get(kind, ()):
@@ -167,9 +167,8 @@ class CoordsHandler(ConventionHandler):
 
     tier = "principal"
     name = "coords"
-    aliases = ("dimensions",)
     uuid: ClassVar[str | None] = "6ca4454a-658a-4348-a667-b39ced0e58cb"
-    repositories = ("zarr-conventions/coords", "zarr-conventions/dimensions")
+    identifiers = ("dimensions", "zarr-conventions/coords", "zarr-conventions/dimensions")
     described = (COORDINATES, AXES, OTHER_COORDINATES)
     rules = RULES
     reads = ()
@@ -211,7 +210,7 @@ class CoordsHandler(ConventionHandler):
             if own_sizes == {dim: array.sizes.get(dim) for dim in described.dims}:
                 # The group's own array of this name and shape is used instead. A description that does not fit is not
                 # reported, because it is a remnant of data that were written again.
-                coordinates[name] = array.try_silently(_coordinate, array, described)
+                coordinates[name] = array.try_without_findings(_coordinate, array, described)
             else:
                 cost = missing
                 coordinates[name] = array.try_reporting(_coordinate, array, described, cost=cost)
@@ -303,7 +302,7 @@ def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate
         source, attributes = Computed(function, shape, dtype.str, dims), attributes | units
     else:
         name = descriptor.convention.strip().rstrip(":").lower()
-        if name in (CoordsHandler.name, *CoordsHandler.aliases):
+        if name in CoordsHandler.names():
             text = _("is the convention itself, which does not define values for this type")
             raise described.at("convention").error(text, DESCRIPTOR)
         if name not in array.conventions:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from zarr_xgroup.conventions.crs_texts import names_no_file
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
-    Kind,
+    JsonType,
     Member,
     Model,
     Reader,
@@ -252,7 +252,7 @@ _WKT1 = re.compile(r"\s*(PROJCS|GEOGCS|GEOCCS|VERT_CS|COMPD_CS|LOCAL_CS)\s*[\[(]
 _EXAMPLE = f'{{"{CODE}": "EPSG:4326"}}'
 
 
-class _CrsMember(Kind, frozen=True):
+class _CrsMember(JsonType, frozen=True):
     """A CRS as PROJJSON, WKT 2 or a code; read as a `Crs` if pyproj understands it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -340,7 +340,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
     epsg: Annotated[Crs | None, _CrsMember(), Member(key=EPSG, rule=OF_EPSG)] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Report members with different CRSs, and ``proj:epsg`` if it is the only member."""
         _report_conflicting_crs(fragment, list(found.values()), reader)
         if [key for key in CRS_KEYS if fragment.get(key)] == [EPSG]:
@@ -356,7 +356,7 @@ class ProjMembers(Model, frozen=True, kw_only=True):
         return [crs for crs in members if crs is not None]
 
 
-class ProjObject(Kind, frozen=True):
+class ProjObject(JsonType, frozen=True):
     """A proj object or a reference to one, read as a `Part` for `proj.crs_at`."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:

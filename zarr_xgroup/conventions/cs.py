@@ -168,7 +168,7 @@ class _ValuesModel(_CsModel, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Report an object without exactly one of the keys in `ways`, and drop all of them.
 
         ``{"ref": {"external": ...}}`` is read as ``{"external": {"ref": ...}}``, and reported.
@@ -204,9 +204,9 @@ class Values(_ValuesModel, frozen=True, kw_only=True):
     )
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Report a step of 0, which is not used."""
-        super().report_further(fragment, fields, reader)
+        super().finish_fields(fragment, fields, reader)
         first, step = fields.get("regular", (0, 1))
         if step == 0:
             text = _("has a step of 0: all values are the same")
@@ -230,9 +230,9 @@ class Boundaries(_ValuesModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn of equal offsets, with which cells have no width."""
-        super().report_further(fragment, fields, reader)
+        super().finish_fields(fragment, fields, reader)
         below, above = fields.get("regular", (0, 1))
         if below == above:
             reason = _("{value}: cells have no width").format(value=shown([below, above]))
@@ -264,7 +264,7 @@ class Time(_CsModel, frozen=True, kw_only=True):
     calendar: Annotated[str, Text(CALENDARS, any_case=True, rule=CALENDAR, severity="error")] = ""
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Report an epoch that is not a date and time, and do not use it.
 
         Also report, to `check` only, a unit or an epoch that xarray cannot decode. Opening warns of the undecoded
@@ -314,7 +314,7 @@ class AxisMembers(_CsModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn if there are both ``unit`` and ``time``, which has its own unit."""
         if all(fragment.value.get(key) is not None for key in ("unit", "time")):
             text = _("is ignored, because there is {key!r}").format(key="time")
@@ -350,9 +350,9 @@ class Axis(AxisMembers, frozen=True, kw_only=True):
     ] = ()
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn of coordinate sets with the name of an earlier set of the axis."""
-        super().report_further(fragment, fields, reader)
+        super().finish_fields(fragment, fields, reader)
         known: set[str] = set()
         for item in fields.get("coordinates", ()):
             name = "" if isinstance(item, Part) else item.name
@@ -385,7 +385,7 @@ class System(_CsModel, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn of equal abbreviations of axes, and of a missing type.
 
         Members of a proj object in a CRS without ``id`` are read as if they were in ``id``.
@@ -444,7 +444,7 @@ class Cs(_CsModel, frozen=True, kw_only=True):
     attributes: Annotated[Mapping[str, Any], Object()] = {}
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn of equal abbreviations of axes in different CRSs."""
         systems = [item for item in fields.get("crs", ()) if isinstance(item, System)]
         reported = {finding.place for system in systems for finding in system.wrong}
@@ -474,7 +474,7 @@ class CsHandler(ConventionHandler):
     tier = "principal"
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "e4dbf0b7-7a00-4ce6-b23e-484292014ab4"
-    repositories = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
+    identifiers = ("R-CF/zarr_convention_cs", "R-CF/zarr_conventions_cs")
     described = (ATTRIBUTE, SHARED)
     rules = RULES
     reads = ()
@@ -533,12 +533,12 @@ class CsHandler(ConventionHandler):
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
         """Return the CRS of the first usable ``id`` of an array's ``cs`` or its CRSs, or None."""
-        cs: Cs | None = array.try_silently(array.read, ATTRIBUTE)
+        cs: Cs | None = array.try_without_findings(array.read, ATTRIBUTE)
         if cs is None:
             return None
         places = [] if cs.id is None else [cs.id.at(array.node)]
         for item in cs.crs:
-            resolved = array.try_silently(dereferenced, array, array.node, item, System)
+            resolved = array.try_without_findings(dereferenced, array, array.node, item, System)
             if resolved is not None and resolved[1].id is not None:
                 places.append(resolved[1].id.at(resolved[0]))
         return next(filter(None, (crs_at(array, place) for place in places)), None)
@@ -635,7 +635,7 @@ def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
         if (
             is_replaced
         ):  # planning leaves out the further sets, so it does not matter if they cannot be used
-            coordinate = array.try_silently(_coordinate, axis, number, item)
+            coordinate = array.try_without_findings(_coordinate, axis, number, item)
         else:
             coordinate = array.try_reporting(_coordinate, axis, number, item, cost=cost)
         if coordinate is not None:
@@ -821,9 +821,9 @@ def _bounds(
     array, own = axis.array, axis.own_coordinate(axis.name)
     if own is not None and (name := own.attributes.get("bounds")) is not None:
         external = None if boundaries.external is None else boundaries.external.at(node)
-        if external is None or array.try_silently(name_of_target, external) != name:
+        if external is None or array.try_without_findings(name_of_target, external) != name:
             return None
-        stored = array.try_silently(_stored_bounds, axis, external)
+        stored = array.try_without_findings(_stored_bounds, axis, external)
         if stored is None or stored.node != array.node.group.child(name):
             return None
 

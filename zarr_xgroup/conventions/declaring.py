@@ -82,6 +82,8 @@ _FIRST_CF_WITH_GROUPS = (1, 8)
 #: An item of ``zarr_conventions``, for remedies.
 _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
 
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
 #: The members of a declaration that identify its convention; the first one present is used.
 IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 
@@ -94,12 +96,17 @@ class Convention:
     """The identity of a convention, by which stores declare it; the base class of `ConventionHandler`."""
 
     name: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
     uuid: ClassVar[str | None] = None
-    other_uuids: ClassVar[tuple[str, ...]] = ()
-    repositories: ClassVar[tuple[str, ...]] = ()
+    identifiers: ClassVar[tuple[str, ...]] = ()
     named_by_root: ClassVar[re.Pattern[str] | None] = None
     is_declarable: ClassVar[bool] = True
+
+    @classmethod
+    @cache
+    def names(cls) -> tuple[str, ...]:
+        """Return the name of the convention, and its other names."""
+        others = (it for it in cls.identifiers if _kind_of(it) == "name")
+        return cls.name, *others
 
     @classmethod
     @cache
@@ -107,14 +114,17 @@ class Convention:
         """Return the identities by which stores can declare the convention."""
         if not cls.is_declarable:
             return frozenset()
-        uuids = (uuid for uuid in (cls.uuid, *cls.other_uuids) if uuid is not None)
-        return frozenset(
-            (
-                *(("uuid", uuid.lower()) for uuid in uuids),
-                *(("repository", repository.lower()) for repository in cls.repositories),
-                *(("name", name) for name in lower_case_names(cls)),
-            )
-        )
+        known = {("name", cls.name.lower())} | {
+            (_kind_of(it), it.lower()) for it in cls.identifiers
+        }
+        return frozenset(known if cls.uuid is None else known | {("uuid", cls.uuid.lower())})
+
+
+def _kind_of(identifier: str) -> str:
+    """Return the kind of an identifier by its form."""
+    if "/" in identifier:
+        return "repository"
+    return "uuid" if _UUID.fullmatch(identifier) else "name"
 
 
 class Declared(msgspec.Struct, frozen=True):
@@ -145,7 +155,7 @@ class Declared(msgspec.Struct, frozen=True):
             kind == "root" and pattern.fullmatch(name) for kind, name in self.identities
         ):
             return True
-        is_prefixed = not self.prefixes.isdisjoint((convention.name, *convention.aliases))
+        is_prefixed = not self.prefixes.isdisjoint(convention.names())
         return is_prefixed and not known.isdisjoint(self.if_prefixed)
 
     def __or__(self, other: Declared) -> Declared:
@@ -264,8 +274,8 @@ def _repository(url: str) -> str:
 
 
 def lower_case_names(convention: type[Convention]) -> list[str]:
-    """Return the name and the aliases of a convention in lower case; declared names are compared without case."""
-    return [name.lower() for name in (convention.name, *convention.aliases)]
+    """Return the names of a convention in lower case; declared names are compared without case."""
+    return [name.lower() for name in convention.names()]
 
 
 def declared_name(declaration: Mapping[str, Any]) -> str:

@@ -182,11 +182,11 @@ class Reader(msgspec.Struct, frozen=True):
         self.wrong[-1] = replace(self.wrong[-1], related=related)
 
 
-#: Returned by `Kind.read` for a value of a different kind. None may be a valid result.
+#: Returned by `JsonType.read` for a value of a different kind. None may be a valid result.
 UNUSABLE = object()
 
 
-class Kind(msgspec.Struct, frozen=True):
+class JsonType(msgspec.Struct, frozen=True):
     """The kind of JSON value that a member or attribute must have."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -194,7 +194,7 @@ class Kind(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
 
-class Text(Kind, frozen=True):
+class Text(JsonType, frozen=True):
     """A string.
 
     Attributes
@@ -230,7 +230,7 @@ class Text(Kind, frozen=True):
         return text
 
 
-class Object(Kind, frozen=True):
+class Object(JsonType, frozen=True):
     """A JSON object with any members, read as a mapping."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -240,7 +240,7 @@ class Object(Kind, frozen=True):
         return reader.refuse(value, must_be(_("an object"), value.value))
 
 
-class ReferenceTo(Kind, frozen=True):
+class ReferenceTo(JsonType, frozen=True):
     """A reference to a node, bare or in ``{"ref": ...}``, read as a `Part` without resolving it."""
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -260,7 +260,7 @@ class ReferenceTo(Kind, frozen=True):
         return must_be(expected, value.value)
 
 
-class Parsed(Kind, frozen=True, eq=False):
+class Parsed(JsonType, frozen=True, eq=False):
     """A value that a function parses.
 
     Attributes
@@ -287,7 +287,7 @@ class Parsed(Kind, frozen=True, eq=False):
             return reader.refuse(value, error.reason)
 
 
-class Nested(Kind, frozen=True):
+class Nested(JsonType, frozen=True):
     """A JSON object that is read as a model.
 
     Attributes
@@ -315,18 +315,18 @@ class Nested(Kind, frozen=True):
         return value.part
 
 
-class Items(Kind, frozen=True):
+class Items(JsonType, frozen=True):
     """A list of values of one kind, read as a tuple without unusable items.
 
     Attributes
     ----------
-    kind : Kind
+    kind : JsonType
         The kind of each item.
     least : int
         The minimum number of items.
     """
 
-    kind: Kind
+    kind: JsonType
     least: int = 0
 
     def read(self, value: Fragment, reader: Reader) -> Any:
@@ -339,12 +339,12 @@ class Items(Kind, frozen=True):
         return tuple(item for item in items if item is not UNUSABLE)
 
 
-class ByName(Kind, frozen=True):
+class ByName(JsonType, frozen=True):
     """A JSON object of values of one kind, read as a tuple of pairs (name, value) without unusable values.
 
     Attributes
     ----------
-    kind : Kind
+    kind : JsonType
         The kind of each value.
     or_list : bool
         Whether a list of objects with a ``name`` is also allowed, as in earlier versions of conventions.
@@ -352,7 +352,7 @@ class ByName(Kind, frozen=True):
         The minimum number of members.
     """
 
-    kind: Kind
+    kind: JsonType
     or_list: bool = False
     least: int = 0
 
@@ -420,8 +420,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
                     values[name] = parsed
         for key, meant in reader.misspelt.items():
             reader.report_misspelt(fragment.place(key), meant)
-        cls.report_further(fragment, values, reader)
-        # Missing members and null, except fields that `report_further` added: they have another form, or are null on purpose.
+        cls.finish_fields(fragment, values, reader)
+        # Missing members and null, except fields that `finish_fields` added: they have another form, or are null on purpose.
         for name, (_kind, member) in fields.items():
             if name in values or members.get(member.key) is not None:
                 continue
@@ -434,7 +434,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         return cls(keys=fragment.keys, wrong=tuple(reader.wrong), **values)
 
     @classmethod
-    def report_further(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, found: dict[str, Any], reader: Reader) -> None:
         """Report mistakes that annotations cannot express, for example about several members; by default none.
 
         `found` has the parsed members by field. An override may modify it: a field that it adds is not reported as
@@ -479,13 +479,13 @@ def models_in(value: Any) -> Iterator[Model]:
 
 
 @cache
-def fields_of(model: type[Model]) -> Mapping[str, tuple[Kind, Member]]:
+def fields_of(model: type[Model]) -> Mapping[str, tuple[JsonType, Member]]:
     """Return kind and member of each field that is read from JSON, by the name of the field."""
     fields = {}
     for name, hint in get_type_hints(model, include_extras=True).items():
         annotations = getattr(hint, "__metadata__", ())
         members = (item for item in annotations if isinstance(item, Member))
         member = next(members, Member())
-        for kind in (item for item in annotations if isinstance(item, Kind)):
+        for kind in (item for item in annotations if isinstance(item, JsonType)):
             fields[name] = kind, replace(member, key=member.key or name)
     return fields

@@ -91,7 +91,7 @@ class Ellipsoid(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Read the keys before summer 2026, ``semimajor_axis`` and ``semiminor_axis``; the newer keys take precedence."""
         for key in ("semi_major_axis", "semi_minor_axis"):
             kind, member = fields_of(cls)[key]
@@ -147,7 +147,7 @@ class Dggs(Model, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn if ``refinement_level`` is missing; null is allowed, for cells of several levels."""
         key = "refinement_level"
         if key in fragment.value:
@@ -180,7 +180,7 @@ class DggsHandler(ConventionHandler):
     tier = "principal"
     name = "dggs"
     uuid: ClassVar[str | None] = "7b255807-140c-42ca-97f6-7a1cfecdbc38"
-    repositories = ("zarr-conventions/dggs",)
+    identifiers = ("zarr-conventions/dggs",)
     described = (ATTRIBUTE,)
     rules = RULES
     reads = ()
@@ -203,7 +203,7 @@ class DggsHandler(ConventionHandler):
         named: Node | None = None
         if dggs.coordinate:
             reference = _reference_to_cell_ids(dggs, written.node)
-            named = array.try_silently(array.resolver.array, reference)
+            named = array.try_without_findings(array.resolver.array, reference)
         if array.node in (array.node.group.child(_CELL_IDS), named):
             # So that an equal array with a different name does not share this result.
             array.resolver.reached.add(array.node)

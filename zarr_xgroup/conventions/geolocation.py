@@ -79,7 +79,7 @@ class Geolocation(Model, frozen=True, kw_only=True):
     planar: Annotated[ArrayPair | None, Nested(ArrayPair), _PAIR] = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Report an object without ``geodetic`` and ``planar``, unless one of them is misspelt."""
         is_misspelt = any(finding.topic for finding in reader.wrong)
         if not is_misspelt and not any(map(fragment.get, KINDS_OF_ARRAYS)):
@@ -109,7 +109,7 @@ class GeolocationHandler(ConventionHandler):
     tier = "service"
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "bb9ee930-8c60-4c47-ad6b-8daa558987ed"
-    repositories = ("R-CF/zarr_convention_geolocation",)
+    identifiers = ("R-CF/zarr_convention_geolocation",)
     described = (ATTRIBUTE,)
     rules = (KINDS, PAIR)
     reads = ()
@@ -143,7 +143,7 @@ def _geolocation_for(array: ArrayView) -> Fragment | None:
     geolocation, _findings = parse_once(array, ATTRIBUTE.read, shared)
     fitting: list[bool] = []
     for reference in geolocation.references if isinstance(geolocation, Geolocation) else ():
-        node = array.try_silently(coordinate_referred_to, array, reference.at(shared.node))
+        node = array.try_without_findings(coordinate_referred_to, array, reference.at(shared.node))
         if node == array.node:
             return None
         if node is not None:

@@ -76,7 +76,7 @@ class HandlerSet:
             for handler in self._unlimited
             for method in ("detect", "applies", "axis_names", "marks")
         )
-        names = {name for handler in handlers for name in (handler.name, *handler.aliases)}
+        names = {name for handler in handlers for name in handler.names()}
         described = {attribute.key for handler in handlers for attribute in handler.described}
         stated = {key for handler in handlers for key in handler.reads or ()}
         self._read = names | described | stated | {CONVENTIONS_KEY}

@@ -184,7 +184,7 @@ class Item(Model, frozen=True, kw_only=True):
     whole: Part | None = None
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Report an asset that is not a relative path, and a derived level without a transform."""
         fields["whole"] = fragment.part
         if (asset := fields.get("asset")) is not None:
@@ -329,7 +329,7 @@ class Multiscales(ConventionHandler):
     tier = "service"
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "d35379db-88df-4056-af3a-620245f8e347"
-    repositories = ("zarr-conventions/multiscales",)
+    identifiers = ("zarr-conventions/multiscales",)
     described = (ATTRIBUTE,)
     rules = RULES
 

@@ -56,7 +56,7 @@ class ProjHandler(ConventionHandler):
     tier = "service"
     name = "proj"
     uuid: ClassVar[str | None] = "f17cb550-5864-4468-aeb7-f3180cfb622f"
-    repositories = (
+    identifiers = (
         "zarr-conventions/proj",
         "zarr-conventions/geo-proj",
         "zarr-experimental/geo-proj",
@@ -86,7 +86,7 @@ def crs_of(array: ArrayView) -> Crs | None:
     (`scopes_of`); else of other conventions (`ConventionHandler.crs`). The CRS of a geolocation belongs to the
     geolocation arrays, not to the grid.
     """
-    mapping, before = array.try_silently(own_grid_mapping, array), len(array.findings)
+    mapping, before = array.try_without_findings(own_grid_mapping, array), len(array.findings)
     own = None if mapping is None else crs_of_grid_mapping(mapping.value)
     scopes = scopes_of(array)
     # The CRS of a group is for its grids, not for 1-D arrays such as the coordinates of axes.

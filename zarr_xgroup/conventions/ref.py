@@ -88,7 +88,7 @@ class RefHandler(ConventionHandler):
     tier = "service"
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "d89b30cf-ed8c-43d5-9a16-b492f0cd8786"
-    repositories = ("R-CF/zarr_convention_ref",)
+    identifiers = ("R-CF/zarr_convention_ref",)
     described = (ATTRIBUTE,)
     rules = RULES
     reads = ()

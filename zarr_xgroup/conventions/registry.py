@@ -70,7 +70,7 @@ class Nz(ConventionHandler):
     tier = "service"
     name = "NZ-1.0"
     uuid: ClassVar[str | None] = "d0a980b5-c644-4dcc-85a1-283799a58f40"
-    repositories = ("zarr-conventions/nz",)
+    identifiers = ("zarr-conventions/nz",)
     named_by_root = re.compile(r"nz-1\.0")
 
 
@@ -118,7 +118,7 @@ def named_conventions(names: object) -> frozenset[str]:
     Parameters
     ----------
     names : str, iterable of str or None
-        Names or aliases in any case, with or without a trailing colon; ``"auto"`` is returned unchanged.
+        Names in any case, with or without a trailing colon; ``"auto"`` is returned unchanged.
 
     Raises
     ------
@@ -189,7 +189,8 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
         handler = principals.get(name.lower())
         if handler and item.identity and not matches(handler, dict([item.identity])):
             key, value = item.identity
-            expected = ", ".join(handler.repositories) if key != "uuid" else handler.uuid
+            repositories = (it for it in handler.identifiers if "/" in it)
+            expected = ", ".join(repositories) if key != "uuid" else handler.uuid
             return _("{name!r} is declared with {key} {value!r}, not with {expected}").format(
                 name=name, key=key, value=redact(value)[:_SHOWN], expected=expected
             )
@@ -263,7 +264,7 @@ def _why_unusable(handler: object, known: Iterable[Handler]) -> str | None:
 
 #: The attributes of a handler that must be tuples (or lists), and the type of their items.
 _TUPLE_ITEMS: Mapping[str, type] = {
-    **dict.fromkeys(("aliases", "other_uuids", "repositories"), str),
+    "identifiers": str,
     "described": Attribute,
     "rules": Rule,
 }

@@ -162,7 +162,7 @@ class SpatialHandler(ConventionHandler):
     tier = "principal"
     name = "spatial"
     uuid: ClassVar[str | None] = "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4"
-    repositories = ("zarr-conventions/spatial",)
+    identifiers = ("zarr-conventions/spatial",)
     described = ATTRIBUTES
     rules = RULES
     reads = ()
@@ -193,7 +193,7 @@ class SpatialHandler(ConventionHandler):
         """Return the names of an array's Y and X axes by ``spatial:dimensions``; () if it is not declared."""
         if not follows_by_level(type(self), array):
             return ()
-        return array.try_silently(scopes_of(array).value, DIMENSIONS) or ()
+        return array.try_without_findings(scopes_of(array).value, DIMENSIONS) or ()
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
@@ -252,16 +252,16 @@ class SpatialHandler(ConventionHandler):
             transform = array.try_reporting(_transform_of_array, array, dims, missing, cost=along)
             _report_contradictions(array, dims, transform, Topic.CHOICE)
             # The GeoTransform of a grid mapping variable takes precedence, because GDAL reads it.
-            mapping = array.try_silently(own_grid_mapping, array)
+            mapping = array.try_without_findings(own_grid_mapping, array)
             written = None if mapping is None else mapping.get("GeoTransform")
             if transform is not None and written is not None:
-                transform = array.try_silently(transform_of_gdal, written) or transform
+                transform = array.try_without_findings(transform_of_gdal, written) or transform
         else:
             # The group's own coordinate variables are used, so only `check` reports mistakes in other attributes. A
             # rotated transform is not used with 1-D coordinates.
             scopes, transform = scopes_of(array), None
             if scopes.get(TRANSFORM.key) is not None:
-                transform = array.try_silently(_declared_transform, array, scopes)
+                transform = array.try_without_findings(_declared_transform, array, scopes)
             _report_contradictions(array, dims, transform, None)
             transform = None if transform is None or transform.is_rotated else transform
         return interpret_grid(array, dims, transform, is_declared=True)
@@ -602,7 +602,7 @@ def _report_contradictions(
     if transform is None or transform.is_partial:
         return
     box, written = _box(scopes), scopes.get(TRANSFORM.key)
-    read = array.try_silently if topic is None else array.try_reporting
+    read = array.try_without_findings if topic is None else array.try_reporting
     sides = None if box is None else read(_box_sides, array, box)
     reordered = in_order_of_gdal(transform, sizes, sides, _unit(array))
     # If the order is wrong, the box does not fit either: one report is enough.

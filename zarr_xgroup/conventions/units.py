@@ -15,7 +15,7 @@ from typing import Any
 import xarray as xr
 from xarray.conventions import decode_cf_variables
 
-from zarr_xgroup.errors import Rule, XGroupError, containing
+from zarr_xgroup.errors import Rule, XGroupError, converting_errors
 from zarr_xgroup.i18n import _
 
 CF = "CF conventions 1.12"
@@ -246,7 +246,7 @@ def _why_not_epoch(units: str, calendar: str) -> str:
         return ""
     attributes = {"units": units} | ({"calendar": calendar} if calendar else {})
     try:
-        with containing():
+        with converting_errors():
             decode_cf_variables({"times": xr.Variable((), 0.0, attributes)}, {})
     except XGroupError:
         text = _("{epoch} is not a date and time that can be decoded in the calendar {calendar!r}")

@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.descriptions import (
     UNUSABLE,
-    Kind,
+    JsonType,
     Member,
     Model,
     Nested,
@@ -131,7 +131,7 @@ class Ucum(Model, frozen=True, kw_only=True):
     version: Annotated[str, Text(), Member(example='"version": "2.2"')] = ""
 
     @classmethod
-    def report_further(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
+    def finish_fields(cls, fragment: Fragment, fields: dict[str, Any], reader: Reader) -> None:
         """Warn if the unit is not a valid UCUM code."""
         unit = fields.get("unit")
         code = None if unit is None else ucum_code(unit)
@@ -155,7 +155,7 @@ class Uom(Model, frozen=True, kw_only=True):
     ] = ""
 
 
-class UnitOfMeasure(Kind, frozen=True):
+class UnitOfMeasure(JsonType, frozen=True):
     """A uom object, bare or in ``{"uom": ...}``; a string is read as the unit.
 
     Attributes
@@ -201,7 +201,7 @@ class UomHandler(ConventionHandler):
     tier = "service"
     name = ATTRIBUTE.key
     uuid: ClassVar[str | None] = "3bbe438d-df37-49fe-8e2b-739296d46dfb"
-    repositories = ("clbarnes/zarr-convention-uom",)
+    identifiers = ("clbarnes/zarr-convention-uom",)
     described = (ATTRIBUTE,)
     rules = (UOM, UCUM, UNIT, OF_ARRAY)
     reads = ("standard_name",)

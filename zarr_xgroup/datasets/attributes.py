@@ -23,7 +23,7 @@ from zarr_xgroup.conventions.declaring import (
 )
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
-from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, containing, warn_user
+from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, converting_errors, warn_user
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import ConventionAttrs
@@ -167,7 +167,7 @@ def _restate(
 def _result_of(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:
     """Return the result of a handler's function, or warn and return None if it fails."""
     try:
-        with containing():
+        with converting_errors():
             return function(*arguments)
     except XGroupError as error:
         text = failure_message(handler, error.__cause__ or error)

@@ -10,7 +10,7 @@ import xarray as xr
 from zarr_xgroup._compat import dataset_of
 from zarr_xgroup.datasets.decode import Decoded, DecodedGroup, Decoder, times_undecoded
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, containing
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, converting_errors
 from zarr_xgroup.findings import (
     Finding,
     Topic,
@@ -24,7 +24,7 @@ from zarr_xgroup.metadata.cf import REFERRING
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import DecodingOptions
-from zarr_xgroup.storage.library import Library, Part
+from zarr_xgroup.storage.library import Library, ValuesNeeded
 from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
@@ -95,7 +95,7 @@ class Builder:
                 shared[name] = self._shared[keys[name]].copy()
                 continue
             try:
-                with containing():
+                with converting_errors():
                     undecoded[name] = self._undecoded(planned, values, part)
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
@@ -123,7 +123,7 @@ class Builder:
         decoded.variables.update(shared)
         return _dataset(plan, decoded), findings
 
-    def _part_read(self, planned: PlannedVariable) -> Part | None:
+    def _part_read(self, planned: PlannedVariable) -> ValuesNeeded | None:
         """Return the part of a variable that xarray reads on opening: all for an index, the ends of times, or None."""
         if planned.stored is None or planned.name in self._dropped:
             return None
@@ -145,7 +145,9 @@ class Builder:
         template = self._factory.template(source.node, source.along)
         return 0 not in template.shape and chunk_size(template) > most
 
-    def _undecoded(self, planned: PlannedVariable, values: Any, part: Part | None) -> xr.Variable:
+    def _undecoded(
+        self, planned: PlannedVariable, values: Any, part: ValuesNeeded | None
+    ) -> xr.Variable:
         """Return a planned variable, lazy and undecoded, with the fetched values, if any."""
         variable = self._factory.variable(planned.source)
         if planned.is_own:
@@ -230,11 +232,11 @@ def _dataset(plan: GroupPlan, group: DecodedGroup) -> xr.Dataset:
 
 
 def _fetched_values(
-    read: Iterable[tuple[PlannedVariable, Part]], factory: VariableFactory, library: Library
+    read: Iterable[tuple[PlannedVariable, ValuesNeeded]], factory: VariableFactory, library: Library
 ) -> Mapping[Any, Any]:
     """Return the values that xarray reads on opening by array and part, or the error of reading a foreign store."""
-    arrays: dict[tuple[Node, Part], Any] = {}
-    names: dict[tuple[Node, Part], str] = {}
+    arrays: dict[tuple[Node, ValuesNeeded], Any] = {}
+    names: dict[tuple[Node, ValuesNeeded], str] = {}
     for planned, part in read:
         source = planned.source
         if isinstance(source, Stored):

@@ -23,7 +23,7 @@ from zarr_xgroup.errors import (
     XGroupMetadataError,
     XGroupStoreError,
     after_place,
-    containing,
+    converting_errors,
 )
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
@@ -111,7 +111,7 @@ class Decoder:
         if not any(_wrongly_decoded(planned[name], it) for name, it in undecoded.items()):
             before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
             try:
-                with containing():
+                with converting_errors():
                     return self._decode(planned, undecoded, stand_ins, attributes), {}
             except XGroupError:  # raised again, and reported, when the variable is decoded alone
                 for name, attrs in before.items():
@@ -159,7 +159,7 @@ class Decoder:
             bare = variable.copy(deep=False)
             bare.attrs = {key: attributes[key] for key in attributes if key not in set_aside}
             try:
-                with containing():
+                with converting_errors():
                     decoded = self._decode({name: planned}, {name: bare}, needed, {})
             except XGroupError as error:
                 if is_of_reading(error):

@@ -18,7 +18,7 @@ from zarr_xgroup.conventions.crs import (
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import PlannedVariable, UnfinishedPlan
-from zarr_xgroup.errors import XGroupError, containing
+from zarr_xgroup.errors import XGroupError, converting_errors
 from zarr_xgroup.findings import Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in, only_mapping
@@ -40,7 +40,7 @@ def attach_grid_mappings(group: UnfinishedPlan) -> None:
             variable.add({"grid_mapping": known[interpretation]})
             continue
         try:
-            with containing():
+            with converting_errors():
                 transform = interpretation.geotransform
                 mapping = mappings.use(variable, crs, array.node, transform, is_grid=True)
         except XGroupError as error:

@@ -28,7 +28,7 @@ from zarr_xgroup.conventions.units import (
 from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UnfinishedPlan, UsedNames
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, containing
+from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
@@ -269,7 +269,7 @@ class GroupPlanner(UnfinishedPlan):
     ) -> str:
         """Attach a coordinate and return the name of its variable; "", with a finding, if it cannot be opened."""
         try:
-            with containing():
+            with converting_errors():
                 return self._attach(coordinate, referrer, role)
         except XGroupError as error:
             lost = coordinate_named(coordinate.name)

@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.registry import (
 )
 from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.errors import XGroupError, containing
+from zarr_xgroup.errors import XGroupError, converting_errors
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, names_by_key
@@ -308,7 +308,7 @@ def forgotten_declarations(undeclared: Iterable[Undeclared], tree: Tree) -> Iter
 def _not_applying(array: Undeclared, principal: Handler) -> Finding:
     """Return the finding about a grid that the convention declared by its group does not apply to."""
     try:
-        with containing():
+        with converting_errors():
             reason = principal.why_not()
     except XGroupError as error:
         reason = failure_message(principal, error.__cause__ or error)

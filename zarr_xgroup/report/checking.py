@@ -67,9 +67,7 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
         name, is_declared = tree.stores[0].name, checked.declares_something
         undeclared = () if is_declared else call.undeclared(plans)
         without = tuple(printable(str(array.node)) for array in undeclared if array.bare)
-        verdict = Verdict(name, f"/{call.group}", tuple(mistakes), is_declared, without)
-        call.library.close()
-    return verdict
+        return Verdict(name, f"/{call.group}", tuple(mistakes), is_declared, without)
 
 
 def _all_mistakes(

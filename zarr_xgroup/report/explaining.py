@@ -102,9 +102,7 @@ XGroupMetadataError, ValueError, TypeError
     ('time',)
     """
     with opening(filename_or_obj, options, TreeReportOptions) as call:
-        explanation = _Explaining(call).explanation()
-        call.library.close()
-    return explanation
+        return _Explaining(call).explanation()
 
 
 def levels(filename_or_obj: Any, group: str | None = None, **options: Any) -> Levels:
@@ -136,9 +134,7 @@ TypeError
     """
     all_options: Any = {"group": group, **options}
     with opening(filename_or_obj, all_options, ReportOptions) as call:
-        found = _levels(call.pyramid())
-        call.library.close()
-    return found
+        return _levels(call.pyramid())
 
 
 def _levels(pyramid: Pyramid) -> Levels:

@@ -31,7 +31,7 @@ from zarr_xgroup.storage.stores import OpenStore, store_record
 T = TypeVar("T")
 
 #: Which values of an array are read: all, or the first and the last one (the ends).
-Part: TypeAlias = Literal["all", "ends"]
+ValuesNeeded: TypeAlias = Literal["all", "ends"]
 
 #: How many groups a message names if the group has no arrays, or no group matches `group_filter`.
 _MOST_NEAR = 8
@@ -235,9 +235,9 @@ class Library:
 
     def read_values(
         self,
-        arrays: Mapping[tuple[Node, Part], zarr.Array[Any]],
-        names: Mapping[tuple[Node, Part], str] | None = None,
-    ) -> dict[tuple[Node, Part], Any]:
+        arrays: Mapping[tuple[Node, ValuesNeeded], zarr.Array[Any]],
+        names: Mapping[tuple[Node, ValuesNeeded], str] | None = None,
+    ) -> dict[tuple[Node, ValuesNeeded], Any]:
         """Read values of arrays, which xarray is about to use, concurrently.
 
         Parameters
@@ -258,7 +258,7 @@ class Library:
             If values of the opened store cannot be read.
         """
 
-        async def values(key: tuple[Node, Part]) -> Any:
+        async def values(key: tuple[Node, ValuesNeeded]) -> Any:
             node, part = key
             store = self.stores[node.store]
             with suggesting("" if names is None else _way_out(part, names[key])):
@@ -398,7 +398,7 @@ class Library:
         await gather(lambda read: read(), reading)
 
 
-def _way_out(part: Part, name: str) -> str:
+def _way_out(part: ValuesNeeded, name: str) -> str:
     """Return the remedy if the values of a variable cannot be read: the options with which the rest opens."""
     remedy = _("To open the rest, use drop_variables={names}")
     if part == "ends":

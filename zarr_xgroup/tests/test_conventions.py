@@ -22,7 +22,7 @@ class Station(ConventionHandler):
     tier = "principal"
     name = "Station"
     uuid: ClassVar[str | None] = f"ABCDEF00{UUID[8:]}"
-    repositories = ("somebody/zarr-station", "Somebody/old-name")
+    identifiers = ("somebody/zarr-station", "Somebody/old-name")
 
     def get_variables(self, *_arguments: Any) -> dict[str, xr.Variable]:
         return {}

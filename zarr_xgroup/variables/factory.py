@@ -18,7 +18,7 @@ from xarray.conventions import decode_cf_variable
 from zarr.abc.store import Store
 from zarr.storage import StorePath
 
-from zarr_xgroup.errors import XGroupMetadataError, containing
+from zarr_xgroup.errors import XGroupMetadataError, converting_errors
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
@@ -156,7 +156,7 @@ class VariableFactory:
         variable = self.variable(source)
         # Decode one value: xarray decodes lazily, and raises errors only when values are read.
         one = xr.Variable((), np.zeros((), variable.dtype), variable.attrs, variable.encoding)
-        with containing():
+        with converting_errors():
             dtype: np.dtype[Any] = _decoded(source, one).values.dtype
         return dtype
 
@@ -167,7 +167,7 @@ class VariableFactory:
         """
         attributes = self.attributes(node)
         packing = {key: attributes[key] for key in _PACKING if key in attributes}
-        with containing():
+        with converting_errors():
             variable = xr.Variable(("i",), np.array(values), packing)
             unpacked: npt.NDArray[Any] = decode_cf_variable(node.name, variable).values
         return unpacked
@@ -185,7 +185,7 @@ class VariableFactory:
         if isinstance(source, Computed):
             function = source.function
             if source.arrays:
-                with containing():
+                with converting_errors():
                     arrays = [_decoded(array, self.variable(array)) for array in source.arrays]
                 function = partial(function, *arrays)
             array = ComputedArray(function, source.shape, np.dtype(source.dtype))
@@ -197,7 +197,7 @@ class VariableFactory:
         if isinstance(source, Literal):
             return xr.Variable(source.dims, source.values.copy())
         if isinstance(source, Offset):
-            with containing():
+            with converting_errors():
                 values = _decoded(source.values, self.variable(source.values))
             bounds = offset_bounds(values, source.below, source.above)
             return lazy_variable(bounds, source.dims)

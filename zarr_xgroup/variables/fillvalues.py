@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zarr_xgroup.errors import Rule, XGroupMetadataError, containing
+from zarr_xgroup.errors import Rule, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import NZ
@@ -53,7 +53,7 @@ def plain_fill_value(written: Any, dtype: np.dtype[Any]) -> Any:
     form of fill values in the Zarr v3 core specification: ``"NaN"``, ``"Infinity"``, ``"-Infinity"`` or the bits in
     hexadecimal (``"0x7fc00000"``).
     """
-    with suppress(XGroupMetadataError), containing():
+    with suppress(XGroupMetadataError), converting_errors():
         if dtype.kind == "f":
             return _plain_float(written, dtype)
         if dtype.kind == "c":

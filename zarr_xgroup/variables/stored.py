@@ -21,7 +21,7 @@ from zarr.abc.store import Store
 from zarr.storage import MemoryStore, StorePath
 
 from zarr_xgroup._compat import ZarrArrayWrapper, array_of_metadata
-from zarr_xgroup.errors import XGroupMetadataError, containing
+from zarr_xgroup.errors import XGroupMetadataError, converting_errors
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.documents import Document, copy_of
@@ -136,7 +136,7 @@ def open_array(place: StorePath, document: Mapping[str, Any]) -> zarr.Array[Any]
     if any(chunk == 0 < size for chunk, size in zip(chunks, document["shape"], strict=False)):
         # Some versions of zarr accept it, and divide by 0 when values are read.
         raise XGroupMetadataError(_("its chunks {chunks} have length 0").format(chunks=chunks))
-    with containing():
+    with converting_errors():
         return zarr.Array.from_dict(place, dict(document))
 
 
@@ -145,7 +145,7 @@ def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
 
     Defaults are filled in, and numbers have the array's type. Raises XGroupMetadataError if zarr cannot use the document.
     """
-    with containing():
+    with converting_errors():
         plain = {**document, "attributes": {}}
         members: dict[str, Any] = open_array(_NOWHERE, plain).metadata.to_dict()
         return members
@@ -186,7 +186,7 @@ def new_template_of(
     array = open_array(_NOWHERE, with_dimensions(plain, dims))
     if fill_value_masks is None:  # the default of engine zarr
         fill_value_masks = array.metadata.zarr_format == 2
-    with containing():
+    with converting_errors():
         variable, fill_value = _variable_of(array, masks=fill_value_masks)
     return Template(
         metadata=array.metadata,
@@ -215,7 +215,7 @@ def _variable_of(array: zarr.Array[Any], *, masks: bool) -> tuple[xr.Variable, s
     written = attributes.pop(FILL)
     either_sign = "_Unsigned" in attributes
     if can_hold(array.dtype, written, either_sign=either_sign):
-        with suppress(XGroupMetadataError), containing():
+        with suppress(XGroupMetadataError), converting_errors():
             return _by_zarr_store(array, masks=masks), None
     # xarray expects base64 of floats; GeoZarr and NZ-1.0 write a plain JSON value of the type.
     bare = zarr.Array.from_dict(_NOWHERE, {**array.metadata.to_dict(), "attributes": attributes})

@@ -59,7 +59,7 @@ class GeoZarrHandler(ConventionHandler):
         layout = array.attribute(LAYOUT.key, parent) if is_in_group else None
         is_tiled = layout is not None and layout.get(TILES) is not None
         has_crs = is_tiled or isinstance(array.attributes.get("_CRS"), Mapping)
-        is_placed = is_tiled or array.try_silently(_geotransform_of, array) is not None
+        is_placed = is_tiled or array.try_without_findings(_geotransform_of, array) is not None
         if not (has_crs or is_placed):
             return None
         return Marks((is_placed and _dims_by_name_or_position(array)) or (), has_crs)
@@ -82,7 +82,7 @@ class GeoZarrHandler(ConventionHandler):
             missing = [dim for dim in dims if not has_coordinate(array, dim)]
             # If the group has all coordinate variables, none is missing: the cost is "".
             cost = partial(coordinates_along, missing) if missing else str
-            written = array.try_silently(_geotransform_of, array)
+            written = array.try_without_findings(_geotransform_of, array)
             if written is None:
                 level = tile_level_of(array)
                 if level is not None and len(missing) == len(dims):
@@ -98,7 +98,7 @@ class GeoZarrHandler(ConventionHandler):
     @classmethod
     def crs(cls, array: ArrayView) -> Crs | None:
         """Return the CRS of the grid mapping variable, of ``_CRS``, or of tiles, whichever is first; else None."""
-        node = array.try_silently(_grid_mapping_variable, array)
+        node = array.try_without_findings(_grid_mapping_variable, array)
         mapping = None if node is None else array.attributes_of(node)
         crs = None if mapping is None else crs_of_grid_mapping(mapping.value)
         written = array.attribute("_CRS") if crs is None else None

@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.registry import (
     declarable,
     handlers,
 )
-from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, containing, warn_user
+from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, converting_errors, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
@@ -125,7 +125,7 @@ def _mistakes_by_plugin(
     If the plug-in raises an error, warn, return no mistakes, and do not call its rules again for this store.
     """
     try:
-        with containing():
+        with converting_errors():
             found = [*conventions.mistakes_of_convention(handler, subject), *handler.check(subject)]
             for finding in found:
                 if not isinstance(finding, Finding):

@@ -122,7 +122,7 @@ def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
 
 def _identifiable_conventions() -> list[Handler]:
     """Return the conventions that a declaration can identify by a UUID or a repository."""
-    return [cls for cls in declarable() if cls.uuid is not None or cls.repositories]
+    return [cls for cls in declarable() if cls.uuid is not None or cls.identifiers]
 
 
 def _convention_meant_by(declaration: Mapping[str, Any]) -> Handler | None:

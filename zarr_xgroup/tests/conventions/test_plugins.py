@@ -205,7 +205,10 @@ NO_HANDLERS: dict[str, tuple[Any, str]] = {
     "a tier of no such name": (handler(tier="layout"), NO_TIER),
     "no name": (bare(tier="service"), "it has no 'name'"),
     "a name that is not a string": (handler(name=5), "it has no 'name'"),
-    "aliases as a text": (handler(aliases="its"), "its 'aliases' is not a tuple of str"),
+    "identifiers as a text": (
+        handler(identifiers="its"),
+        "its 'identifiers' is not a tuple of str",
+    ),
     "a priority that is not a number": (handler(priority="1"), "its 'priority' is not an integer"),
     "no attributes": (handler(described=None), "its 'described' is not a tuple of Attribute"),
     "rules as texts": (handler(rules=("it",)), "its 'rules' is not a tuple of Rule"),

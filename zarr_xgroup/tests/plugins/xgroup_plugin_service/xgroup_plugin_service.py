@@ -15,7 +15,7 @@ class QualityHandler(ConventionHandler):
 
     tier = "service"
     name = "quality"
-    repositories = ("a-third-party/quality",)
+    identifiers = ("a-third-party/quality",)
 
     def get_variables(
         self, array: zarr.Array[Any], group: zarr.Group, root: zarr.Group
