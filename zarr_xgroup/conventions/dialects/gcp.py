@@ -40,15 +40,17 @@ class GcpHandler(ConventionHandler):
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
         """Return both dimensions of a 2-D array of measurements whose product has control points, or None."""
-        is_marked = _is_measured_grid(array) and all(map(array.exists, _arrays_of_points(array)))
-        return Marks(array.dims) if is_marked else None
+        if not _is_measured_grid(array):
+            return None
+        exist = [array.exists(node) for node in _arrays_of_points(array)]  # asked for in one round
+        return Marks(array.dims) if all(exist) else None
 
     @classmethod
     def applies(cls, array: ArrayView) -> bool:
         """Return whether `gcp` is assumed, the array is a 2-D array of measurements, and all control points exist."""
         if cls.name not in array.assumed or not _is_measured_grid(array):
             return False
-        documents = map(array.document_of, _arrays_of_points(array))
+        documents = [array.document_of(node) for node in _arrays_of_points(array)]
         return all(document is not None and document.is_array for document in documents)
 
     def interpret(self, array: ArrayView) -> Interpretation:
