@@ -231,7 +231,7 @@ def declares_hierarchy(tree: Tree, group: Node) -> bool:
 
 
 def references_of(array: ArrayView, *, has_principal: bool) -> Interpretation | None:
-    """Return links and coordinates by the CF attributes of an array that does not follow `cf`, None if there are none.
+    """Return links and coordinates by the CF attributes of an array that does not follow `cf`, or None.
 
     Paths in CF attributes of an array with a principal convention are followed. If ``Conventions`` names CF-1.8 or
     later, an array also gets the arrays of other groups that ``coordinates`` names by a path, and coordinate variables

@@ -222,7 +222,7 @@ class SpatialHandler(ConventionHandler):
 
     @classmethod
     def written_grid(cls, array: NodeView) -> WrittenGrid | None:
-        """Return the grid of the ``spatial:transform`` that applies to an array, None if there is no usable one."""
+        """Return the grid of the ``spatial:transform`` that applies to an array, or None if it cannot be used."""
         scopes = scopes_of(array)
         written, names = scopes.get(TRANSFORM.key), scopes.get(DIMENSIONS.key)
         kind, registration = scopes.get(TRANSFORM_TYPE.key), scopes.get(REGISTRATION.key)

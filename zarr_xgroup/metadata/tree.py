@@ -360,7 +360,7 @@ class Tree:
         self._learn_problem(node, error)
 
     def learn_node(self, node: Node, found: Found | Text) -> Document | None:
-        """Add a node by the content of its metadata keys; return its document, None if there is no usable one."""
+        """Add a node by the content of its metadata keys; return its document, or None if it cannot be used."""
         zarr_format = self.stores[node.store].zarr_format
         document, problem = node_document(found, zarr_format, str(node), self._decoded)
         self._nodes[node] = document
