@@ -107,7 +107,11 @@ class Decoder:
         Attributes of bounds may be changed in place.
         """
         planned = {variable.name: variable for variable in plan.variables}
-        stand_ins = _stand_ins(others)
+        # Without attributes, which xarray would use to decode the others.
+        stand_ins = {
+            name: xr.Variable(variable.dims, variable._data, fastpath=True)
+            for name, variable in others.items()
+        }
         if not any(_wrongly_decoded(planned[name], it) for name, it in undecoded.items()):
             before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
             try:
@@ -119,7 +123,7 @@ class Decoder:
 
         if self._options.get("decode_times", True):
             _give_time_units_to_bounds(undecoded)
-        stand_ins |= _stand_ins(undecoded)
+        stand_ins = _stand_ins({**others, **undecoded})
         group, findings = self._decode(planned, {}, {}, attributes), dict[str, Finding]()
         for name, variable in undecoded.items():
             if name in self._dropped:
@@ -200,11 +204,10 @@ class Decoder:
             _key(name): variable for name, variable in {**stand_ins, **undecoded}.items()
         }
         store: Any = ResolvedZarrStore(together, attributes)
-        options = {
-            **self._options,
-            **(options or {}),
-            "drop_variables": [*map(_key, self._dropped)],
-        }
+        # A variable that is decoded alone names others as its coordinates, which xarray finds only among its variables.
+        unused = stand_ins.keys() - undecoded.keys() if len(undecoded) > 1 else ()
+        dropped = [_key(name) for name in (*self._dropped, *unused)]
+        options = {**self._options, **(options or {}), "drop_variables": dropped}
         opened = StoreBackendEntrypoint().open_dataset(store, **options)
         decoded: dict[str, Decoded] = {}
         for key, variable in opened.variables.items():

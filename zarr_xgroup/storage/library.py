@@ -293,7 +293,7 @@ class Library:
         """Drop all documents; the stores stay open."""
         self.tree.forget()
         for opened in self.stores:
-            opened.listings.clear()
+            opened.forget()
 
     def add(self, store: Store, known: KnownStore, uri: str | None = None, **how: Any) -> OpenStore:
         """Add an open store with its record, and return it; `how` are further arguments of `OpenStore`.

@@ -307,6 +307,11 @@ class OpenStore:
             # The groups above have been read already; looking for them again would be slow in deep trees.
             await self.read_members(level, is_tree=True, with_parents=False)
 
+    def forget(self) -> None:
+        """Drop the documents and listings that are not in the tree."""
+        self._root = None
+        self.listings.clear()
+
     def keep_listing(self, group: Node, names: set[str]) -> None:
         """Keep the listed names of a group that are valid names of nodes, until their documents are read.
 
