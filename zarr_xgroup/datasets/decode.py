@@ -271,6 +271,7 @@ def _wrongly_decoded(planned: PlannedVariable, variable: xr.Variable) -> list[st
     attributes = variable.attrs
     wrong = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
     if variable.dtype.kind not in _NUMBERS:
+        wrong += ["units"] if planned.bounds_declared_times else []
         wrong += [
             key
             for key, value in planned.declared_decoding.items()

@@ -258,6 +258,10 @@ class GroupPlanner(UnfinishedPlan):
                 bounds = variables.get(str(variable.get("bounds")))
                 if bounds is not None and bounds.get("units") is None:
                     bounds.is_time = True
+                    are_stored = variable.is_own and bounds.is_own
+                    bounds.bounds_declared_times = (
+                        not are_stored or "units" in variable.declared_decoding
+                    )
             # 3. If other groups declare a different unit for the same numbers, it is a different coordinate.
             if variable.identity is not None:
                 declared = variable.declared_decoding.items()

@@ -53,6 +53,8 @@ class PlannedVariable(msgspec.Struct, eq=False):
     dropped_times: Mapping[str, Any] = {}
     #: Whether xarray decodes it as times, by its units or those of the times that it bounds.
     is_time: bool = False
+    #: Whether these are bounds of times whose units are not stored in the group.
+    bounds_declared_times: bool = False
 
     @property
     def stored(self) -> Node | None:
