@@ -112,7 +112,7 @@ class Decoder:
             name: xr.Variable(variable.dims, variable._data, fastpath=True)
             for name, variable in others.items()
         }
-        if not any(_wrongly_decoded(planned[name], it) for name, it in undecoded.items()):
+        if not any(self._wrongly_decoded(planned[name], it) for name, it in undecoded.items()):
             before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
             try:
                 with converting_errors():
@@ -158,7 +158,7 @@ class Decoder:
         }
         # Without its calendar, a time would be decoded to a wrong date.
         attempts = [{}, not_strings] if not_strings and "calendar" not in not_strings else [{}]
-        wrong, problem = _wrongly_decoded(planned, variable), None
+        wrong, problem = self._wrongly_decoded(planned, variable), None
         for set_aside in attempts if not wrong else ():
             bare = variable.copy(deep=False)
             bare.attrs = {key: attributes[key] for key in attributes if key not in set_aside}
@@ -190,6 +190,23 @@ class Decoder:
         text = _("left undecoded, because xarray cannot decode it: {reason}")
         text = text.format(reason=problem)
         return decoded, _variable_finding(group, planned, text, problem, wrong)
+
+    def _wrongly_decoded(self, planned: PlannedVariable, variable: xr.Variable) -> list[str]:
+        """Return the names of the attributes with which xarray would raise only when the values are read."""
+        is_unpacked, are_times = (
+            (value.get(planned.name, True) if isinstance(value, Mapping) else value) is not False
+            for value in map(self._options.get, ("mask_and_scale", "decode_times"))
+        )
+        attributes, wrong = variable.attrs, list[str]()
+        if is_unpacked:
+            wrong += [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
+        if variable.dtype.kind not in _NUMBERS:
+            wrong += ["units"] if are_times and planned.bounds_declared_times else []
+            for key, value in planned.declared_decoding.items():
+                is_time = " since " in str(value) or is_bare_unit_of_time(value)
+                if (are_times and is_time) if key == "units" else is_unpacked:
+                    wrong.append(key)
+        return wrong
 
     def _decode(
         self,
@@ -264,20 +281,6 @@ def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
             for key in ("units", "calendar"):
                 if key in variable.attrs:
                     variables[name].attrs.setdefault(key, variable.attrs[key])
-
-
-def _wrongly_decoded(planned: PlannedVariable, variable: xr.Variable) -> list[str]:
-    """Return the names of the attributes with which xarray would raise only when the values are read."""
-    attributes = variable.attrs
-    wrong = [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
-    if variable.dtype.kind not in _NUMBERS:
-        wrong += ["units"] if planned.bounds_declared_times else []
-        wrong += [
-            key
-            for key, value in planned.declared_decoding.items()
-            if key != "units" or " since " in str(value) or is_bare_unit_of_time(value)
-        ]
-    return wrong
 
 
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:

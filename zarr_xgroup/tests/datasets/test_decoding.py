@@ -98,6 +98,13 @@ def test_variables_that_cannot_be_decoded_stay_encoded(
     assert_same(dataset.drop_vars("bad"), sound)
 
 
+def test_packing_that_is_not_applied_is_not_reported() -> None:
+    store = store_with({"bad": {"scale_factor": "0.5"}})
+    for options in ({"mask_and_scale": False}, {"decode_cf": False}):
+        _dataset, told = opened_with_warnings(xr.open_dataset, store, **options)
+        assert told == []
+
+
 def test_a_dimension_coordinate_that_cannot_be_decoded_is_indexed() -> None:
     dataset, told = opened_with_warnings(xr.open_dataset, store_with({"x": BAD_UNITS}))
     assert len(told) == 1
