@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 from zarr_xgroup._compat import dataset_of
-from zarr_xgroup.datasets.decode import Decoded, DecodedGroup, Decoder, times_undecoded
+from zarr_xgroup.datasets.decode import BuiltVariable, Decoder, times_undecoded
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, converting_errors
 from zarr_xgroup.findings import (
@@ -56,8 +56,8 @@ class Builder:
         self._decoder = Decoder(decoding, dropped, with_indexes=with_indexes)
         # The values that `read` fetched, or the error of reading, by array and part.
         self._values: Mapping[Any, Any] = {}
-        # Decoded coordinates of several groups, by `_decoding_keys`.
-        self._shared: dict[Hashable, Decoded] = {}
+        # Decoded coordinates of several groups, by `_decoding_keys`. They are copied for each group.
+        self._shared: dict[Hashable, BuiltVariable] = {}
         self._shares = False
 
     def read(self, plans: Collection[GroupPlan]) -> None:
@@ -80,9 +80,7 @@ class Builder:
         group, findings = plan.node, list[Finding]()
         # 1. Make the variables, or copy those that a different group has decoded already.
         keys = self._decoding_keys(plan)
-        undecoded: dict[str, xr.Variable] = {}
-        shared: dict[str, Decoded] = {}
-        kept_times: dict[str, Mapping[str, Any]] = {}
+        variables: list[BuiltVariable] = []
         for planned in plan.variables:
             name, part = planned.name, self._part_read(planned)
             values = self._values.get((planned.stored, part)) if part else None
@@ -91,37 +89,37 @@ class Builder:
                     cost = coordinate_named(name)
                     findings.append(report(Topic.PROBLEM, group.child(user), values, cost=cost))
                 continue
-            if keys.get(name) in self._shared:
-                shared[name] = self._shared[keys[name]].copy()
+            if (shared := self._shared.get(keys.get(name))) is not None:
+                variables.append(shared.copy_for(planned))
                 continue
             try:
                 with converting_errors():
-                    undecoded[name] = self._undecoded(planned, values, part)
+                    variable = BuiltVariable(planned, self._undecoded(planned, values, part))
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
                 continue
+            if variable.variable.dtype.kind == "S":
+                keys.pop(name, None)  # characters may be joined in only one of the groups
             if part == "ends" and self._has_huge_chunks(planned):
-                kept_times[name] = _hidden_units(undecoded[name])
+                variable.hidden_units = _hidden_units(variable.variable)
                 text = _("its chunks are too large to be read for two values")
                 findings.append(times_undecoded(group, planned, text))
+            variables.append(variable)
 
         # 2. Decode them.
         attributes, problems = self._attributes(group)
-        others = {name: decoded.variable for name, decoded in shared.items()}
-        decoded, faults = self._decoder.decoded(plan, undecoded, others, attributes)
-        findings += [*faults.values(), *problems]
-        for name in kept_times.keys() & decoded.variables.keys():
-            kept = decoded.variables[name].variable.attrs
-            for key in _TIME_KEYS:
-                kept.pop(key, None)
-            kept.update(kept_times[name])
-        for name in (keys.keys() & decoded.variables.keys()) - faults.keys() - kept_times.keys():
-            # Characters may be joined in only one of the groups.
-            if undecoded[name].dtype.kind != "S":
-                self._shared[keys[name]] = decoded.variables[name]
-                decoded.variables[name] = decoded.variables[name].copy()
-        decoded.variables.update(shared)
-        return _dataset(plan, decoded), findings
+        attributes, coordinates = self._decoder.decode(group, variables, attributes)
+        for variable in variables:
+            key, hidden = keys.get(variable.name), variable.hidden_units
+            if hidden is not None:
+                for name in _TIME_KEYS:
+                    variable.variable.attrs.pop(name, None)
+                variable.variable.attrs.update(hidden)
+            if variable.fault is not None:
+                findings.append(variable.fault)
+            elif hidden is None and variable.is_decoded and key and key not in self._shared:
+                self._shared[key] = variable.copy_for(variable.planned)
+        return _dataset(variables, attributes, coordinates), [*findings, *problems]
 
     def _part_read(self, planned: PlannedVariable) -> ValuesNeeded | None:
         """Return the part of a variable that xarray reads on opening: all for an index, the ends of times, or None."""
@@ -214,21 +212,22 @@ class Builder:
         return keys
 
 
-def _dataset(plan: GroupPlan, group: DecodedGroup) -> xr.Dataset:
-    """Return the Dataset of the decoded variables of a group, in the order of its plan."""
+def _dataset(
+    variables: Iterable[BuiltVariable], attributes: Mapping[str, Any], coordinates: set[Hashable]
+) -> xr.Dataset:
+    """Return the Dataset of the decoded variables of a group. Attributes make the variables in `coordinates` coordinates."""
     data: dict[Hashable, xr.Variable] = {}
-    coordinates: dict[Hashable, xr.Variable] = {}
+    attached: dict[Hashable, xr.Variable] = {}
     indexes: dict[Hashable, xr.Index] = {}
-    for planned in plan.variables:
-        name = planned.name
-        if (decoded := group.variables.get(name)) is None:
+    for built in variables:
+        if not built.is_decoded:
             continue
-        is_axis = decoded.variable.dims == (name,)
-        is_coordinate = is_axis or planned.is_coordinate or name in group.coordinates
-        (coordinates if is_coordinate else data)[decoded.name] = decoded.variable
-        if decoded.index is not None:
-            indexes[decoded.name] = decoded.index
-    return dataset_of(data, coordinates, indexes, group.attributes)
+        is_axis = built.variable.dims == (built.name,)
+        is_coordinate = is_axis or built.planned.is_coordinate or built.name in coordinates
+        (attached if is_coordinate else data)[built.key] = built.variable
+        if built.index is not None:
+            indexes[built.key] = built.index
+    return dataset_of(data, attached, indexes, attributes)
 
 
 def _fetched_values(

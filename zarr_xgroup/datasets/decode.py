@@ -17,7 +17,7 @@ from xarray.backends import StoreBackendEntrypoint
 from xarray.indexes import PandasIndex
 
 from zarr_xgroup.conventions.units import is_bare_unit_of_time, why_not_times
-from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
+from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import (
     XGroupError,
     XGroupMetadataError,
@@ -52,35 +52,41 @@ _NUMBERS = "iufc"
 _PACKING = ("scale_factor", "add_offset")
 
 
-class Decoded(msgspec.Struct, frozen=True, eq=False):
-    """A decoded variable, and its default index if it is a dimension coordinate."""
+class BuiltVariable(msgspec.Struct, eq=False):
+    """A variable of a group: first as it is stored, then as xarray decodes it."""
 
-    #: Its name in the Dataset.
-    name: Hashable
+    planned: PlannedVariable
     variable: xr.Variable
-    index: xr.Index | None
+    is_decoded: bool = False
+    #: Its index, if it is a decoded dimension coordinate.
+    index: xr.Index | None = None
+    #: Units and calendar of times that are left undecoded.
+    hidden_units: Mapping[str, Any] | None = None
+    #: The finding that it is not decoded, or only in part.
+    fault: Finding | None = None
 
-    def copy(self) -> Decoded:
-        """Return an independent copy for a different group."""
+    @property
+    def name(self) -> str:
+        """Its name in the plan."""
+        return self.planned.name
+
+    @property
+    def key(self) -> Hashable:
+        """Its name in the Dataset."""
+        return _key(self.planned.name)
+
+    def copy_for(self, planned: PlannedVariable) -> BuiltVariable:
+        """Return an independent copy of the decoded variable, as a variable of a different plan."""
         variable, index = self.variable, self.index
+        attrs, encoding = copy_of(variable.attrs), copy_of(variable.encoding)
         # Before pandas 3, the values of an index are writeable.
         if index is not None and variable.values.flags.writeable:
             index = index.copy(deep=True)
-            variable = index.create_variables({self.name: variable})[self.name]
+            variable = index.create_variables({self.key: variable})[self.key]
         data: Any = variable._data
         data = data.copy() if isinstance(data, np.ndarray) else data
-        attrs, encoding = copy_of(self.variable.attrs), copy_of(self.variable.encoding)
         copied = type(variable)(variable.dims, data, attrs, encoding, fastpath=True)
-        return Decoded(self.name, copied, index)
-
-
-class DecodedGroup(msgspec.Struct, frozen=True, eq=False):
-    """The decoded variables of a group, by their names in the plan, and its attributes."""
-
-    variables: dict[str, Decoded]
-    attributes: Mapping[str, Any]
-    #: The names that attributes make coordinates.
-    coordinates: set[Hashable]
+        return BuiltVariable(planned, copied, True, index)
 
 
 class Decoder:
@@ -93,30 +99,33 @@ class Decoder:
         self._dropped = dropped
         self._with_indexes = with_indexes
 
-    def decoded(
-        self,
-        plan: GroupPlan,
-        undecoded: Mapping[str, xr.Variable],
-        others: Mapping[str, xr.Variable],
-        attributes: Mapping[str, Any],
-    ) -> tuple[DecodedGroup, dict[str, Finding]]:
-        """Return the variables of a group, decoded by xarray in one call; if that raises, each decoded alone.
+    def decode(
+        self, group: Node, variables: Collection[BuiltVariable], attributes: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], set[Hashable]]:
+        """Decode the variables of a group by xarray in one call; if that raises, each alone.
 
-        `others` are variables of the group that are decoded already. A variable that cannot be decoded alone is decoded
-        without attributes that must be strings and are not; if that fails, it is left undecoded. Both are reported.
-        Attributes of bounds may be changed in place.
+        A variable that cannot be decoded alone is decoded without attributes that must be strings and are not; if that
+        fails, it is left undecoded. Both are reported as its `fault`. Attributes of bounds may be changed in place.
+
+        Returns
+        -------
+        tuple of mapping and set
+            The attributes of the group's Dataset, and the names that attributes make coordinates.
         """
-        planned = {variable.name: variable for variable in plan.variables}
+        left = [variable for variable in variables if not variable.is_decoded]
+        undecoded = {variable.name: variable.variable for variable in left}
+        others = {it.name: it.variable for it in variables if it.is_decoded}
         # Without attributes, which xarray would use to decode the others.
         stand_ins = {
             name: xr.Variable(variable.dims, variable._data, fastpath=True)
             for name, variable in others.items()
         }
-        if not any(self._wrongly_decoded(planned[name], it) for name, it in undecoded.items()):
+        if not any(map(self._wrongly_decoded, left)):
             before = {name: dict(variable.attrs) for name, variable in undecoded.items()}
             try:
                 with converting_errors():
-                    return self._decode(planned, undecoded, stand_ins, attributes), {}
+                    opened = self._decode(left, undecoded, stand_ins, attributes)
+                return opened.attrs, set(opened.coords)
             except XGroupError:  # raised again, and reported, when the variable is decoded alone
                 for name, attrs in before.items():
                     undecoded[name].attrs = attrs
@@ -124,33 +133,25 @@ class Decoder:
         if self._options.get("decode_times", True):
             _give_time_units_to_bounds(undecoded)
         stand_ins = _stand_ins({**others, **undecoded})
-        group, findings = self._decode(planned, {}, {}, attributes), dict[str, Finding]()
-        for name, variable in undecoded.items():
-            if name in self._dropped:
-                continue
-            needed = _needed_to_decode(variable, stand_ins)
-            alone, finding = self._decoded_alone(plan.node, planned[name], variable, needed)
-            group.variables.update(alone.variables)
-            group.coordinates.update(alone.coordinates)
-            if finding is not None:
-                findings[name] = finding
-        return group, findings
+        attributes, coordinates = self._decode((), {}, {}, attributes).attrs, set[Hashable]()
+        for variable in left:
+            if variable.name not in self._dropped:
+                needed = _needed_to_decode(variable.variable, stand_ins)
+                coordinates.update(self._decode_alone(group, variable, needed).coords)
+        return attributes, coordinates
 
-    def _decoded_alone(
-        self,
-        group: Node,
-        planned: PlannedVariable,
-        variable: xr.Variable,
-        needed: Mapping[str, xr.Variable],
-    ) -> tuple[DecodedGroup, Finding | None]:
-        """Return one variable decoded as far as possible, and a finding about what is left undecoded.
+    def _decode_alone(
+        self, group: Node, variable: BuiltVariable, needed: Mapping[str, xr.Variable]
+    ) -> xr.Dataset:
+        """Decode one variable as far as possible, and set its `fault` if something is left undecoded.
 
         Raises
         ------
         XGroupStoreError
             If values that xarray needs cannot be read.
         """
-        name, attributes = planned.name, variable.attrs
+        planned, undecoded = variable.planned, variable.variable
+        name, attributes = planned.name, undecoded.attrs
         not_strings = {
             key: attributes[key]
             for key in STRING_ATTRIBUTES
@@ -158,13 +159,13 @@ class Decoder:
         }
         # Without its calendar, a time would be decoded to a wrong date.
         attempts = [{}, not_strings] if not_strings and "calendar" not in not_strings else [{}]
-        wrong, problem = self._wrongly_decoded(planned, variable), None
+        wrong, problem = self._wrongly_decoded(variable), None
         for set_aside in attempts if not wrong else ():
-            bare = variable.copy(deep=False)
+            bare = undecoded.copy(deep=False)
             bare.attrs = {key: attributes[key] for key in attributes if key not in set_aside}
             try:
                 with converting_errors():
-                    decoded = self._decode({name: planned}, {name: bare}, needed, {})
+                    opened = self._decode([variable], {name: bare}, needed, {})
             except XGroupError as error:
                 if is_of_reading(error):
                     node = planned.stored or group.child(name)
@@ -172,27 +173,30 @@ class Decoder:
                     raise XGroupStoreError(text.format(node=node, reason=error)) from error
                 problem = problem or error
             else:
-                decoded.variables[name].variable.attrs.update(set_aside)
-                if not set_aside:
-                    return decoded, None
-                text = _("opened without {names}: not a string")
-                text = text.format(names=", ".join(map(repr, set_aside)))
-                finding = _variable_finding(group, planned, text, problem, list(set_aside))
-                return decoded, finding
-        decoded = self._decode({name: planned}, {name: variable}, {}, {}, _UNDECODED)
+                if set_aside:
+                    variable.variable.attrs.update(set_aside)
+                    text = _("opened without {names}: not a string")
+                    text = text.format(names=", ".join(map(repr, set_aside)))
+                    keys = list(set_aside)
+                    variable.fault = _variable_finding(group, planned, text, problem, keys)
+                return opened
+        opened = self._decode([variable], {name: undecoded}, {}, {}, _UNDECODED)
         if not wrong and (reason := why_not_times(attributes)):
-            return decoded, replace(times_undecoded(group, planned, reason), error=problem)
+            variable.fault = replace(times_undecoded(group, planned, reason), error=problem)
+            return opened
         if wrong:
-            is_number = variable.dtype.kind in _NUMBERS
+            is_number = undecoded.dtype.kind in _NUMBERS
             text = _("{key!r} is not a number") if is_number else _("{key!r} is for numbers")
             reasons = (text.format(key=key) for key in wrong)
             problem = XGroupMetadataError("; ".join(reasons))
         text = _("left undecoded, because xarray cannot decode it: {reason}")
         text = text.format(reason=problem)
-        return decoded, _variable_finding(group, planned, text, problem, wrong)
+        variable.fault = _variable_finding(group, planned, text, problem, wrong)
+        return opened
 
-    def _wrongly_decoded(self, planned: PlannedVariable, variable: xr.Variable) -> list[str]:
+    def _wrongly_decoded(self, built: BuiltVariable) -> list[str]:
         """Return the names of the attributes with which xarray would raise only when the values are read."""
+        planned, variable = built.planned, built.variable
         is_unpacked, are_times = (
             (value.get(planned.name, True) if isinstance(value, Mapping) else value) is not False
             for value in map(self._options.get, ("mask_and_scale", "decode_times"))
@@ -210,13 +214,13 @@ class Decoder:
 
     def _decode(
         self,
-        planned: Mapping[str, PlannedVariable],
+        variables: Collection[BuiltVariable],
         undecoded: Mapping[str, xr.Variable],
         stand_ins: Mapping[str, xr.Variable],
         attributes: Mapping[str, Any],
         options: Mapping[str, Any] | None = None,
-    ) -> DecodedGroup:
-        """Return variables decoded together, with stand-ins for other variables. Errors of xarray are not caught."""
+    ) -> xr.Dataset:
+        """Decode variables together, with stand-ins for other variables. Errors of xarray are not caught."""
         together: Any = {
             _key(name): variable for name, variable in {**stand_ins, **undecoded}.items()
         }
@@ -226,25 +230,32 @@ class Decoder:
         dropped = [_key(name) for name in (*self._dropped, *unused)]
         options = {**self._options, **(options or {}), "drop_variables": dropped}
         opened = StoreBackendEntrypoint().open_dataset(store, **options)
-        decoded: dict[str, Decoded] = {}
-        for key, variable in opened.variables.items():
-            name, index = _NAMELESS if key is None else str(key), None
-            if name not in undecoded:
-                continue
-            plan = planned[name]
-            if isinstance(undecoded[name]._data, np.ndarray) and not plan.is_own:
+        decoded: list[tuple[BuiltVariable, xr.Variable, xr.Index | None]] = []
+        for built in variables:
+            key, planned = built.key, built.planned
+            if key not in opened.variables:
+                continue  # dropped
+            index: xr.Index | None = None
+            variable = opened.variables[key]
+            if isinstance(undecoded[built.name]._data, np.ndarray) and not planned.is_own:
                 variable.load()  # values given by metadata
             if self._with_indexes and variable.dims == (key,):
                 if not variable.size:
                     variable.load()  # xarray decodes no timedeltas as seconds, which a lazy variable does not show
                 index = PandasIndex.from_variables({key: variable}, options={})
                 variable = index.create_variables({key: variable})[key]
-            if isinstance(plan.source, Computed | Literal | Offset):
+            if isinstance(planned.source, Computed | Literal | Offset):
                 # Computed coordinates have no missing values (CF 1.12, 2.5.1): xarray must not write _FillValue NaN.
                 # Set after decoding, because xarray decodes packed numbers with a fill value as floats.
                 variable.encoding.setdefault(FILL, None)
-            decoded[name] = Decoded(key, variable, index)
-        return DecodedGroup(decoded, opened.attrs, set(opened.coords))
+            decoded.append((built, variable, index))
+        for (
+            built,
+            variable,
+            built.index,
+        ) in decoded:  # only now, because reading the values may raise
+            built.variable, built.is_decoded = variable, True
+        return opened
 
 
 def _key(name: str) -> Hashable:
