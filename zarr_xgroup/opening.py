@@ -19,8 +19,8 @@ from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.interpretation import GroupReading, Interpreter
-from zarr_xgroup.datasets.naming import plan_groups
 from zarr_xgroup.datasets.plan import GroupPlan
+from zarr_xgroup.datasets.planning import plan_groups
 from zarr_xgroup.datasets.pyramids import (
     Pyramid,
     choices_in_tree,
@@ -257,6 +257,7 @@ class Opening:
     def _leave_out(self, nodes: Iterable[Node], findings: Iterable[Finding]) -> None:
         """Leave out the groups and arrays of levels that were not chosen by `resolution`."""
         self.findings += findings
+        self.tree.memo.forget()
         self.interpreter = self._interpreter_without(nodes)
 
     def _interpreter_without(self, nodes: Iterable[Node]) -> Interpreter:

@@ -28,7 +28,7 @@ from zarr_xgroup.metadata.dimensions import declared_dimensions, distinct_names
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import join_path
-from zarr_xgroup.metadata.tree import Memo, Tree
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Reference, Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
@@ -67,8 +67,6 @@ class NodeView:
         The findings about the node.
     tree : Tree
         The metadata documents of the open call.
-    memo : Memo
-        The cache of the open call.
     assumed : collection of str
         The names of conventions that are assumed for the node.
     """
@@ -78,7 +76,6 @@ class NodeView:
         node: Node,
         document: Document,
         tree: Tree,
-        memo: Memo,
         dims: tuple[str | None, ...] | None = None,
         *,
         assumed: Collection[str] = (),
@@ -94,7 +91,6 @@ class NodeView:
         named = zip(dims, self.shape, strict=bool(dims))
         self.sizes = {name: size for name, size in named if name is not None}
         self.tree = tree
-        self.memo = memo
         self.assumed = assumed
         self.findings: list[Finding] = []
         self._only_known = only_known
@@ -143,7 +139,7 @@ class NodeView:
             of_group = names_in(group)
             return of_group, of_group if above is None else of_group | above[1]
 
-        of_group, around = self.memo.upwards(names_around, self.node.group, by="marking names")
+        of_group, around = self.tree.memo.upwards("marking names", names_around, self.node.group)
         return names_in(self.node) | of_group, around
 
     def follows(self, convention: type[Convention]) -> bool:
@@ -160,7 +156,7 @@ class NodeView:
         text = None if document is None else document.attributes.text(CONVENTIONS_KEY)
         if document is None or text is None:
             return NOT_DECLARED
-        return self.memo(declared_by, document.attributes, by=text)
+        return self.tree.memo(text, declared_by, document.attributes)
 
     def declared_above(self, node: Node) -> Declared:
         """Return the conventions that the groups containing a node declare themselves."""
@@ -170,15 +166,15 @@ class NodeView:
         def declared(group: Node, above: Declared | None) -> Declared:
             return self.declared_by(group) | (above or NOT_DECLARED)
 
-        return self.memo.upwards(declared, node.group, by="declared above")
+        return self.tree.memo.upwards("declared above", declared, node.group)
 
     def declared_for_arrays_of(self, group: Node) -> Declared:
         """Return the conventions declared for all arrays of a group."""
-        return self.memo(_declared_for_arrays, self, group, by=group)
+        return self.tree.memo(group, _declared_for_arrays, self, group)
 
     def declared_for_store(self) -> Declared:
         """Return the conventions declared by the root for the whole store."""
-        return self.memo(_declared_for_store, self, by=self.node.store)
+        return self.tree.memo(self.node.store, _declared_for_store, self)
 
     def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
         """Return an attribute of this or a different node.
@@ -235,7 +231,7 @@ class NodeView:
 
     def _view_of(self, node: Node, document: Document) -> NodeView:
         return NodeView(
-            *(node, document, self.tree, self.memo),
+            *(node, document, self.tree),
             assumed=self.assumed,
             only_known=self._only_known,
         )
@@ -329,7 +325,6 @@ class ArrayView(NodeView):
         dims: tuple[str, ...],
         tree: Tree,
         factory: VariableFactory,
-        memo: Memo | None = None,
         *,
         crs_of: Callable[[ArrayView], Crs | None] | None = None,
         chunks: Mapping[str, int] | None = None,
@@ -339,8 +334,7 @@ class ArrayView(NodeView):
         document = tree.document(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
-        memo = memo or Memo(tree)
-        super().__init__(node, document, tree, memo, dims, assumed=assumed)
+        super().__init__(node, document, tree, dims, assumed=assumed)
         self.dims: tuple[str, ...] = dims
         self.chunks = chunks or {}
         self.siblings = {} if siblings is None else siblings
@@ -555,7 +549,7 @@ def parse_once(array: NodeView, parse: Callable[[Fragment], T], fragment: Fragme
         return parse(fragment)
     text, anywhere = document.attributes.text(keys[1]), Fragment(_NOWHERE, keys, fragment.value)
     try:
-        return array.memo(parse, anywhere, by=(keys, text))
+        return array.tree.memo((keys, text), parse, anywhere)
     except XGroupError:
         return parse(fragment)
 
@@ -569,7 +563,7 @@ def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
         fragment = array.attribute(key, group)
         return (above or ()) if fragment is None else (fragment, *(above or ()))
 
-    attributes = array.memo.upwards(written, array.node.group, by=("attributes above", key))
+    attributes = array.tree.memo.upwards(("attributes above", key), written, array.node.group)
     return iter(attributes)
 
 
@@ -617,4 +611,4 @@ def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> 
     return node
 
 
-__all__ = ["ArrayView", "Memo", "NodeView"]
+__all__ = ["ArrayView", "NodeView"]

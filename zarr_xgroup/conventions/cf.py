@@ -227,7 +227,7 @@ def declares_hierarchy(tree: Tree, group: Node) -> bool:
         document = tree.document(node)
         return bool(above) or (document is not None and names_cf_with_groups(document.attributes))
 
-    return tree.memo.upwards(declares, group, by="CF hierarchy")
+    return tree.memo.upwards("CF hierarchy", declares, group)
 
 
 def references_of(array: ArrayView, *, has_principal: bool) -> Interpretation | None:
@@ -573,10 +573,10 @@ def _coordinate_of(
     variable, or if several are equally near, which is reported.
     """
     groups = _groups_to_search(array, dimension)
-    (above, apexes), is_whole = array.memo.whole(_nearest_above, array, dimension, groups)
+    (above, apexes), is_whole = array.tree.whole(_nearest_above, array, dimension, groups)
     nodes = [] if above is None else [above]
     if above is None and is_whole:
-        nodes = array.memo.first(partial(_nearest_below, array, dimension), apexes) or []
+        nodes = array.tree.first(partial(_nearest_below, array, dimension), apexes) or []
     if len(nodes) > 1:
         message = _(
             "dimension {dim!r} has no coordinate in its group or above it, and {nodes} are equally "
@@ -617,12 +617,11 @@ def _nearest_above(
 
 def _nearest_below(array: ArrayView, dimension: _Dimension, apex: Node) -> list[Node] | None:
     """Return the coordinate variables of a dimension that are the fewest levels below the local apex, or None."""
-    array.memo(_ask_for_members_below, array.tree, apex)
+    array.tree.memo(apex, _ask_for_members_below, array.tree, apex)
     groups = array.tree.groups_with(apex.store, dimension.name)
-    variables = array.memo(
-        _coordinate_variables_in,
-        *(array, groups, dimension.name),
-        by=(apex.store, dimension.name, len(groups)),  # the number of known groups only grows
+    variables = array.tree.memo(
+        (apex.store, dimension.name, len(groups)),  # the number of known groups only grows
+        *(_coordinate_variables_in, array, groups, dimension.name),
     )
     levels: defaultdict[int, list[Node]] = defaultdict(list)
     for node, size, path in variables:

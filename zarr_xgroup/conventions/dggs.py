@@ -211,8 +211,8 @@ class DggsHandler(ConventionHandler):
         if not array.dims:
             return False
         dimension = dggs.spatial_dimension
-        return dimension in array.dims or not array.memo(
-            _group_has_dimension, array, dimension, by=(array.node.group, dimension)
+        return dimension in array.dims or not array.tree.memo(
+            (array.node.group, dimension), _group_has_dimension, array, dimension
         )
 
     @classmethod
@@ -281,7 +281,7 @@ def _read(array: ArrayView, written: Fragment) -> tuple[Any, tuple[Finding, ...]
     if written.keys == _ATTRIBUTE_KEYS:
         return parse_once(array, ATTRIBUTE.read, written)
     # The object of a level depends on two attributes of one group.
-    return array.memo(ATTRIBUTE.read, written, by=(written.node, written.keys))
+    return array.tree.memo((written.node, written.keys), ATTRIBUTE.read, written)
 
 
 def _group_has_dimension(array: ArrayView, dimension: str) -> bool:

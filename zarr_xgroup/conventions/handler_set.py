@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from itertools import chain
-from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -26,8 +26,6 @@ from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.failures import is_transient, reason_of
 from zarr_xgroup.variables.sources import HandlerVariable, Stored
-
-T = TypeVar("T")
 
 #: The interpretation of an array that follows no convention.
 NOTHING = Interpretation()
@@ -66,8 +64,10 @@ class HandlerSet:
         self._proj = [handler for handler in handlers if handler.name == ProjHandler.name]
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
-        self._with_applies = {handler for handler in handlers if _has_own("applies", handler)}
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
+        self._deciding = self._with_detect.union(
+            handler for handler in handlers if _has_own("applies", handler)
+        )
         # `reads` is not inherited, because a derived class may read more attributes.
         self._unlimited = {handler for handler in handlers if handler.__dict__.get("reads") is None}
         # These methods are called for all arrays, so arrays share no answers if such a handler has no `reads`.
@@ -94,19 +94,21 @@ class HandlerSet:
 
     def crs_of(self, view: ArrayView) -> Crs | None:
         """Return the first CRS that a convention other than `proj` declares for an array, or None."""
-
-        def crs(handler: Handler, view: ArrayView) -> Crs | None:
-            return handler.crs(view) if handler.applies(view) else None
-
-        systems = (_guarded(view, handler, partial(crs, handler)) for handler in self._with_crs)
-        return next(filter(None, systems), None)
+        for handler in self._with_crs:
+            with _reporting_failures(view, handler):
+                if handler.applies(view) and (crs := handler.crs(view)):
+                    return crs
+        return None
 
     def axis_names(self, view: ArrayView) -> tuple[str, ...]:
         """Return dimension names for the last axes of an array with unnamed axes, () if no handler knows any."""
         # The caller discards this view, and with it reports of handlers that dimension names are missing.
         self._assume_marked(view, self._naming)
-        names = (_guarded(view, handler, partial(_axis_names, handler)) for handler in self._naming)
-        return next(filter(None, names), ())
+        for handler in self._naming:
+            with _reporting_failures(view, handler):
+                if names := _distinct(handler().axis_names(view)):
+                    return names
+        return ()
 
     def interpret(self, view: ArrayView) -> Answer:
         """Return the combined interpretation of an array by all handlers that apply to it, and by `proj`.
@@ -138,13 +140,15 @@ class HandlerSet:
 
     def _applies(self, handler: Handler, view: ArrayView) -> bool:
         """Return whether a handler applies to an array; if it overrides `detect`, that is called with zarr objects."""
-        if handler in self._with_detect:
-            return bool(_guarded(view, handler, partial(_detects, handler)))
-        if handler in self._with_applies:
-            return bool(_guarded(view, handler, handler.applies))
-        return view.follows(
-            handler
-        )  # as `ConventionHandler.applies` does, for most handlers and all arrays
+        if handler not in self._deciding:
+            return view.follows(handler)  # as `ConventionHandler.applies`, but faster
+        with _reporting_failures(view, handler):
+            if handler not in self._with_detect:
+                return bool(handler.applies(view))
+            if view.only_assumes(handler):
+                return True
+            return bool(handler.detect(*view.factory.zarr_objects(view.node)))
+        return False
 
     def marks_of(self, view: ArrayView, handlers: Sequence[Handler] = ()) -> dict[str, Marks]:
         """Return the marks of undeclared conventions that an array has, by name.
@@ -152,10 +156,12 @@ class HandlerSet:
         These are the conventions of `handlers`, by default all, that neither the array nor a group that contains it
         declares.
         """
-        declared = view.declared_around
-        undeclared = [handler for handler in handlers or self._handlers if handler not in declared]
-        by_name = {handler.name: _guarded(view, handler, handler.marks) for handler in undeclared}
-        return {name: marks for name, marks in by_name.items() if marks is not None}
+        declared, marks = view.declared_around, dict[str, Marks]()
+        for handler in handlers or self._handlers:
+            with _reporting_failures(view, handler):
+                if handler not in declared and (of_handler := handler.marks(view)) is not None:
+                    marks[handler.name] = of_handler
+        return marks
 
     def _assume_marked(self, view: ArrayView, handlers: Sequence[Handler]) -> None:
         """Replace "auto" among the assumed conventions of an array by the conventions whose marks it has.
@@ -181,43 +187,31 @@ def _has_own(method: str, handler: Handler) -> bool:
     return owner is not ConventionHandler
 
 
-def _guarded(view: ArrayView, handler: Handler, method: Callable[[ArrayView], T]) -> T | None:
-    """Return the result of a handler's method for an array, or report any exception and return None.
+@contextmanager
+def _reporting_failures(view: ArrayView, handler: Handler) -> Iterator[None]:
+    """Report any exception of a handler's methods, and suppress it.
 
     A plug-in may raise anything. The array is then opened without the coordinates of that convention, unless a store
     could not be read: then XGroupStoreError is raised.
     """
     try:
-        return method(view)
+        yield
     except Exception as error:
         if is_transient(error):
             text = _("{node} cannot be interpreted: {reason}")
             raise XGroupStoreError(text.format(node=view.node, reason=reason_of(error))) from error
-        problem = with_message(
-            error, failure_message(handler, error)
-        )  # an XGroupError keeps its class
+        message = failure_message(handler, error)
+        problem = with_message(error, message)  # an XGroupError keeps its class
         problem.__cause__ = error
         cost = _("the parts defined by convention {name!r}").format(name=handler.name)
         view.report(Topic.PROBLEM, view.node, problem, cost=cost)
-        return None
 
 
-# Calls of a handler's methods. A plug-in may return a value of a wrong type.
-
-
-def _detects(handler: Handler, view: ArrayView) -> bool:
-    return view.only_assumes(handler) or bool(handler.detect(*view.factory.zarr_objects(view.node)))
-
-
-def _interpretation(handler: Handler, view: ArrayView) -> Interpretation:
-    return plugin_adapter.interpretation_of(handler().interpret, view)
-
-
-def _axis_names(handler: Handler, view: ArrayView) -> tuple[str, ...]:
-    names: object = handler().axis_names(view)
+def _distinct(names: object) -> tuple[str, ...]:
+    """Return dimension names, after checking that a plug-in returned a tuple of distinct names."""
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise TypeError(repr(names))
-    if len(set(names)) < len(names):  # the dimensions of an array are distinct
+    if len(set(names)) < len(names):
         raise ValueError(repr(names))
     return names
 
@@ -230,7 +224,9 @@ def _ask(view: ArrayView, handlers: Iterable[Handler]) -> None:
     """
     given: dict[str, tuple[Coordinate, Handler]] = {}
     for handler in handlers:
-        interpretation = _guarded(view, handler, partial(_interpretation, handler))
+        interpretation = None
+        with _reporting_failures(view, handler):
+            interpretation = plugin_adapter.interpretation_of(handler().interpret, view)
         if interpretation is None:
             continue
         kept, rivals = [], dict[str, Handler]()

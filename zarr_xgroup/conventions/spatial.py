@@ -446,7 +446,7 @@ def _transform_of_array(
             source = None if item is chain[-1] and error is None else grid
             # Other arrays are derived from the same levels.
             known = (level.group, item.asset, name, len(array.dims), axes, source)
-            grid = array.memo(_grid_of_level, array, dims, level, item, name, source, by=known)
+            grid = array.tree.memo(known, _grid_of_level, array, dims, level, item, name, source)
         if isinstance(grid[0], XGroupError):
             raise grid[0]
         transform = grid[0]

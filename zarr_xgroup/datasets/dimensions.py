@@ -170,7 +170,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
             references.append(Followed(array, array, keys, str(written), None, text=text))
             continue
         # 2. It has the same name as in the ancestor, unless an array, group or dimension of this group has that name.
-        name, taken = dim, tree.memo(_taken_names, tree, group, by=group)
+        name, taken = dim, tree.memo(group, _taken_names, tree, group)
         if dim in taken:
             longer = f"{_prefix(ancestor)}_{dim}"
             wanted = chain([longer], (f"{longer}_{number}" for number in count(1)))
@@ -186,7 +186,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         # 3. Its coordinate is the ancestor's 1-D array of that name along it.
         node = ancestor.child(dim)
         coordinate = tree.document(node)
-        own_dims = tree.memo(_sizes_by_array, tree, ancestor, by=ancestor).get(dim, ())
+        own_dims = tree.memo(ancestor, _sizes_by_array, tree, ancestor).get(dim, ())
         if coordinate is None or list(own_dims) != [dim]:
             references.append(Followed(array, array, keys, str(written), ancestor))
             continue
@@ -217,10 +217,10 @@ def _nearest_with(tree: Tree, group: Node, dim: str) -> tuple[Node, int] | None:
     """
 
     def ancestor_with_length(ancestor: Node) -> tuple[Node, int] | None:
-        length = tree.memo(_sizes_by_dimension, tree, ancestor, by=ancestor).get(dim)
+        length = tree.memo(ancestor, _sizes_by_dimension, tree, ancestor).get(dim)
         return None if length is None else (ancestor, length)
 
-    return tree.memo.first(ancestor_with_length, group.ancestors())
+    return tree.first(ancestor_with_length, group.ancestors())
 
 
 def _sizes_by_array(tree: Tree, group: Node) -> dict[str, dict[str | None, int]]:

@@ -17,7 +17,8 @@ from zarr_xgroup.conventions.crs import (
 )
 from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.datasets.interpretation import ArrayReading
-from zarr_xgroup.datasets.plan import PlannedVariable, UnfinishedPlan
+from zarr_xgroup.datasets.naming import GroupPlanner
+from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, converting_errors
 from zarr_xgroup.findings import Topic, report
 from zarr_xgroup.i18n import _
@@ -26,7 +27,7 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Literal
 
 
-def attach_grid_mappings(group: UnfinishedPlan) -> None:
+def attach_grid_mappings(group: GroupPlanner) -> None:
     """Add grid mapping variables for the CRSs of a group's arrays, and name them in ``grid_mapping``.
 
     A data array gets the CRS of its grid. A coordinate in a different CRS gets its own CRS.
@@ -53,7 +54,7 @@ def attach_grid_mappings(group: UnfinishedPlan) -> None:
         mappings.use(variables[name], crs, referrer)
 
 
-def _name_mappings_alone(group: UnfinishedPlan) -> None:
+def _name_mappings_alone(group: GroupPlanner) -> None:
     """Replace ``crs: x y`` by ``crs`` if it is the only CRS of an array: most tools do not read the longer form.
 
     The variables x and y become coordinates, as with xarray's ``decode_coords="all"``.
@@ -70,7 +71,7 @@ def _name_mappings_alone(group: UnfinishedPlan) -> None:
                     variables[name].is_coordinate = True
 
 
-def _arrays_on_grids(group: UnfinishedPlan) -> Iterator[tuple[ArrayReading, Crs]]:
+def _arrays_on_grids(group: GroupPlanner) -> Iterator[tuple[ArrayReading, Crs]]:
     """Yield the arrays of a group that need the CRS of their grid: all except coordinates and bounds.
 
     An array that becomes a grid mapping during the iteration is then a coordinate.
@@ -90,7 +91,7 @@ def _arrays_on_grids(group: UnfinishedPlan) -> Iterator[tuple[ArrayReading, Crs]
 class _GridMappings:
     """The grid mapping variables of a group, one for each CRS and geotransform."""
 
-    def __init__(self, group: UnfinishedPlan) -> None:
+    def __init__(self, group: GroupPlanner) -> None:
         self._group = group
         #: The CRS that each variable is used for.
         self._crs_by_name: dict[str, Crs] = {}

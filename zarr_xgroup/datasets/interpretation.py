@@ -35,7 +35,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import distinct_names
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.tree import Memo, Tree
+from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
 from zarr_xgroup.variables.sources import Stored
@@ -140,19 +140,18 @@ class Interpreter:
         self.dropped = frozenset(dropped)
         self.assumed = frozenset(assumed)
         self.passed_over = frozenset(passed_over)
-        self.memo = Memo(tree)
         self.handlers = handler_set(handlers)
 
     def interpret(self, groups: Iterable[Node]) -> list[GroupReading]:
         """Return the readings of groups. `Library.ask` calls it again if documents were missing in the tree."""
         nodes = list(groups)
         function = _shared_reading if len(nodes) > 1 else _own_reading
-        return [self.memo(function, self, node, by=node) for node in nodes]
+        return [self.tree.memo(node, function, self, node) for node in nodes]
 
     def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
         """Return the view of an array for handlers, with the dimension names `dims`."""
         return ArrayView(
-            *(node, dims, self.tree, self.factory, self.memo),
+            *(node, dims, self.tree, self.factory),
             crs_of=self.handlers.crs_of,
             assumed=self.assumed,
             **known,
@@ -165,7 +164,7 @@ class Interpreter:
             document = self.tree.document(node)
             return (*(above or ()), b"" if document is None else document.attributes.written)
 
-        return self.memo.upwards(texts, group, by="texts around")
+        return self.tree.memo.upwards("texts around", texts, group)
 
     def has_layout(self, group: Node) -> bool:
         """Return whether a group or one above it has a multiscales layout, which names groups and arrays."""
@@ -174,7 +173,7 @@ class Interpreter:
             document = self.tree.document(node)
             return bool(above) or (document is not None and LAYOUT.key in document.attributes)
 
-        return self.memo.upwards(has_layout, group, by="has layout")
+        return self.tree.memo.upwards("has layout", has_layout, group)
 
 
 def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
@@ -190,7 +189,7 @@ def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
     contents = documents, interpreter.texts_around(node)
     # The keys do not contain the group, so the memo may return the reading of the first equal group.
     for key in (contents, (contents, node.group)):
-        reading = interpreter.memo(_Group.reading, group, by=key)
+        reading = interpreter.tree.memo(key, _Group.reading, group)
         if reading.node == node:
             return reading
         is_near = reading.node.group == node.group or not reading.is_relative
@@ -315,7 +314,7 @@ class _Group:
         if shared is not None and node not in shared.referenced:
             return key, shared
         view = interpreter.view(node, dims, **known)
-        answer, is_whole = interpreter.memo.whole(interpreter.handlers.interpret, view)
+        answer, is_whole = self._tree.whole(interpreter.handlers.interpret, view)
         # An answer with findings is not shared, unless documents were missing: then all answers are discarded anyway.
         has_findings = bool(answer.interpretation.findings) and is_whole
         if answer.may_be_shared and not has_findings and node not in answer.referenced:

@@ -13,7 +13,6 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import Crs
@@ -25,9 +24,8 @@ from zarr_xgroup.conventions.units import (
     why_not_times,
     with_completed_units,
 )
-from zarr_xgroup.datasets.grid_mappings import attach_grid_mappings
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
-from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable, UnfinishedPlan, UsedNames
+from zarr_xgroup.datasets.plan import PlannedVariable, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named, report
 from zarr_xgroup.i18n import _
@@ -56,74 +54,22 @@ _ATTRIBUTES_BY_UNITS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def plan_groups(
-    readings: Iterable[GroupReading], factory: VariableFactory, *, with_indexes: bool = False
-) -> list[GroupPlan]:
-    """Return the plans of groups, in the order of their readings.
-
-    Groups that share a reading share all planned variables except their own arrays, unless the plan has findings.
-    If xarray will build indexes (`with_indexes`), a coordinate that is too long for an index does not get the name of
-    its dimension.
-    """
-    plans: list[GroupPlan] = []
-    shared: dict[object, GroupPlan] = {}
-    for reading in readings:
-        sharing = None if reading.times else reading.sharing
-        if sharing is not None and sharing in shared:
-            plans.append(_plan_like(reading, shared[sharing]))
-            continue
-        plans.append(_plan_group(reading, factory, with_indexes=with_indexes))
-        if sharing is not None and not plans[-1].findings:
-            shared[sharing] = plans[-1]
-    return plans
-
-
-def _plan_like(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
-    """Return a copy of the plan of an equal group, with the own arrays replaced."""
-    arrays = {array.node.name: array for array in reading.arrays}
-    variables = []
-    for variable in plan.variables:
-        if variable.is_own and isinstance(variable.source, Stored):
-            array = arrays[variable.name]
-            source, identity = replace(variable.source, node=array.node), variable.identity
-            if isinstance(identity, tuple):  # the source, then decoding attributes
-                identity = (source, *identity[1:])
-            variable = msgspec.structs.replace(
-                variable, source=source, own_attributes=array.document.attributes, identity=identity
-            )
-        variables.append(variable)
-    return GroupPlan(reading, tuple(variables), ())
-
-
-def _plan_group(
-    reading: GroupReading, factory: VariableFactory, *, with_indexes: bool
-) -> GroupPlan:
-    """Return the plan of one group."""
-    planner = GroupPlanner(reading, factory, with_indexes=with_indexes)
-    for array in planner.arrays:
-        planner.attach_coordinates_of(array)
-    for name, attributes in reading.times.items():
-        planner.declare_times(name, attributes)
-    attach_grid_mappings(planner)
-    planner.decide_decoding_of_times()
-    of_arrays = (finding for array in planner.arrays for finding in planner.findings_of(array))
-    findings = (*reading.findings, *planner.findings, *of_arrays)
-    return GroupPlan(planner.reading, tuple(planner.variables.values()), findings)
-
-
-class GroupPlanner(UnfinishedPlan):
+class GroupPlanner:
     """Plans the variables of one group: its own arrays, then the coordinates and arrays that these refer to."""
 
     def __init__(
         self, reading: GroupReading, factory: VariableFactory, *, with_indexes: bool
     ) -> None:
         self.reading, self._factory, self._with_indexes = reading, factory, with_indexes
-        self.findings = []
+        #: The findings about the group so far.
+        self.findings: list[Finding] = []
+        #: The group's own arrays, with the dimensions that they have in the Dataset.
         self.arrays = self._with_split_dimensions(_without_grids_of_subsets(reading, factory))
         # Dimensions that no array has any longer are free again.
         self.names = UsedNames(reading.groups, self.arrays)
         self.reading = replace(reading, arrays=tuple(self.arrays))
         self._readings = {array.node.name: array for array in self.arrays}
+        #: The variables planned so far, by name.
         self.variables = {
             array.node.name: PlannedVariable(
                 *(array.node.name, Stored(array.node, array.dims), array.dims),
@@ -139,8 +85,9 @@ class GroupPlanner(UnfinishedPlan):
             for coordinate in interpretation.coordinates
             for part in coordinate.parts()
         ]
-        # An array that itself declares a principal convention stays data even if other arrays refer to it. If only its
-        # groups or the user declare the convention, referenced coordinates, bounds and terms are not data.
+        #: The names of the group's own arrays that stay data even if other arrays refer to them, because they declare
+        #: a principal convention themselves. If only their groups or the user declare the convention, referenced
+        #: coordinates, bounds and terms are not data.
         sources = (part.source for part in self._declared)
         declared = {source.node for source in sources if isinstance(source, Stored)}
         self.data = frozenset(
@@ -148,7 +95,8 @@ class GroupPlanner(UnfinishedPlan):
             for array in self.arrays
             if array.declares_principal or (array.has_principal and array.node not in declared)
         )
-        self.in_other_crs = {}
+        #: The coordinates whose CRS differs from that of the grid, by name: the CRS, and the array that declares it.
+        self.in_other_crs: dict[str, tuple[Crs, Node]] = {}
         #: The names of variables by the identity of their coordinate.
         self._names_by_identity: dict[Hashable, str] = {}
         #: The coordinates and links of each interpretation, with the names of their variables.

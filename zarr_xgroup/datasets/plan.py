@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.units import is_bare_unit_of_time
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.findings import Finding
@@ -124,23 +123,6 @@ class GroupPlan(msgspec.Struct, frozen=True, eq=False):
     def node(self) -> Node:
         """The group."""
         return self.reading.node
-
-
-class UnfinishedPlan:
-    """The variables of a group while they are planned."""
-
-    #: The group's own arrays, with the dimensions that they have in the Dataset.
-    arrays: list[ArrayReading]
-    #: The variables planned so far, by name.
-    variables: dict[str, PlannedVariable]
-    #: The names in use.
-    names: UsedNames
-    #: The names of the group's own arrays that stay data even if other arrays refer to them.
-    data: frozenset[str]
-    #: The coordinates whose CRS differs from that of the grid, by name: the CRS, and the array that declares it.
-    in_other_crs: dict[str, tuple[Crs, Node]]
-    #: The findings about the group so far.
-    findings: list[Finding]
 
 
 class UsedNames:

@@ -104,71 +104,54 @@ class Memo:
         self._unread = tree.unread
         self._known: dict[Hashable, Any] = {}
 
-    def __call__(self, function: Callable[..., T], *values: Any, by: Hashable = None) -> T:
-        """Return the result of a function for values, from the cache if it was called with them before.
+    def __call__(self, key: Hashable, function: Callable[..., T], *values: Any) -> T:
+        """Return the result of a function for values, from the cache if the function was called with this key before.
 
         Parameters
         ----------
+        key : hashable
+            The key, which must determine the result. Different functions may have equal keys.
         function : callable
             The function. It must not be a method of the object that has this memo: the reference cycle would keep all
             results in memory until Python's garbage collector runs.
         *values : object
             The arguments.
-        by : hashable, optional
-            The key of the cache, which must determine the result. By default all values.
         """
-        key = (function, values if by is None else by)
-        if key not in self._known:
-            result, is_whole = self.whole(function, *values)
-            if not is_whole:
-                return result
-            self._known[key] = result
-        known: T = self._known[key]
-        return known
-
-    def whole(self, function: Callable[..., T], *values: Any) -> tuple[T, bool]:
-        """Return the result of a function for values, and whether all documents that it needed have been read."""
+        key = (function, key)
+        if key in self._known:
+            known: T = self._known[key]
+            return known
         before = len(self._unread)
         result = function(*values)
-        return result, len(self._unread) == before
+        if len(self._unread) == before:
+            self._known[key] = result
+        return result
 
-    def first(self, function: Callable[[Node], T | None], nodes: Iterable[Node]) -> T | None:
-        """Return the result of a function for the first of the nodes for which it is not None.
-
-        The search ends with None at an unread document: later nodes may not be needed once it is read.
-        """
-        for node in nodes:
-            result, is_whole = self.whole(function, node)
-            if result is not None or not is_whole:
-                return result
-        return None
-
-    def upwards(self, function: Callable[[Node, T | None], T], group: Node, by: Hashable) -> T:
+    def upwards(self, key: Hashable, function: Callable[[Node, T | None], T], group: Node) -> T:
         """Return the result of a function of a group and of the function's result for the group above.
 
         The second argument is None for the root. The results for all groups above are kept, too.
 
         Parameters
         ----------
+        key : hashable
+            The key, which must determine the result together with the group.
         function : callable
             The function; it is not kept.
         group : Node
             The group.
-        by : hashable
-            The key of the cache, together with the group.
         """
-        unknown, is_whole = [], True
+        unknown, before = [], len(self._unread)
         above: Any = None
         # Up to the nearest group with a result, then down again: groups may be nested too deep for recursion.
         for node in chain([group], group.ancestors()):
-            if (above := self._known.get((by, node))) is not None:
+            if (above := self._known.get((key, node))) is not None:
                 break
             unknown.append(node)
         for node in reversed(unknown):
-            above, has_all = self.whole(function, node, above)
-            is_whole = is_whole and has_all
-            if is_whole:
-                self._known[by, node] = above
+            above = function(node, above)
+            if len(self._unread) == before:
+                self._known[key, node] = above
         result: T = above
         return result
 
@@ -185,9 +168,9 @@ class Tree:
     stores : list of KnownStore
         The stores, by number; 0 is the store that the user opened.
     unread : list of Unread
-        The items that were needed but not read yet, in the order of the queries. Only `Memo` and `Library` use it.
+        The items that were needed but not read yet, in the order of the queries. Only the tree and `Library` use it.
     memo : Memo
-        A cache for functions that depend only on the tree.
+        The cache of the open call.
     problems : dict of Node to XGroupError
         The problems of existing nodes whose document, attributes or members cannot be used. The tree has no document,
         a document without attributes, or no members for such a node.
@@ -312,6 +295,23 @@ class Tree:
         if isinstance(target, XGroupStoreError):
             raise target
         return target
+
+    def whole(self, function: Callable[..., T], *values: Any) -> tuple[T, bool]:
+        """Return the result of a function for values, and whether all documents that it needed have been read."""
+        before = len(self.unread)
+        result = function(*values)
+        return result, len(self.unread) == before
+
+    def first(self, function: Callable[[Node], T | None], nodes: Iterable[Node]) -> T | None:
+        """Return the result of a function for the first of the nodes for which it is not None.
+
+        The search ends with None at an unread document: later nodes may not be needed once it is read.
+        """
+        for node in nodes:
+            result, is_whole = self.whole(function, node)
+            if result is not None or not is_whole:
+                return result
+        return None
 
     # Problems of nodes.
 

@@ -155,7 +155,7 @@ def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written
     if written.node == array.node:
         return False
     named = array.attributes.get("grid_mapping")
-    grids = array.memo(_grids_by_grid_mapping, array, by=array.node.group)
+    grids = array.tree.memo(array.node.group, _grids_by_grid_mapping, array)
     sizes = {(dim, array.sizes[dim]) for dim in dims}
     if all(grid >= sizes for grid in grids.get(str(named), ())):
         return False

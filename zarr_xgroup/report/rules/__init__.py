@@ -79,7 +79,7 @@ def mistakes_of(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
     Groups often have hundreds of arrays that differ only in attributes that no rule reads. These share their mistakes.
     """
     by = _read_by_rules(checked, subject) if subject.is_array else subject.node
-    first, mistakes = checked.memo(_mistakes_by_rules, checked, subject, by=by)
+    first, mistakes = checked.tree.memo(by, _mistakes_by_rules, checked, subject)
     yield from (mistake.moved(str(first), str(subject.node)) for mistake in mistakes)
     for handler in handlers():
         if handler not in BUILT_IN and handler not in checked.failed:
@@ -100,7 +100,7 @@ def _mistakes_by_rules(checked: CheckedStore, subject: NodeView) -> tuple[Node, 
 
 def _read_by_rules(checked: CheckedStore, array: NodeView) -> tuple[object, ...]:
     """Return the metadata of an array that rules read: its group, document, level and some attributes."""
-    prefixes = (*_OTHER_ATTRIBUTES, *checked.memo(_prefixes_of_conventions))
+    prefixes = (*_OTHER_ATTRIBUTES, *checked.tree.memo(None, _prefixes_of_conventions))
     level, attributes = level_of(array), []
     for key in array.attributes:
         text = array.attributes.text(key) or b""

@@ -79,7 +79,7 @@ def _likely_names(array: NodeView) -> list[str]:
     ``spatial:dimensions`` names the last ones of a grid.
     """
     group = array.group
-    known = {} if group is None else array.memo(_names_by_shape, group, by=group.node)
+    known = {} if group is None else array.tree.memo(group.node, _names_by_shape, group)
     if (named := known.get(array.shape)) is not None:
         return [str(name) for name in named]
     declared = scopes_of(array).get(DIMENSIONS.key)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from zarr_xgroup.conventions.array import Memo, NodeView
+from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.conventions.registry import Handler
 from zarr_xgroup.metadata.nodes import Node
@@ -27,8 +27,6 @@ class CheckedStore:
 
     Attributes
     ----------
-    memo : Memo
-        A cache for functions that rules call.
     failed : set of handler classes
         Handlers of plug-ins whose `check` raised an error. It is not called again.
     """
@@ -36,7 +34,6 @@ class CheckedStore:
     def __init__(self, tree: Tree, groups: Sequence[Node], assumed: Collection[str] = ()) -> None:
         self.tree = tree
         self.assumed = assumed
-        self.memo = Memo(tree)
         self.failed: set[Handler] = set()
         self.groups = groups
         self._nodes: dict[str, NodeView | None] = {}
@@ -49,9 +46,7 @@ class CheckedStore:
             self._nodes[path] = (
                 None
                 if document is None
-                else NodeView(
-                    *(node, document, self.tree, self.memo), assumed=self.assumed, only_known=True
-                )
+                else NodeView(*(node, document, self.tree), assumed=self.assumed, only_known=True)
             )
         return self._nodes[path]
 

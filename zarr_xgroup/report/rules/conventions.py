@@ -193,7 +193,9 @@ def check_unused_declarations(checked: CheckedStore, subject: NodeView) -> Itera
             above = subject.ancestors() if convention is SpatialHandler else ()
             is_used = any(_has_attributes_of(node, convention) for node in (subject, *above))
         else:
-            is_used = subject.node in checked.memo(_groups_that_use, checked, convention)
+            is_used = subject.node in checked.tree.memo(
+                convention.name, _groups_that_use, checked, convention
+            )
         if not is_used:
             *others, last = needed
             names = f"{', '.join(others)} or {last}" if others else last
