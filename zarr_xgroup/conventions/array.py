@@ -29,9 +29,9 @@ from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.metadata.tree import Tree
-from zarr_xgroup.resolver import Reference, Resolver
+from zarr_xgroup.resolver import Resolver
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.sources import Stored, Unusable
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
@@ -305,8 +305,6 @@ class ArrayView(NodeView):
         Resolves references of the array.
     referred : set of Node
         Arrays to which the array refers, besides those that become its coordinates. Handlers add to it.
-    substitutes : set of Node
-        The group's own arrays that are used in place of targets of broken references.
     conventions : set of str
         The names of the conventions that apply to the array.
     before : list of Interpretation
@@ -347,7 +345,6 @@ class ArrayView(NodeView):
             ),
         )
         self.referred: set[Node] = set()
-        self.substitutes: set[Node] = set()
         self.conventions: set[str] = set()
         self.before: list[Interpretation] = []
         self.overruled_crs: Crs | None = None
@@ -469,6 +466,29 @@ class ArrayView(NodeView):
             self.report(Topic.PROBLEM, self.node, error, cost=cost())
             return None
 
+    def unusable(
+        self, reason: XGroupError | Finding, dims: Iterable[str] | None, cost: str
+    ) -> Unusable:
+        """Return the source of a coordinate that cannot be made.
+
+        Opening reports the reason, unless an array of the group takes the place of the coordinate: one with its name
+        and its dimensions.
+
+        Parameters
+        ----------
+        reason : XGroupError or Finding
+            The reason. It must not be reported otherwise.
+        dims : iterable of str or None
+            The dimensions of the coordinate; None if they are any of the array's.
+        cost : str
+            The name of the coordinate for the message.
+        """
+        if isinstance(reason, XGroupError):
+            reason = report(Topic.PROBLEM, self.node, reason, cost=cost)
+        finding = replace(reason, arrays=(str(self.node),), cost=cost)
+        needed = None if dims is None else tuple((dim, self.sizes[dim]) for dim in dims)
+        return Unusable(finding, needed)
+
     def try_without_findings(self, make: Callable[..., T], *arguments: Any) -> T | None:
         """Return the result of a function, or None if it raises XGroupError, without reporting anything."""
         findings, followed = list(self.findings), dict(self.resolver.followed)
@@ -567,19 +587,6 @@ def attributes_above(array: NodeView, key: str) -> Iterator[Fragment]:
     return iter(attributes)
 
 
-def may_replace_declared(name: str, dims: tuple[str, ...], attributes: Mapping[str, Any]) -> bool:
-    """Return whether a stored array may be used instead of a coordinate that attributes declare under the same name.
-
-    An array that declares conventions itself may be data, so it is used only if it is a dimension coordinate.
-    `zarr_xgroup.datasets.naming` replaces the coordinate if the array has its dimensions and sizes. Handlers only need to
-    accept declared values that do not fit.
-
-    Values are not compared, and nothing is reported: data that were subset or reprojected and written again still have
-    the attributes of conventions, which must not restore the original coordinates.
-    """
-    return dims == (name,) or CONVENTIONS_KEY not in attributes
-
-
 def own_dims_of(array: ArrayView, node: Node) -> tuple[str, ...]:
     """Return the distinct dimension names of a node from its metadata; () if its document is unknown.
 
@@ -599,16 +606,6 @@ def shape_of(array: ArrayView, node: Node) -> tuple[int, ...]:
 def chunks_along(array: ArrayView, dims: Iterable[str]) -> tuple[tuple[str, int], ...]:
     """Return pairs of dimension and chunk length for dask, for those dimensions that have a chunk length."""
     return tuple((dim, array.chunks[dim]) for dim in dims if dim in array.chunks)
-
-
-def fall_back_to_own_array(array: ArrayView, reference: Fragment, name: str) -> Node:
-    """Record that the group's own array is used instead of the target of a broken reference, and return its node."""
-    node = array.node.group.child(name)
-    text = _("cannot be resolved; the group's own array {name!r} is used").format(name=name)
-    written = str(Reference.parse(reference))
-    array.resolver.record(reference, written, node, by_fallback=True, text=text)
-    array.substitutes.add(node)
-    return node
 
 
 __all__ = ["ArrayView", "NodeView"]

@@ -9,15 +9,12 @@ from typing import TypeVar
 
 from zarr_xgroup.conventions.array import (
     ArrayView,
-    fall_back_to_own_array,
-    may_replace_declared,
     own_dims_of,
     parse_once,
     shape_of,
 )
 from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.multiscales import scopes_of
-from zarr_xgroup.errors import XGroupReferenceError
 from zarr_xgroup.metadata.cf import axis_by_name
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.metadata.references import Reference
@@ -65,53 +62,9 @@ def fitting_dims(array: ArrayView, node: Node) -> tuple[str, ...]:
     return horizontal if tuple(array.sizes[name] for name in horizontal) == shape else own
 
 
-def fits_as_coordinate(array: ArrayView, node: Node) -> bool:
-    """Return whether a node can be a coordinate of an array: the array has all its dimensions with the same sizes."""
-    pairs = zip(fitting_dims(array, node), shape_of(array, node), strict=True)
-    return all(array.sizes.get(name) == size for name, size in pairs)
-
-
-# Finding the array.
-
-
-def own_coordinate_of_group(array: ArrayView, name: str) -> Node | None:
-    """Return the array of the same group that can be used as the coordinate with a name, or None."""
-    document = array.sibling(name)
-    if document is None:
-        return None
-    is_usable = may_replace_declared(name, tuple(array.siblings[name]), document.attributes)
-    return array.node.group.child(name) if is_usable else None
-
-
-def own_or_referred(array: ArrayView, node: Node) -> Node:
-    """Return the referenced array, or the array of the same name in the array's own group if only that fits.
-
-    A subset that was written with its coordinates may still refer to the coordinates of the whole array.
-    """
-    if node.group == array.node.group or fits_as_coordinate(array, node):
-        return node
-    own = own_coordinate_of_group(array, node.name)
-    return own if own is not None and fits_as_coordinate(array, own) else node
-
-
 def name_of_target(reference: Fragment) -> str:
-    """Return the name of the referenced array, which need not exist."""
+    """Return the name of the array to which a reference points, which need not exist."""
     return Reference.parse(reference).node.rpartition("/")[2]
-
-
-def coordinate_referred_to(array: ArrayView, reference: Fragment) -> Node:
-    """Return the array to which a reference points, or raise XGroupReferenceError.
-
-    If it does not exist, the coordinate of the same name in the array's own group is returned: data that were written
-    again contain their coordinates, but still refer to the original ones.
-    """
-    try:
-        return array.resolver.array(reference)
-    except XGroupReferenceError:
-        own = own_coordinate_of_group(array, name_of_target(reference))
-        if own is None:
-            raise
-        return fall_back_to_own_array(array, reference, own.name)
 
 
 def dereferenced(array: ArrayView, node: Node, item: M | Part, model: type[M]) -> tuple[Node, M]:

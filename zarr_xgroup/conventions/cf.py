@@ -64,7 +64,7 @@ from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.metadata.tree import Tree
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.sources import Stored, Unusable
 
 __all__ = ["CfHandler"]
 
@@ -548,7 +548,8 @@ def _dimensions_without_coordinate(
     given = [coordinate for before in array.before for coordinate in before.coordinates]
     linked = [link.coordinate for before in array.before for link in before.links]
     linked += [link.coordinate for link in links]
-    taken = {other.name for other in (*given, *linked) if other.source.dims == (other.name,)}
+    usable = [other for other in (*given, *linked) if not isinstance(other.source, Unusable)]
+    taken = {other.name for other in usable if other.source.dims == (other.name,)}
     # A grid with 2-D positions must not get the 1-D positions of a different grid.
     taken.update(dim for other in given if other.places_cells for dim in other.source.dims)
     declared = declared_dimensions(array.document)

@@ -36,7 +36,7 @@ from zarr_xgroup.conventions.descriptions import (
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.units import cf_units_of_time
 from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, is_finite
-from zarr_xgroup.errors import Rule, rules_in
+from zarr_xgroup.errors import Rule, XGroupError, rules_in
 from zarr_xgroup.findings import coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -206,14 +206,11 @@ class CoordsHandler(ConventionHandler):
                 key, is_missing = finding.place.keys[-1], described.descriptor is None
                 part = _("{key!r} of {coordinate}").format(key=key, coordinate=missing())
                 array.report_wrong(described.node, [finding], missing() if is_missing else part)
-            own_sizes = None if array.sibling(name) is None else array.siblings[name]
-            if own_sizes == {dim: array.sizes.get(dim) for dim in described.dims}:
-                # The group's own array of this name and shape is used instead. A description that does not fit is not
-                # reported, because it is a remnant of data that were written again.
-                coordinates[name] = array.try_without_findings(_coordinate, array, described)
-            else:
-                cost = missing
-                coordinates[name] = array.try_reporting(_coordinate, array, described, cost=cost)
+            try:
+                coordinates[name] = _coordinate(array, described)
+            except XGroupError as error:
+                dims = [dim for dim in described.dims if dim in array.sizes]
+                coordinates[name] = Coordinate(name, array.unusable(error, dims, missing()))
         return array.interpretation(*filter(None, coordinates.values()))
 
 

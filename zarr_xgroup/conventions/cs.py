@@ -21,17 +21,13 @@ from msgspec.structs import replace
 from zarr_xgroup.conventions.array import (
     ArrayView,
     NodeView,
-    fall_back_to_own_array,
-    may_replace_declared,
     own_dims_of,
     shape_of,
 )
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import (
     dereferenced,
-    fits_as_coordinate,
     fitting_dims,
-    name_of_target,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import (
@@ -80,16 +76,15 @@ from zarr_xgroup.conventions.units import (
 )
 from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, cf_units_of_measure
 from zarr_xgroup.conventions.values import explicit_values, fits_64_bits, pair_of_numbers
-from zarr_xgroup.errors import Rule, Severity, XGroupReferenceError, rules_in
+from zarr_xgroup.errors import Rule, Severity, XGroupError, rules_in
 from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import LATITUDES, LONGITUDES, words_of
+from zarr_xgroup.metadata.cf import LATITUDES, LONGITUDES
 from zarr_xgroup.metadata.dimensions import declared_dimensions
-from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part
 from zarr_xgroup.metadata.references import WRAPPED
 from zarr_xgroup.variables.functions import Regular, RegularBounds
-from zarr_xgroup.variables.sources import Computed, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import Computed, Literal, Offset, Source, Stored, Unusable
 
 DOCUMENT = "cs convention (R-CF/zarr_convention_cs)"
 TABLE = "OGC 18-005 (Referencing by coordinates)"
@@ -603,13 +598,10 @@ class AxisOfArray(msgspec.Struct, frozen=True):
         """The dimension of the two sides of a cell; never the name of the axis."""
         return _BOUNDS_NAME if self.name != _BOUNDS_NAME else f"{_BOUNDS_NAME}_1"
 
-    def own_coordinate(self, name: str) -> Document | None:
-        """Return the document of the group's own coordinate with a name along the axis, or None."""
-        document, sizes = self.array.sibling(name), {self.name: self.length}
-        sizes = sizes if self.is_dimension else {}
-        if document is None or self.array.siblings[name] != sizes:
-            return None
-        return document if may_replace_declared(name, (*sizes,), document.attributes) else None
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of its coordinates."""
+        return (self.name,) if self.is_dimension else ()
 
     def regular_source(self, first: float, step: float) -> Computed:
         """Return the source of the values ``first + position * step`` along the axis."""
@@ -629,21 +621,8 @@ def _coordinates(axis: AxisOfArray) -> Iterator[Coordinate]:
         _report_unusable_members(axis, axis.axis, axis.node)
     if not sets and axis.is_dimension:
         yield Coordinate(axis.name, axis.regular_source(0, 1), _attributes(axis, axis.axis))
-    is_replaced = False
     for number, item in enumerate(sets):
-        cost = partial(coordinate_named, _coordinate_name(axis, number, item))
-        if (
-            is_replaced
-        ):  # planning leaves out the further sets, so it does not matter if they cannot be used
-            coordinate = array.try_without_findings(_coordinate, axis, number, item)
-        else:
-            coordinate = array.try_reporting(_coordinate, axis, number, item, cost=cost)
-        if coordinate is not None:
-            yield coordinate
-        if number == 0 and axis.own_coordinate(axis.name) is not None:
-            own = array.node.group.child(axis.name)
-            source = None if coordinate is None else coordinate.source
-            is_replaced = not (isinstance(source, Stored) and source.node == own)
+        yield _coordinate(axis, number, item)
 
 
 def _coordinate_name(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> str:
@@ -706,52 +685,53 @@ def _attributes(axis: AxisOfArray, item: AxisMembers) -> dict[str, Any]:
 
 
 def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> Coordinate:
-    """Return the coordinate of a coordinate set, or raise XGroupError if its values cannot be used.
-
-    Unusable formula terms and boundaries are reported, and left out.
-    """
-    node, coordinate_set = dereferenced(axis.array, axis.node, item, CoordinateSet)
+    """Return the coordinate of a coordinate set. Its source, bounds or formula terms may be unusable."""
+    array, name = axis.array, _coordinate_name(axis, number, item)
+    along = axis.name if number else ""
+    try:
+        node, coordinate_set = dereferenced(array, axis.node, item, CoordinateSet)
+    except XGroupError as error:
+        source = array.unusable(error, axis.dims, coordinate_named(name))
+        return Coordinate(name, source, axis=along)
     _report_unusable_members(axis, coordinate_set, node)
     attributes = _attributes(axis, coordinate_set)
     name = _coordinate_name(axis, number, coordinate_set)
-    source: Source
-    if finding := coordinate_set.wrong_with("values"):
-        raise finding.at(node).as_error()
-    if coordinate_set.values is not None:
-        source = _source(axis, coordinate_set.values, node, name)
-    elif axis.is_dimension:  # a parametric set may have no values
-        source = axis.regular_source(0, 1)
-    else:
-        raise coordinate_set.place(node, "values").error(_("is missing"))
+    values = _source_of_set(axis, coordinate_set, node, name)
     terms: Mapping[str, Coordinate] = {}
     parametric, boundaries = coordinate_set.parametric, coordinate_set.boundaries
     if parametric is not None:
         terms = _formula_terms(axis, parametric, node)
         if parametric.formula:
             attributes.setdefault("standard_name", parametric.formula)
-    coordinate = Coordinate(
-        *(name, source, attributes),
-        formula_terms=terms,
-        axis=axis.name if number else "",
-        is_substitute=isinstance(source, Stored) and source.node in axis.array.substitutes,
-    )
+    coordinate = Coordinate(name, values, attributes, formula_terms=terms, axis=along)
     if boundaries is None:
         return coordinate
     return replace(coordinate, bounds=_bounds(axis, coordinate, boundaries, node))
 
 
-def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
-    """Return the source of the values of a coordinate or a formula term, or raise XGroupError.
+def _source_of_set(axis: AxisOfArray, item: CoordinateSet, node: Node, name: str) -> Source:
+    """Return the source of the values of a coordinate set, which may be unusable."""
+    try:
+        if finding := item.wrong_with("values"):
+            raise finding.at(node).as_error()
+        if item.values is not None:
+            return _source(axis, item.values, node)
+        if axis.is_dimension:  # a parametric set may have no values
+            return axis.regular_source(0, 1)
+        raise item.place(node, "values").error(_("is missing"))
+    except XGroupError as error:
+        return axis.array.unusable(error, axis.dims, coordinate_named(name))
 
-    Values that do not fit are accepted if the group has its own coordinate `name`, which planning then uses.
-    """
+
+def _source(axis: AxisOfArray, values: Values, node: Node) -> Source:
+    """Return the source of the values of a coordinate or a formula term, or raise XGroupError."""
     array, length = axis.array, axis.length
     if values.external is not None:
-        return _external_source(axis, values.external.at(node), name)
+        return _external_source(axis, values.external.at(node))
     if values.regular is not None:
         first, step = values.regular
         # `regular` is meant for dimensions. It remains if an array is reduced along the axis and written again.
-        if not axis.is_dimension and axis.own_coordinate(name) is None:
+        if not axis.is_dimension:
             message = _(
                 "has regular values, but is not a dimension of the array ({dims}); a scalar coordinate "
                 "needs its value in 'explicit'"
@@ -769,15 +749,13 @@ def _source(axis: AxisOfArray, values: Values, node: Node, name: str) -> Source:
         text = _("has {number} values, but the axis needs {length}")
         text = text.format(number=number, length=length)
         remedy = _("write {size} values, or refer to an array of them").format(size=length)
-        if not number or axis.own_coordinate(name) is None:
-            raise place.error(text, LENGTH, remedy)
-        array.report(LENGTH, place, text, remedy)
+        raise place.error(text, LENGTH, remedy)
     if axis.is_dimension:
         return Literal(explicit, (axis.name,))
     return Literal(explicit[:1].reshape(()), ())
 
 
-def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Stored:
+def _external_source(axis: AxisOfArray, reference: Fragment) -> Stored:
     """Return the array that a reference points to as a source, or raise XGroupError.
 
     A scalar coordinate uses the first value of a 1-D array.
@@ -792,16 +770,7 @@ def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Store
         text = _("its shape is {shape}, but axis {axis!r} needs {needed}")
         return text.format(shape=shape, axis=axis.name, needed=[axis.length])
 
-    try:
-        node = array.resolver.array(reference, shape_misfit)
-    except XGroupReferenceError:
-        # References break when data are written to a different store. The group's own coordinate `name` is used, or an
-        # array with the name and the length of the axis.
-        own = array.sibling(name) if axis.is_dimension and name == axis.name else None
-        is_as_long = own is not None and own["shape"] == [axis.length]
-        if not is_as_long and axis.own_coordinate(name) is None:
-            raise
-        node = fall_back_to_own_array(array, reference, name)
+    node = array.resolver.array(reference, shape_misfit)
     is_scalar = shape_of(array, node) == ()
     first_only = not axis.is_dimension and not is_scalar
     source = Stored(node, () if is_scalar else (axis.name,), first=first_only)
@@ -813,31 +782,31 @@ def _external_source(axis: AxisOfArray, reference: Fragment, name: str) -> Store
 
 def _bounds(
     axis: AxisOfArray, coordinate: Coordinate, boundaries: Boundaries, node: Node
-) -> Coordinate | None:
-    """Return the boundaries of a coordinate, or report why they cannot be used and return None.
-
-    Also None if the group's own coordinate has bounds, unless `boundaries` refer to that array.
-    """
-    array, own = axis.array, axis.own_coordinate(axis.name)
-    if own is not None and (name := own.attributes.get("bounds")) is not None:
-        external = None if boundaries.external is None else boundaries.external.at(node)
-        if external is None or array.try_without_findings(name_of_target, external) != name:
-            return None
-        stored = array.try_without_findings(_stored_bounds, axis, external)
-        if stored is None or stored.node != array.node.group.child(name):
-            return None
-
-    def cost() -> str:
-        return _("the boundaries of {name!r}").format(name=coordinate.name)
-
+) -> Coordinate:
+    """Return the boundaries of a coordinate, whose source may be unusable."""
+    array, wrong = axis.array, list[Finding]()
+    cost = _("the boundaries of {name!r}").format(name=coordinate.name)
     for finding in boundaries.wrong:
-        key, part = "".join(finding.place.keys[len(boundaries.keys) :][:1]), cost()
+        key = "".join(finding.place.keys[len(boundaries.keys) :][:1])
         if key in ("name", "attributes"):
-            part = _("{key!r} of {part}").format(key=key, part=part)
-        array.report_wrong(node, [finding], part)
-    source = array.try_reporting(_source_of_bounds, axis, coordinate, boundaries, node, cost=cost)
-    if source is None:
-        return None
+            part = _("{key!r} of {part}").format(key=key, part=cost)
+            array.report_wrong(node, [finding], part)
+        elif finding.topic is not None:
+            wrong.append(finding.at(node))
+    source: Source
+    offsets, external = boundaries.regular, boundaries.external
+    try:
+        if isinstance(coordinate.source, Unusable):
+            source, wrong = coordinate.source, []
+        elif offsets is not None:
+            source = _shifted(axis, coordinate.source, offsets, boundaries.place(node, "regular"))
+        elif external is not None:
+            source = _stored_bounds(axis, external.at(node))
+        else:
+            source, wrong = array.unusable(wrong[0], (), cost), wrong[1:]
+    except XGroupError as error:
+        source = array.unusable(error, (), cost)
+    array.report_wrong(node, wrong, cost)
     # Boundaries of times are decoded with the units of the coordinate, which may be on its stored array.
     values = coordinate.source
     document = array.document_of(values.node) if isinstance(values, Stored) else None
@@ -847,21 +816,15 @@ def _bounds(
     return Coordinate(name, source, {**units, **boundaries.attributes})
 
 
-def _source_of_bounds(
-    axis: AxisOfArray, coordinate: Coordinate, boundaries: Boundaries, node: Node
-) -> Source | None:
-    """Return the source of boundaries, or raise XGroupError; None if the mistake was reported when they were read.
+def _shifted(
+    axis: AxisOfArray, source: Source, offsets: tuple[float, float], place: Fragment
+) -> Computed | Offset:
+    """Return the source of boundaries at two offsets from each value, or raise XGroupError.
 
     Integers plus integer offsets stay exact integers, so boundaries beyond 64 bits are an error.
     """
-    if boundaries.external is not None and boundaries.regular is None:
-        return _stored_bounds(axis, boundaries.external.at(node))
-    if boundaries.regular is None:
-        return None
-    source, offsets = coordinate.source, boundaries.regular
-    place = boundaries.place(node, "regular")
     ends: list[float] = []
-    bounds: Source
+    bounds: Computed | Offset
     if isinstance(source, Computed):
         function: Regular = source.function
         ends = [function(0), function(axis.length - 1)]
@@ -914,7 +877,7 @@ def _stored_bounds(axis: AxisOfArray, reference: Fragment) -> Stored:
 
 
 def _formula_terms(axis: AxisOfArray, parametric: Parametric, node: Node) -> dict[str, Coordinate]:
-    """Return the usable terms of the formula of a parametric coordinate by their names, and report the others."""
+    """Return the terms of the formula of a parametric coordinate, by their names."""
     array = axis.array
 
     def missing_part(*terms: str) -> str:
@@ -925,50 +888,41 @@ def _formula_terms(axis: AxisOfArray, parametric: Parametric, node: Node) -> dic
     for finding in parametric.wrong:
         keys = finding.place.keys[len(parametric.keys) + 1 :]
         array.report_wrong(node, [finding], missing_part(*keys))
-    coordinates = {}
-    for term, values in parametric.terms:
-        make, cost = (_formula_term, axis, term, values, node), partial(missing_part, term)
-        coordinate = array.try_reporting(*make, cost=cost)
-        if coordinate is not None:
-            coordinates[term] = coordinate
-    return coordinates
+    return {
+        term: _formula_term(axis, term, values, node, missing_part(term))
+        for term, values in parametric.terms
+    }
 
 
-def _formula_term(axis: AxisOfArray, term: str, values: Values, node: Node) -> Coordinate:
-    """Return a term of a formula as a coordinate, or raise XGroupError."""
-    if values.external is not None:
-        return _external_term(axis, term, values.external.at(node))
+def _formula_term(
+    axis: AxisOfArray, term: str, values: Values, node: Node, cost: str
+) -> Coordinate:
+    """Return a term of a formula as a coordinate, whose source may be unusable."""
     # One explicit value is a scalar. On an axis of length 1 it is an array of length 1, unless the group's own array of
     # that name is a scalar.
     name = f"{axis.name}_{term}"
     is_scalar = axis.length != 1 or axis.array.siblings.get(name) == {}
-    if values.explicit is not None and len(values.explicit) == 1 and is_scalar:
-        return Coordinate(name, Literal(values.explicit.reshape(()), ()))
-    return Coordinate(name, _source(axis, values, node, name))
-
-
-def _external_term(axis: AxisOfArray, term: str, reference: Fragment) -> Coordinate:
-    """Return the array that a term refers to as a coordinate, or raise XGroupError.
-
-    If it does not exist or does not fit, the array named in ``formula_terms`` of the group's own coordinate is used:
-    data that were written again contain their terms.
-    """
-    array = axis.array
-    document = axis.own_coordinate(axis.name)
-    words = [] if document is None else words_of(document.attributes, "formula_terms")
-    named = dict(zip(words[::2], words[1::2], strict=False)).get(f"{term}:")
-    own = None if named is None or array.sibling(named) is None else array.node.group.child(named)
+    source: Source
     try:
-        node = array.resolver.array(reference)
-        node = node if own is None or fits_as_coordinate(array, node) else own
-    except XGroupReferenceError:
-        if own is None:
-            raise
-        node = fall_back_to_own_array(array, reference, own.name)
+        if values.external is not None:
+            source = _source_of_term(axis, values.external.at(node))
+            name = source.node.name
+        elif values.explicit is not None and len(values.explicit) == 1 and is_scalar:
+            source = Literal(values.explicit.reshape(()), ())
+        else:
+            source = _source(axis, values, node)
+    except XGroupError as error:
+        source = axis.array.unusable(error, None, cost)
+    return Coordinate(name, source)
+
+
+def _source_of_term(axis: AxisOfArray, reference: Fragment) -> Stored:
+    """Return the array that a term refers to as a source, or raise XGroupError."""
+    array = axis.array
+    node = array.resolver.array(reference)
     shape, dims = shape_of(array, node), fitting_dims(array, node)
     if axis.is_dimension and shape == (axis.length,) and array.sizes.get(dims[0]) != axis.length:
         dims = (axis.name,)  # along the axis, even if its own dimension has a different name
     # One value along a dimension that the referring array does not have is a scalar.
     first_only = shape == (1,) and array.sizes.get(dims[0]) != 1
-    source = array.stored(Stored(node, dims, first=first_only), reference)
-    return Coordinate(node.name, source)
+    return array.stored(Stored(node, dims, first=first_only), reference)

@@ -20,10 +20,9 @@ from zarr_xgroup.conventions.array import (
 )
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import (
-    coordinate_referred_to,
     dereferenced,
     fitting_dims,
-    own_or_referred,
+    name_of_target,
 )
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import ProjObject
@@ -37,11 +36,11 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_at
-from zarr_xgroup.errors import Rule
+from zarr_xgroup.errors import Rule, XGroupError, XGroupReferenceError
 from zarr_xgroup.findings import Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
-from zarr_xgroup.variables.sources import Stored
+from zarr_xgroup.variables.sources import Source, Stored
 
 DOCUMENT = "geolocation convention (R-CF/zarr_convention_geolocation)"
 
@@ -143,7 +142,7 @@ def _geolocation_for(array: ArrayView) -> Fragment | None:
     geolocation, _findings = parse_once(array, ATTRIBUTE.read, shared)
     fitting: list[bool] = []
     for reference in geolocation.references if isinstance(geolocation, Geolocation) else ():
-        node = array.try_without_findings(coordinate_referred_to, array, reference.at(shared.node))
+        node = array.try_without_findings(_target_or_namesake, array, reference.at(shared.node))
         if node == array.node:
             return None
         if node is not None:
@@ -153,6 +152,20 @@ def _geolocation_for(array: ArrayView) -> Fragment | None:
             fitting.append(has_dims or array.shape[-len(shape) :] == shape)
     # If no referenced array exists, the object is returned, so that `interpret` reports it.
     return shared if any(fitting) or not fitting else None
+
+
+def _target_or_namesake(array: ArrayView, reference: Fragment) -> Node:
+    """Return the array to which a reference points, or the group's own array of that name if it does not exist.
+
+    Raises XGroupReferenceError if there is neither.
+    """
+    try:
+        return array.resolver.array(reference)
+    except XGroupReferenceError:
+        name = name_of_target(reference)
+        if array.sibling(name) is None:
+            raise
+        return array.node.group.child(name)
 
 
 def geolocation_coordinates(
@@ -183,11 +196,18 @@ def geolocation_coordinates(
             if reference is None:
                 array.report_wrong(node, filter(None, [pair.wrong_with(axis)]), cost())
                 continue
-            source = array.try_reporting(_stored_positions, array, reference.at(node), cost=cost)
-            if source is not None:
-                # Standard names of planar arrays would compete with those of the grid's own X and Y.
-                attributes = {"standard_name": name} if kind == GEODETIC else {}
-                yield Coordinate(source.node.name, source, attributes, crs=crs, places_cells=True)
+            # Standard names of planar arrays would compete with those of the grid's own X and Y.
+            attributes = {"standard_name": name} if kind == GEODETIC else {}
+            source: Source
+            try:
+                source = _stored_positions(array, reference.at(node))
+                name = source.node.name
+            except XGroupError as error:
+                source, name = (
+                    array.unusable(error, None, cost()),
+                    name_of_target(reference.at(node)),
+                )
+            yield Coordinate(name, source, attributes, crs=crs, places_cells=True)
 
 
 def _axis_of_geolocation(kind: str, axis: str) -> str:
@@ -200,7 +220,7 @@ def _stored_positions(array: ArrayView, reference: Fragment) -> Stored:
 
     An array that does not fit keeps its own dimensions, which is reported.
     """
-    node = own_or_referred(array, coordinate_referred_to(array, reference))
+    node = array.resolver.array(reference)
     dims = fitting_dims(array, node)
     if not set(dims) <= set(array.dims):
         message = _(

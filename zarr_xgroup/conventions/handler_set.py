@@ -25,7 +25,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.storage.failures import is_transient, reason_of
-from zarr_xgroup.variables.sources import HandlerVariable, Stored
+from zarr_xgroup.variables.sources import HandlerVariable, Stored, Unusable
 
 #: The interpretation of an array that follows no convention.
 NOTHING = Interpretation()
@@ -232,6 +232,9 @@ def _ask(view: ArrayView, handlers: Iterable[Handler]) -> None:
         kept, rivals = [], dict[str, Handler]()
         for coordinate in interpretation.coordinates:
             source = coordinate.source
+            if isinstance(source, Unusable):
+                kept.append(coordinate)
+                continue
             first, winner = given.setdefault(coordinate.name, (coordinate, handler))
             is_same = winner is handler or first.identity == coordinate.identity
             # Arrays that services refer to, and variables of plug-ins, get a different name in the plan.

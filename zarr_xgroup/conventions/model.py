@@ -12,7 +12,7 @@ from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.resolver import Followed
-from zarr_xgroup.variables.sources import Source, Stored, renamed
+from zarr_xgroup.variables.sources import Source, Stored, Unusable, renamed
 
 
 class Coordinate(msgspec.Struct, frozen=True):
@@ -39,8 +39,6 @@ class Coordinate(msgspec.Struct, frozen=True):
         such a coordinate along several dimensions does not inherit the positions of a parent group.
     axis : str
         The dimension whose declaration it is part of, if it is not the first coordinate of that declaration; else "".
-    is_substitute : bool
-        Whether it is an array of the group in place of a declared one that does not exist or does not fit.
     """
 
     name: str
@@ -52,7 +50,6 @@ class Coordinate(msgspec.Struct, frozen=True):
     links: tuple[Link, ...] = ()
     places_cells: bool = False
     axis: str = ""
-    is_substitute: bool = False
 
     def renamed(self, names: Mapping[str, str]) -> Coordinate:
         """Return the coordinate with its dimensions renamed.
@@ -154,3 +151,9 @@ class Interpretation(msgspec.Struct, frozen=True, eq=False):
     links: tuple[Link, ...] = ()
     references: tuple[Followed, ...] = ()
     overruled_crs: Crs | None = None
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether there are findings, or coordinates that cannot be made."""
+        parts = (part for coordinate in self.coordinates for part in coordinate.parts())
+        return bool(self.findings) or any(isinstance(part.source, Unusable) for part in parts)

@@ -29,7 +29,7 @@ from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.storage.library import Library
 from zarr_xgroup.variables.factory import VariableFactory
-from zarr_xgroup.variables.sources import HandlerVariable, Stored
+from zarr_xgroup.variables.sources import HandlerVariable, Stored, Unusable
 from zarr_xgroup.variables.stored import StoredArray
 
 T = TypeVar("T")
@@ -131,7 +131,9 @@ def variables_of(
         return result, coordinates, view.factory
 
     interpretation, coordinates, factory = run_on_zarr(interpreted, array, root)
-    for finding in interpretation.findings:
+    parts = (part.source for coordinate in coordinates for part in coordinate.parts())
+    unusable = [source.finding for source in parts if isinstance(source, Unusable)]
+    for finding in (*interpretation.findings, *unusable):
         if finding.topic is Topic.PROBLEM:
             raise finding.as_error()
     variables: dict[str, xr.Variable] = {}
@@ -147,8 +149,10 @@ def _or_own_array(view: ArrayView, coordinate: Coordinate) -> Coordinate:
     Stored arrays and variables of a handler are kept.
     """
     name, dims = coordinate.name, coordinate.source.dims
-    is_own = view.sibling(name) is not None and dims == (name,)
-    is_own = is_own and view.siblings[name] == {name: view.sizes.get(name)}
+    needed = {name: view.sizes.get(name)} if dims == (name,) else None
+    if isinstance(coordinate.source, Unusable) and coordinate.source.needed is not None:
+        needed = dict(coordinate.source.needed)
+    is_own = view.sibling(name) is not None and view.siblings[name] == needed
     if not is_own or isinstance(coordinate.source, Stored | HandlerVariable):
         return coordinate
     return replace(coordinate, source=Stored(view.node.group.child(name), dims), bounds=None)

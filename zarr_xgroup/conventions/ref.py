@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.attributes import Attribute
-from zarr_xgroup.conventions.axes import fitting_dims, own_or_referred
+from zarr_xgroup.conventions.axes import fitting_dims
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.descriptions import (
     Member,
@@ -155,6 +155,5 @@ def _coordinate_referred_to(array: ArrayView, reference: Fragment) -> Coordinate
         array.resolver.fragment(reference)
     if node is None or node == array.node:
         return None
-    node = own_or_referred(array, node)
     source = array.stored(Stored(node, fitting_dims(array, node)), reference)
     return Coordinate(node.name, source)

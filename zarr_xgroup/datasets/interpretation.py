@@ -316,7 +316,7 @@ class _Group:
         view = interpreter.view(node, dims, **known)
         answer, is_whole = self._tree.whole(interpreter.handlers.interpret, view)
         # An answer with findings is not shared, unless documents were missing: then all answers are discarded anyway.
-        has_findings = bool(answer.interpretation.findings) and is_whole
+        has_findings = is_whole and answer.interpretation.has_findings
         if answer.may_be_shared and not has_findings and node not in answer.referenced:
             self._answers[key] = answer
         return key, answer
@@ -332,7 +332,7 @@ class _Group:
             return False
         return all(
             answer.may_be_shared
-            and not answer.interpretation.findings
+            and not answer.interpretation.has_findings
             and array.inherited.is_own
             and not (array.conventions and self.has_layout)
             for array, answer in zip(arrays, answers, strict=True)

@@ -27,7 +27,7 @@ from zarr_xgroup.conventions.units import (
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import PlannedVariable, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
-from zarr_xgroup.findings import Finding, Place, Topic, coordinate_named, report
+from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, coordinate_named, report
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     BOUNDARIES,
@@ -35,17 +35,18 @@ from zarr_xgroup.metadata.cf import (
     LONGITUDES,
     names_in,
     with_names,
+    words_of,
 )
 from zarr_xgroup.metadata.dimensions import dimension_keys
 from zarr_xgroup.metadata.nodes import Fragment, Node, pointer_to
 from zarr_xgroup.variables.functions import RotatedCentres
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored, Unusable
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
 
-#: The role of an array for the array that refers to it.
-Role: TypeAlias = Literal["coordinate", "bounds", "other"]
+#: The role of an array for the array that refers to it. A path in the CF attribute ``coordinates`` makes it "linked".
+Role: TypeAlias = Literal["coordinate", "linked", "bounds", "other"]
 
 #: The attributes that follow from units of longitude and latitude.
 _ATTRIBUTES_BY_UNITS: Mapping[str, Mapping[str, str]] = {
@@ -88,8 +89,12 @@ class GroupPlanner:
         #: The names of the group's own arrays that stay data even if other arrays refer to them, because they declare
         #: a principal convention themselves. If only their groups or the user declare the convention, referenced
         #: coordinates, bounds and terms are not data.
-        sources = (part.source for part in self._declared)
-        declared = {source.node for source in sources if isinstance(source, Stored)}
+        declared = set[Node]()
+        for part in self._declared:
+            if isinstance(part.source, Stored):
+                declared.add(part.source.node)
+            elif isinstance(part.source, Unusable):
+                declared.add(reading.node.child(part.name))
         self.data = frozenset(
             array.node.name
             for array in self.arrays
@@ -129,7 +134,7 @@ class GroupPlanner:
                 if name := self._try_to_attach(coordinate, referrer):
                     attached.append((coordinate, name))
                     own = self.variables[name]
-                    if coordinate.is_substitute or coordinate.identity in own.overruled:
+                    if coordinate.identity in own.overruled:
                         replaced[name] = own
                     crs = coordinate.crs or interpretation.crs
                     self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
@@ -233,14 +238,19 @@ class GroupPlanner:
 
         Raises XGroupMetadataError if it cannot be opened.
         """
-        bounds = coordinate.bounds
-        if winner := self._own_array_in_place_of(coordinate, role):
-            # 1. The group's own array is kept.
+        source = coordinate.source
+        if winner := self._own_array_in_place_of(coordinate, referrer, role):
+            # 1. The group's own array is kept. Then only `check` reports mistakes in the declaration.
             variable = self.variables[winner]
             variable.identity = variable.identity or variable.source
-            variable.overruled.setdefault(coordinate.identity, (coordinate.source, referrer.name))
+            variable.overruled.setdefault(coordinate.identity, (source, referrer.name))
             variable.is_coordinate = True
-            bounds = None if variable.get("bounds") is not None else bounds
+            if isinstance(source, Unusable) and source.finding.rule not in OPEN_RULES.values():
+                unreported = {"topic": None, "severity": "warning", "arrays": (), "cost": ""}
+                self.findings.append(replace(source.finding, **unreported))
+        elif isinstance(source, Unusable):
+            self.findings.append(source.finding)
+            return ""
         else:
             # 2. Coordinates with the same identity are one variable: an array of the group, or a new variable.
             identity = self._identity_of(coordinate)
@@ -259,13 +269,19 @@ class GroupPlanner:
 
         # 3. Add its attributes and the arrays that they name. Links of the group's own arrays are attached with these.
         attributes = self._settled_attributes(coordinate, variable, referrer, role)
-        terms = coordinate.formula_terms
-        if winner or coordinate.is_substitute:
+        bounds, terms = coordinate.bounds, coordinate.formula_terms
+        if variable.is_own:
+            own = variable.own_attributes
+            named = variable.get("bounds") if winner else own.get("bounds")
+            if named is not None and bounds and not self._is_own(bounds, str(named)):
+                bounds = None
+            terms = self._with_own_terms(variable, terms, referrer)
+        if winner:
             # Bounds and terms belong to the declared coordinate, unless they are arrays of the group.
             bounds, terms = self._own_companions(variable, bounds, terms, referrer)
         attributes |= self._attach_companions(bounds, terms, referrer)
         variable.add(attributes)
-        if role == "coordinate" and len(variable.dims) > 1:
+        if role in ("coordinate", "linked") and len(variable.dims) > 1:
             is_horizontal = variable.horizontal_axis is not None
             variable.places_cells |= coordinate.places_cells or is_horizontal
         if not variable.is_own:
@@ -294,10 +310,33 @@ class GroupPlanner:
             bounds = None
         return bounds, own
 
-    def _is_own(self, coordinate: Coordinate) -> bool:
-        """Return whether a coordinate is an array of the group."""
+    def _with_own_terms(
+        self, variable: PlannedVariable, terms: Mapping[str, Coordinate], referrer: Node
+    ) -> Mapping[str, Coordinate]:
+        """Return formula terms, with the terms of the group's own coordinate in place of those that do not fit.
+
+        Data that were written again contain their terms, but the attributes may still refer to the original ones.
+        """
+        words = words_of(variable.own_attributes, "formula_terms") if terms else []
+        named, own_terms = dict(zip(words[::2], words[1::2], strict=False)), dict(terms)
+        for term, part in terms.items():
+            own = self._own_array(named.get(f"{term}:", ""))
+            if own is not None and not self._fits(part.source, referrer):
+                own_terms[term] = replace(part, name=own.name, source=own.source)
+        return own_terms
+
+    def _fits(self, source: Source, referrer: Node) -> bool:
+        """Return whether a source can be a coordinate of an array: the array has its dimensions with the same sizes."""
+        if isinstance(source, Unusable) or referrer.name not in self._readings:
+            return False
+        return self._factory.sizes(source).items() <= self._readings[referrer.name].sizes.items()
+
+    def _is_own(self, coordinate: Coordinate, name: str = "") -> bool:
+        """Return whether a coordinate is an array of the group, with a name if that is given."""
         source = coordinate.source
-        return isinstance(source, Stored) and source.node.group == self.reading.node
+        if not (isinstance(source, Stored) and source.node.group == self.reading.node):
+            return False
+        return name in ("", source.node.name)
 
     def _attach_companions(
         self, bounds: Coordinate | None, terms: Mapping[str, Coordinate], referrer: Node
@@ -351,33 +390,41 @@ class GroupPlanner:
         variable = self.variables.get(name)
         return variable if variable is not None and variable.is_own else None
 
-    def _own_array_in_place_of(self, coordinate: Coordinate, role: Role) -> str:
+    def _own_array_in_place_of(self, coordinate: Coordinate, referrer: Node, role: Role) -> str:
         """Return the name of the group's own array that replaces a declared coordinate, "" if none does."""
         name, source = coordinate.name, coordinate.source
         own = self._own_array(name)
-        if own is None:
+        if own is None or (isinstance(source, Unusable) and role == "bounds"):
             return ""
         if not isinstance(source, Stored):
-            return name if self._own_array_wins(own, source, role) else ""
+            return name if self._own_array_wins(own, source, referrer, role) else ""
         # Bounds, formula terms and ancillary arrays are always the arrays that attributes name.
-        if role != "coordinate" or source.node == own.stored:
+        if role in ("bounds", "other") or source.node == own.stored:
             return ""
         # If two referenced arrays have this name, the second one is attached under its name with the group's path.
         for candidate in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
             own = self._own_array(candidate)
-            if own is not None and self._own_array_wins(own, source, role):
+            if own is not None and self._own_array_wins(own, source, referrer, role):
                 overruled = (declared for declared, _array in own.overruled.values())
                 nodes = (declared.node for declared in overruled if isinstance(declared, Stored))
                 if next(nodes, source.node) == source.node or own.dims == (candidate,):
                     return candidate
         return ""
 
-    def _own_array_wins(self, own: PlannedVariable, source: Source, role: Role) -> bool:
+    def _own_array_wins(
+        self, own: PlannedVariable, source: Source, referrer: Node, role: Role
+    ) -> bool:
         """Return whether an own array replaces a declared coordinate with the same name."""
         sizes, declared = self._factory.sizes(own.source), self._factory.sizes(source)
+        is_same = sizes == declared
+        # A subset that was written with its coordinates may still refer to the coordinates of the whole array.
+        is_any = isinstance(source, Unusable) and source.needed is None
+        is_whole = isinstance(source, Stored) and role == "coordinate"
+        if is_any or (is_whole and not self._fits(source, referrer)):
+            is_same = is_same or self._fits(own.source, referrer)
         # 1. An own dimension coordinate replaces every declared one, except an array of a different length.
         if own.dims == source.dims == (own.name,):
-            return sizes == declared or not isinstance(source, Stored | HandlerVariable)
+            return is_same or not isinstance(source, Stored | HandlerVariable)
         # 2. An array that declares a principal convention itself is data, not a coordinate. Variables made by the
         #    handler of a plug-in are not declared by the store.
         declares_principal = self._readings[own.name].declares_principal
@@ -391,7 +438,7 @@ class GroupPlanner:
                 lengths[::order] == expected and own.dims[::order][:-1] == source.dims[:-1]
                 for order in ((1, -1) if len(lengths) == 2 else (1,))  # vertices last, or first
             )
-        return sizes == declared
+        return is_same
 
     def _own_array_of(self, coordinate: Coordinate, identity: Hashable, role: Role) -> str:
         """Return the name of the group's array that a coordinate refers to, "" if the coordinate needs a new variable.
@@ -545,7 +592,7 @@ class GroupPlanner:
         """
         attached = []
         for link in links:
-            role: Role = "coordinate" if link.attribute == "coordinates" else "other"
+            role: Role = "linked" if link.attribute == "coordinates" else "other"
             role = "bounds" if link.attribute in BOUNDARIES else role
             if name := self._try_to_attach(link.coordinate, referrer, role):
                 attached.append((link, name))
@@ -694,6 +741,8 @@ class GroupPlanner:
         rotated = []
         for coordinate in array.interpretation.coordinates:
             source = coordinate.source
+            if isinstance(source, Unusable):
+                continue
             if source.dims == (coordinate.name,) and coordinate.name in array.dims:
                 cells.setdefault(coordinate.name, (self._identity_of(coordinate), coordinate))
             elif isinstance(source, Computed) and isinstance(source.function, RotatedCentres):
@@ -706,6 +755,8 @@ class GroupPlanner:
         """Return whether a coordinate can be a dimension coordinate: 1-D, with the name of its dimension, not too long."""
         name, source = coordinate.name, coordinate.source
         if source.dims != (name,) or "/" in name or name in self.reading.groups:
+            return False
+        if isinstance(source, Unusable):
             return False
         try:
             self._factory.sizes(source)

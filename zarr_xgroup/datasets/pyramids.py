@@ -259,7 +259,7 @@ def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
     """Return the level with the refinement of an array in a discrete global grid system, None without one."""
     for cells in array.interpretation.coordinates:
         name, refinement = map(cells.attributes.get, ("grid_name", "level"))
-        if name is None or refinement is None:
+        if name is None or refinement is None or not cells.source.dims:
             continue
         (axis,) = (array.dims.index(dim) for dim in cells.source.dims)
         chunks = array.template.encoding.get("chunks") or array.shape

@@ -8,6 +8,8 @@ from itertools import chain
 from math import prod
 from typing import Any, Unpack
 
+from msgspec.structs import replace
+
 from zarr_xgroup.conventions.crs import CRS_ATTRIBUTES, Crs, crs_in
 from zarr_xgroup.conventions.declaring import (
     NOT_DECLARED,
@@ -51,7 +53,15 @@ from zarr_xgroup.report.explanation import (
 from zarr_xgroup.report.results import Explanation, Levels
 from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.functions import Regular, RegularBounds, RotatedCentres
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import (
+    Computed,
+    HandlerVariable,
+    Literal,
+    Offset,
+    Source,
+    Stored,
+    Unusable,
+)
 
 #: The longest text of a CRS, or of units, that is shown whole, in characters.
 _LONGEST = 80
@@ -436,8 +446,13 @@ def found_references(plans: Iterable[GroupPlan], tree: Tree) -> Iterator[FoundRe
     """Yield the references that were followed for the arrays of groups, one for each place."""
     users: dict[tuple[Node, Keys, Followed], dict[str, None]] = {}
     for plan in plans:
+        replaced = _own_arrays_instead(plan)
         for reading in plan.reading.arrays:
             for followed in reading.references:
+                place = Place(str(followed.written), pointer_to(followed.keys))
+                if followed.leads_to is None and (own := replaced.get(place)) is not None:
+                    text = f"cannot be resolved; the group's own array {own.name!r} is used"
+                    followed = replace(followed, leads_to=own, by_fallback=True, text=text)
                 where = followed.written_for(reading.node)
                 key = (where, followed.keys, followed.without_place())
                 users.setdefault(key, {})[str(reading.node)] = None
@@ -451,6 +466,16 @@ def found_references(plans: Iterable[GroupPlan], tree: Tree) -> Iterator[FoundRe
             presentable(followed.text),
             tuple(arrays),
         )
+
+
+def _own_arrays_instead(plan: GroupPlan) -> dict[Place, Node]:
+    """Return the arrays of a group that take the place of coordinates that cannot be made, by the place of the error."""
+    return {
+        source.finding.place: variable.stored
+        for variable in plan.variables
+        for source, _array in variable.overruled.values()
+        if isinstance(source, Unusable) and variable.stored is not None
+    }
 
 
 def _place(tree: Tree, node: Node, keys: Keys = ()) -> Place:
@@ -492,6 +517,8 @@ def _described(source: Source) -> str:
             return f"values {', '.join(shown)}" if shown else "no values"
         case Offset():
             return sides(source)
+        case Unusable():
+            return f"not usable: {presentable(source.finding.text)}"
         case HandlerVariable():
             return "a variable of a convention's handler"
         case Computed(function=Regular(offset=None) as line):

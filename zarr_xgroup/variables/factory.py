@@ -24,7 +24,15 @@ from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.variables.lazy import ComputedArray, lazy_variable, offset_bounds
-from zarr_xgroup.variables.sources import Computed, HandlerVariable, Literal, Offset, Source, Stored
+from zarr_xgroup.variables.sources import (
+    Computed,
+    HandlerVariable,
+    Literal,
+    Offset,
+    Source,
+    Stored,
+    Unusable,
+)
 from zarr_xgroup.variables.stored import (
     ArrayDocument,
     Template,
@@ -123,6 +131,8 @@ class VariableFactory:
             return {str(dim): size for dim, size in source.variable.sizes.items()}
         if isinstance(source, Offset):
             return {**self.sizes(source.values), source.side: 2}
+        if isinstance(source, Unusable):
+            return dict(source.needed or ())
         if isinstance(source, Stored):
             shape = self.template(source.node, source.along).shape
         else:
@@ -201,6 +211,8 @@ class VariableFactory:
                 values = _decoded(source.values, self.variable(source.values))
             bounds = offset_bounds(values, source.below, source.above)
             return lazy_variable(bounds, source.dims)
+        if isinstance(source, Unusable):
+            raise source.finding.as_error()
         # The copy of a third party's variable shares only lazy data. Attributes may contain arrays.
         original: xr.Variable = source.variable
         copied = original.copy(deep=isinstance(original._data, np.ndarray))

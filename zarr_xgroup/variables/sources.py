@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
 
 
@@ -146,7 +147,29 @@ class HandlerVariable:
         return tuple(self.variable.dims)
 
 
-Source: TypeAlias = Stored | Computed | Literal | Offset | HandlerVariable
+class Unusable(msgspec.Struct, frozen=True):
+    """The source of a declared coordinate that cannot be made.
+
+    The error is reported, unless an array of the group takes the place of the coordinate.
+
+    Attributes
+    ----------
+    finding : Finding
+        The error.
+    needed : tuple of tuple or None
+        Name and size of each dimension of such an array; None if it may have any dimensions of the referring array.
+    """
+
+    finding: Finding
+    needed: tuple[tuple[str, int], ...] | None
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions of the coordinate; empty if they are not known."""
+        return tuple(dim for dim, _size in self.needed or ())
+
+
+Source: TypeAlias = Stored | Computed | Literal | Offset | HandlerVariable | Unusable
 
 
 def renamed(source: Source, names: Mapping[str, str]) -> Source:
@@ -162,6 +185,9 @@ def renamed(source: Source, names: Mapping[str, str]) -> Source:
         return HandlerVariable(variable, (source, variable.dims))
     if isinstance(source, Stored):
         return replace(source, along=_renamed(source.along, names))
+    if isinstance(source, Unusable):
+        pairs = source.needed and tuple((names.get(dim, dim), size) for dim, size in source.needed)
+        return replace(source, needed=pairs)
     chunks = tuple((names.get(dim, dim), size) for dim, size in source.chunks)
     return dataclasses.replace(source, along=_renamed(source.along, names), chunks=chunks)
 

@@ -136,7 +136,7 @@ BEYOND: Json = {"regular": [0, 100]}
 RAISED: dict[str, tuple[type[ConventionHandler], Json, type[XGroupError], str]] = {
     "numbers beyond 64 bits": (
         CsHandler,
-        cs_of({"axes": {"x": {"coordinates": [{"values": {"regular": [2**63 - 10, 1]}, "boundaries": BEYOND}]}}}),
+        cs_of({"axes": {"z": {"coordinates": [{"values": {"explicit": [2**63 - 10]}, "boundaries": BEYOND}]}}}),
         XGroupMetadataError,
         "boundaries/regular: gives boundaries beyond 64 bits",
     ),
