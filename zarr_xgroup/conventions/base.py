@@ -58,14 +58,10 @@ class ConventionHandler(Convention):
         The name by which arrays declare the convention, without a trailing colon.
     uuid : str or None
         The identifier of the convention in declarations.
-    identifiers : tuple of str
+    identifiers : tuple of str or None
         Further identifiers of the convention: ``owner/repository`` of the URLs `schema_url` and `spec_url` in
-        declarations, other or earlier names, and other uuids.
-    named_by_root : re.Pattern or None
-        A regular expression for its name in ``conventions`` of the root group (NZ-1.0); None if the root cannot
-        declare it.
-    is_declarable : bool
-        Whether stores can declare the convention. Otherwise users can only assume it (``assume_conventions``).
+        declarations, other or earlier names, and other uuids. None if stores cannot declare the convention: users can
+        only assume it (``assume_conventions``).
     described : tuple of Attribute
         Descriptions of the attributes that the handler reads: `zarr_xgroup.check` reports mistakes in them.
     rules : tuple of Rule
@@ -150,26 +146,6 @@ class ConventionHandler(Convention):
         """
         prefixes = tuple(f"{name}:" for name in cls.names())
         return (key for key in attributes if key == cls.name or key.startswith(prefixes))
-
-    @classmethod
-    def restated(
-        cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
-    ) -> Mapping[str, Any]:
-        """Return the attributes of a node, rewritten for a Dataset that has its coordinates; by default unchanged.
-
-        Parameters
-        ----------
-        attributes : mapping
-            The attributes of an array or a group that follows the convention.
-        dims : mapping
-            The dimensions of each variable of the Dataset, by the name of the variable.
-        """
-        return attributes
-
-    @classmethod
-    def why_not(cls) -> str:
-        """Return why the convention does not apply to an array whose group declares it, for a warning."""
-        return _("the convention does not apply to it")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates, CRS, attributes and findings that the convention gives an array.

@@ -142,7 +142,6 @@ class CfHandler(ConventionHandler):
     name = "cf"
     uuid: ClassVar[str | None] = "77c308c7-4db2-4774-8b2d-aa37e9997db6"
     identifiers = ("zarr-conventions/CF", "0c0a02d2-8a95-4303-8b62-16a50b439d74")
-    named_by_root = re.compile(r"cf-1\.\d+")
     priority = 1  # other conventions are more specific
     # Following the references reports missing arrays.
     described = tuple(

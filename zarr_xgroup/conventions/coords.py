@@ -187,11 +187,6 @@ class CoordsHandler(ConventionHandler):
         by_group = {coordinate.name for coordinate in described if coordinate.node != array.node}
         return array.name not in by_group and bool(_descriptions_about(array))
 
-    @classmethod
-    def why_not(cls) -> str:
-        """Return why the convention may not apply to an array whose group declares it."""
-        return _("it is a coordinate, or none of its dimensions is described")
-
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the described coordinates; the array's own descriptions take precedence over those of its group."""
         for attribute in self.described:

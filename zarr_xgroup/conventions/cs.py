@@ -487,11 +487,6 @@ class CsHandler(ConventionHandler):
         if isinstance(attributes.get(SHARED.key), Mapping):
             yield SHARED.key
 
-    @classmethod
-    def why_not(cls) -> str:
-        """Return why the convention does not apply to an array whose group declares it."""
-        return _("it has no attribute 'cs'")
-
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of all axes and geolocation objects of all coordinate reference systems."""
         if array.attribute(ATTRIBUTE.key) is None:

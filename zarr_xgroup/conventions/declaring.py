@@ -88,7 +88,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 
 
-#: A kind of identifier ("uuid", "repository", "name", or "root" for a name declared by the root group), and its value.
+#: A kind of identifier ("uuid", "repository" or "name"), and its value.
 Identity: TypeAlias = tuple[str, str]
 
 
@@ -97,22 +97,20 @@ class Convention:
 
     name: ClassVar[str]
     uuid: ClassVar[str | None] = None
-    identifiers: ClassVar[tuple[str, ...]] = ()
-    named_by_root: ClassVar[re.Pattern[str] | None] = None
-    is_declarable: ClassVar[bool] = True
+    identifiers: ClassVar[tuple[str, ...] | None] = ()
 
     @classmethod
     @cache
     def names(cls) -> tuple[str, ...]:
         """Return the name of the convention, and its other names."""
-        others = (it for it in cls.identifiers if _kind_of(it) == "name")
+        others = (it for it in cls.identifiers or () if _kind_of(it) == "name")
         return cls.name, *others
 
     @classmethod
     @cache
     def identities(cls) -> frozenset[Identity]:
         """Return the identities by which stores can declare the convention."""
-        if not cls.is_declarable:
+        if cls.identifiers is None:
             return frozenset()
         known = {("name", cls.name.lower())} | {
             (_kind_of(it), it.lower()) for it in cls.identifiers
@@ -148,12 +146,8 @@ class Declared(msgspec.Struct, frozen=True):
         """Return whether a convention is declared."""
         if not (self.identities or self.if_prefixed):
             return False
-        known, pattern = convention.identities(), convention.named_by_root
+        known = convention.identities()
         if not known.isdisjoint(self.identities):
-            return True
-        if pattern is not None and any(
-            kind == "root" and pattern.fullmatch(name) for kind, name in self.identities
-        ):
             return True
         is_prefixed = not self.prefixes.isdisjoint(convention.names())
         return is_prefixed and not known.isdisjoint(self.if_prefixed)
@@ -321,7 +315,11 @@ def declared_by_root(attributes: Mapping[str, Any]) -> Declared:
     """
     texts = [text for key in ROOT_KEYS if isinstance(text := attributes.get(key), str)]
     names = _names_in(texts)
-    return Declared(frozenset(("root", name) for name in names)) if _NZ in names else NOT_DECLARED
+    if _NZ not in names:
+        return NOT_DECLARED
+    versions = filter(None, map(_CF.fullmatch, names))
+    is_cf = any(int(version[1]) == 1 for version in versions)
+    return Declared(frozenset([("name", _NZ), *([("name", "cf")] if is_cf else [])]))
 
 
 def names_cf_with_groups(attributes: Mapping[str, Any]) -> bool:

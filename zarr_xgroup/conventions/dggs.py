@@ -215,11 +215,6 @@ class DggsHandler(ConventionHandler):
             (array.node.group, dimension), _group_has_dimension, array, dimension
         )
 
-    @classmethod
-    def why_not(cls) -> str:
-        """Return why the convention does not apply to an array whose group declares it."""
-        return _("it does not have the dimension of cells, or it contains the cell ids")
-
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the cell ids as a coordinate, or no coordinate if the metadata cannot be used."""
         written, cost = _object_for(array), _("the ids of its cells")
@@ -234,25 +229,32 @@ class DggsHandler(ConventionHandler):
         cells = array.try_reporting(_cell_ids, array, dggs, written.node, cost=lambda: cost)
         return array.interpretation(*filter(None, [cells]))
 
-    @classmethod
-    def restated(
-        cls, attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
-    ) -> Mapping[str, Any]:
-        """Return the attributes with a ``dggs`` that names the attached coordinate of cell ids, without compression.
 
-        Programs that read ``dggs`` from the Dataset, or from a store written from it, need that coordinate. If the
-        Dataset does not have it, the attributes are unchanged.
-        """
-        written = attributes.get(ATTRIBUTE.key)
-        if not isinstance(written, Mapping):
-            return attributes
-        along = (written.get("spatial_dimension"),)
-        ids = (name for name in (written.get("coordinate"), _CELL_IDS) if isinstance(name, str))
-        name = next((name for name in ids if dims.get(name) == along), None)
-        if name is None:
-            return attributes
-        unpacked = {"compression": "none"} if "compression" in written else {}
-        return {**attributes, ATTRIBUTE.key: {**written, "coordinate": name, **unpacked}}
+def naming_cell_ids(
+    attributes: Mapping[str, Any], dims: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, Any]:
+    """Return the attributes with a ``dggs`` that names the attached coordinate of cell ids, without compression.
+
+    Programs that read ``dggs`` from the Dataset, or from a store written from it, need that coordinate. If the
+    Dataset does not have it, the attributes are unchanged.
+
+    Parameters
+    ----------
+    attributes : mapping
+        The attributes of an array or a group that follows the convention.
+    dims : mapping
+        The dimensions of each variable of the Dataset, by the name of the variable.
+    """
+    written = attributes.get(ATTRIBUTE.key)
+    if not isinstance(written, Mapping):
+        return attributes
+    along = (written.get("spatial_dimension"),)
+    ids = (name for name in (written.get("coordinate"), _CELL_IDS) if isinstance(name, str))
+    name = next((name for name in ids if dims.get(name) == along), None)
+    if name is None:
+        return attributes
+    unpacked = {"compression": "none"} if "compression" in written else {}
+    return {**attributes, ATTRIBUTE.key: {**written, "coordinate": name, **unpacked}}
 
 
 @once_per_array

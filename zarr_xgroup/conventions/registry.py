@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -71,7 +70,6 @@ class Nz(ConventionHandler):
     name = "NZ-1.0"
     uuid: ClassVar[str | None] = "d0a980b5-c644-4dcc-85a1-283799a58f40"
     identifiers = ("zarr-conventions/nz",)
-    named_by_root = re.compile(r"nz-1\.0")
 
 
 #: Conventions that can be declared but define no coordinates: they describe the layout of groups or stores.
@@ -189,7 +187,7 @@ def why_not_declared(attributes: Mapping[str, Any]) -> str:
         handler = principals.get(name.lower())
         if handler and item.identity and not matches(handler, dict([item.identity])):
             key, value = item.identity
-            repositories = (it for it in handler.identifiers if "/" in it)
+            repositories = (it for it in handler.identifiers or () if "/" in it)
             expected = ", ".join(repositories) if key != "uuid" else handler.uuid
             return _("{name!r} is declared with {key} {value!r}, not with {expected}").format(
                 name=name, key=key, value=redact(value)[:_SHOWN], expected=expected

@@ -184,11 +184,6 @@ class SpatialHandler(ConventionHandler):
         names = DIMENSIONS.read(declared)[0]
         return len(array.dims) > 1 if names is None else _dims_of_names(array, names) is not None
 
-    @classmethod
-    def why_not(cls) -> str:
-        """Return why the convention does not apply to an array whose group declares it."""
-        return _("spatial:dimensions does not name two of its dimensions")
-
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names of an array's Y and X axes by ``spatial:dimensions``; () if it is not declared."""
         if not follows_by_level(type(self), array):

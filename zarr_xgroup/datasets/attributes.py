@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import reduce
-from inspect import getattr_static
 from operator import or_
 from types import NoneType
 from typing import Any, TypeVar
 
 import xarray as xr
 
-from zarr_xgroup.conventions.base import ConventionHandler, failure_message
+from zarr_xgroup.conventions.base import failure_message
 from zarr_xgroup.conventions.declaring import (
     CONVENTIONS_KEY,
     NOT_DECLARED,
@@ -21,6 +20,7 @@ from zarr_xgroup.conventions.declaring import (
     declared_by,
     matches,
 )
+from zarr_xgroup.conventions.dggs import DggsHandler, naming_cell_ids
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, converting_errors, warn_user
@@ -122,7 +122,7 @@ def apply_convention_attrs(
     for path in sorted(datasets):  # parents first
         parent = path.rpartition("/")[0] or "/"
         in_scope[path] = in_scope.get(parent, from_above) | declared_by(datasets[path].attrs)
-    _restate(datasets, in_scope, assumed)
+    _name_cell_ids(datasets, in_scope, assumed)
     if how == "keep":
         # `drop_conventions` needs the conventions that groups above declare, and the assumed ones.
         for path, dataset in datasets.items():
@@ -143,25 +143,19 @@ def apply_convention_attrs(
     _fit_for_netcdf([*datasets.values(), *variables])
 
 
-def _restate(
+def _name_cell_ids(
     datasets: Mapping[str, xr.Dataset], in_scope: Mapping[str, Declared], assumed: Collection[str]
 ) -> None:
-    """Let handlers rewrite attributes in Datasets, in place, so that they name the attached variables."""
-    # Only handlers that override `restated` are called, because there may be thousands of variables.
-    default = vars(ConventionHandler)["restated"]
-    restating: list[Handler] = [
-        cls for cls in handlers() if getattr_static(cls, "restated") is not default
-    ]
-    for path, dataset in datasets.items() if restating else ():
-        dims = {name: variable.dims for name, variable in dataset.variables.items()}
-        of_group = [cls for cls in restating if cls.name in assumed or cls in in_scope[path]]
+    """Rewrite attributes ``dggs`` in Datasets, in place, so that they name the attached cell ids."""
+    for path, dataset in datasets.items():
+        is_declared = DggsHandler.name in assumed or DggsHandler in in_scope[path]
         holders: list[Any] = [dataset, *dataset.variables.values()]
         for holder in holders:
-            own = declared_by(holder.attrs)
-            for handler in restating:
-                if handler in of_group or handler in own:
-                    restated = _result_of(handler, handler.restated, holder.attrs, dict(dims))
-                    holder.attrs = holder.attrs if restated is None else dict(restated)
+            if DggsHandler.name not in holder.attrs:
+                continue
+            if is_declared or DggsHandler in declared_by(holder.attrs):
+                dims: Any = {name: variable.dims for name, variable in dataset.variables.items()}
+                holder.attrs = dict(naming_cell_ids(holder.attrs, dims))
 
 
 def _result_of(handler: Handler, function: Callable[..., Any], *arguments: Any) -> Any:

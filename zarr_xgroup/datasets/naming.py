@@ -110,6 +110,8 @@ class GroupPlanner:
         ] = {}
         #: For each variable and CF attribute: the names of attached variables by their paths in the attribute.
         self._attached_names: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        #: The findings about declared coordinates that cannot be made, by the array.
+        self._unusable: defaultdict[Node, list[Finding]] = defaultdict(list)
         #: Renamed dimensions, by the group that they come from, name and size.
         self._new_dims: dict[tuple[Node, str, int], str] = {}
 
@@ -167,8 +169,9 @@ class GroupPlanner:
 
     def findings_of(self, array: ArrayReading) -> Iterator[Finding]:
         """Yield the findings about an array, without choices of coordinates that own arrays of the group replace."""
-        interpretation = array.interpretation
+        interpretation, of_unusable = array.interpretation, self._unusable[array.node]
         if not interpretation.findings:
+            yield from of_unusable
             return
         replaced, others = set[Node](), set[Node]()
         for coordinate, name in self._attached[interpretation][0]:
@@ -181,7 +184,7 @@ class GroupPlanner:
             for followed in interpretation.references
             if followed.leads_to in replaced - others
         }
-        for finding in interpretation.findings:
+        for finding in (*interpretation.findings, *of_unusable):
             if finding.topic is not Topic.CHOICE or (finding.place, finding.text) not in left_out:
                 yield finding
 
@@ -247,9 +250,9 @@ class GroupPlanner:
             variable.is_coordinate = True
             if isinstance(source, Unusable) and source.finding.rule not in OPEN_RULES.values():
                 unreported = {"topic": None, "severity": "warning", "arrays": (), "cost": ""}
-                self.findings.append(replace(source.finding, **unreported))
+                self._unusable[referrer].append(replace(source.finding, **unreported))
         elif isinstance(source, Unusable):
-            self.findings.append(source.finding)
+            self._unusable[referrer].append(source.finding)
             return ""
         else:
             # 2. Coordinates with the same identity are one variable: an array of the group, or a new variable.

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from zarr_xgroup.conventions.base import failure_message
 from zarr_xgroup.conventions.crs import SPATIAL_REF
 from zarr_xgroup.conventions.registry import (
     AUTO,
@@ -20,7 +19,6 @@ from zarr_xgroup.conventions.registry import (
 )
 from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.errors import XGroupError, converting_errors
 from zarr_xgroup.findings import Finding, Topic, report
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, names_by_key
@@ -307,12 +305,8 @@ def forgotten_declarations(undeclared: Iterable[Undeclared], tree: Tree) -> Iter
 
 def _not_applying(array: Undeclared, principal: Handler) -> Finding:
     """Return the finding about a grid that the convention declared by its group does not apply to."""
-    try:
-        with converting_errors():
-            reason = principal.why_not()
-    except XGroupError as error:
-        reason = failure_message(principal, error.__cause__ or error)
-    message = _("its group declares {name!r}, but {reason}: it has no coordinates along {dims}")
-    dims = ", ".join(map(repr, array.bare))
-    text = message.format(name=principal.name, reason=reason, dims=dims)
+    message = _(
+        "its group declares {name!r}, which does not apply to it: it has no coordinates along {dims}"
+    )
+    text = message.format(name=principal.name, dims=", ".join(map(repr, array.bare)))
     return report(Topic.CHOICE, array.node, text)

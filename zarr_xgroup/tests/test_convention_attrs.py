@@ -204,19 +204,6 @@ def test_a_plug_in_that_cannot_name_its_attributes_is_reported() -> None:
     assert XGroupPluginWarning in map(type, told)
 
 
-def test_a_plug_in_restates_attributes_where_it_is_declared() -> None:
-    class Restating(Tides):
-        @classmethod
-        def restated(cls, attributes: Any, dims: Any) -> Any:
-            return {**attributes, "tides:of": sorted(dims)}
-
-    register(Restating)
-    members = {"v": stored([1], "x", **TIDES), "w": stored([1], "x", **{"tides:of": 5})}
-    dataset = opened(xr.open_dataset, store_of(Group(members)))
-    assert dataset["v"].attrs["tides:of"] == ["v", "w"]
-    assert dataset["w"].attrs["tides:of"] == 5
-
-
 # As netCDF can hold them.
 
 VALUES: dict[str, tuple[Any, Any]] = {

@@ -207,6 +207,5 @@ def test_a_grid_to_which_the_convention_of_its_group_does_not_apply() -> None:
     nodes: Any = {"": declaring({"name": "station"}), "v": stored([[1.0]], "y x")}
     _dataset, (warning,) = opened_with_warnings(xr.open_dataset, store_of(nodes))
     assert str(warning).startswith(
-        "/v: its group declares 'Station', but the convention does not apply to it: it has no "
-        "coordinates along "
+        "/v: its group declares 'Station', which does not apply to it: it has no coordinates along "
     )

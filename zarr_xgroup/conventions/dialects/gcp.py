@@ -33,7 +33,7 @@ class GcpHandler(ConventionHandler):
 
     tier = "principal"
     name = "gcp"
-    is_declarable = False
+    identifiers = None
     priority = 2
     reads = ()
 

@@ -48,7 +48,7 @@ class GeoZarrHandler(ConventionHandler):
 
     tier = "service"
     name = "geozarr"
-    is_declarable = False
+    identifiers = None
     reads = ("grid_mapping", "GeoTransform", "_CRS")
 
     @classmethod

@@ -50,7 +50,7 @@ def test_the_built_in_handlers_are_those_of_published_conventions_and_two_dialec
     for name, repositories in (PRINCIPALS | SERVICES).items():
         uuid = UUIDS.get(name, UUIDS["CF"])
         assert issubclass(found[name], ConventionHandler)
-        found_repositories = {it for it in found[name].identifiers if "/" in it}
+        found_repositories = {it for it in found[name].identifiers or () if "/" in it}
         assert (found[name].uuid, found_repositories) == (uuid, set(repositories))
         assert matching(uuid=uuid) == matching(name=f"{name}:") == [name]
         for repository in repositories:

@@ -418,15 +418,11 @@ def test_the_error_of_a_handler_is_kept_with_its_reason(
 
 
 @pytest.mark.parametrize("is_auto", [False, True])
-@pytest.mark.parametrize("place", ["marks", "why_not"])
-def test_a_handler_that_fails_in_applies_or_marks_causes_one_warning(
-    place: str, is_auto: bool
-) -> None:
+def test_a_handler_that_fails_in_marks_causes_one_warning(is_auto: bool) -> None:
     applies = classmethod(lambda _cls, _array: False)
-    asked: Any = {place: classmethod(fails(KeyError("k"))["get_variables"])}
-    register(handler(tier="principal", applies=applies, **asked))
-    root: Any = {} if place == "marks" else IT
-    store: Any = store_of({"": root, "a": stored(DATA, "y x")})
+    marks = classmethod(fails(KeyError("k"))["get_variables"])
+    register(handler(tier="principal", applies=applies, marks=marks))
+    store: Any = store_of({"": {}, "a": stored(DATA, "y x")})
     assumed = "auto" if is_auto else None
     dataset, told = recorded(xr.open_dataset, store, engine="xgroup", assume_conventions=assumed)
     assert dataset["a"].shape == (2, 3)
