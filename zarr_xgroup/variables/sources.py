@@ -7,17 +7,28 @@ a store.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.nodes import Node
+
+
+class _Keyed(msgspec.Struct, frozen=True, eq=False):
+    """A source that is compared by a part of its fields, its key."""
+
+    def _key(self) -> Hashable:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -56,8 +67,7 @@ class Stored(msgspec.Struct, frozen=True):
         return not self.first and not self.transposed
 
 
-@dataclass(frozen=True)
-class Computed:
+class Computed(_Keyed, frozen=True, eq=False):
     """Values computed by a function of positions, from numbers or from few values of arrays.
 
     Attributes
@@ -84,7 +94,7 @@ class Computed:
     dtype: str
     along: tuple[str, ...]
     first: bool = False
-    chunks: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    chunks: tuple[tuple[str, int], ...] = ()
     arrays: tuple[Stored, ...] = ()
 
     @property
@@ -92,9 +102,11 @@ class Computed:
         """The dimensions of the variable."""
         return self.along[1:] if self.first else self.along
 
+    def _key(self) -> Hashable:
+        return self.function, self.shape, self.dtype, self.along, self.first, self.arrays
 
-@dataclass(frozen=True)
-class Literal:
+
+class Literal(_Keyed, frozen=True, eq=False):
     """Values in the metadata.
 
     Attributes
@@ -105,15 +117,19 @@ class Literal:
         A name for each axis.
     """
 
-    values: np.ndarray[Any, Any] = field(compare=False)
+    values: np.ndarray[Any, Any]
     dims: tuple[str, ...]
-    _key: Hashable = field(init=False, repr=False)
+    #: Computed from the values, and compared instead of them.
+    content: Hashable = None
 
     def __post_init__(self) -> None:
-        """Compute the key that is compared instead of the values."""
+        """Compute `content`."""
         values = self.values
         content = repr(values.tolist()) if values.dtype.hasobject else values.tobytes()
-        object.__setattr__(self, "_key", (values.shape, values.dtype.str, content))
+        force_setattr(self, "content", (values.shape, values.dtype.str, content))
+
+    def _key(self) -> Hashable:
+        return self.dims, self.content
 
 
 class Offset(msgspec.Struct, frozen=True):
@@ -132,12 +148,11 @@ class Offset(msgspec.Struct, frozen=True):
         return (*self.values.dims, self.side)
 
 
-@dataclass(frozen=True)
-class HandlerVariable:
+class HandlerVariable(_Keyed, frozen=True, eq=False):
     """A variable returned by the handler of a third party."""
 
     #: An `xarray.Variable`, which must not be modified.
-    variable: Any = field(compare=False)
+    variable: Any
     #: Its identity: equal for variables that are read from the same source.
     key: Hashable
 
@@ -145,6 +160,9 @@ class HandlerVariable:
     def dims(self) -> tuple[str, ...]:
         """The dimensions of the variable."""
         return tuple(self.variable.dims)
+
+    def _key(self) -> Hashable:
+        return self.key
 
 
 class Unusable(msgspec.Struct, frozen=True):
@@ -189,7 +207,7 @@ def renamed(source: Source, names: Mapping[str, str]) -> Source:
         pairs = source.needed and tuple((names.get(dim, dim), size) for dim, size in source.needed)
         return replace(source, needed=pairs)
     chunks = tuple((names.get(dim, dim), size) for dim, size in source.chunks)
-    return dataclasses.replace(source, along=_renamed(source.along, names), chunks=chunks)
+    return replace(source, along=_renamed(source.along, names), chunks=chunks)
 
 
 def _renamed(dims: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:

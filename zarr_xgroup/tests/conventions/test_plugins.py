@@ -420,7 +420,7 @@ def test_the_error_of_a_handler_is_kept_with_its_reason(
 @pytest.mark.parametrize("is_auto", [False, True])
 def test_a_handler_that_fails_in_marks_causes_one_warning(is_auto: bool) -> None:
     applies = classmethod(lambda _cls, _array: False)
-    marks = classmethod(fails(KeyError("k"))["get_variables"])
+    marks: Any = classmethod(fails(KeyError("k"))["get_variables"])
     register(handler(tier="principal", applies=applies, marks=marks))
     store: Any = store_of({"": {}, "a": stored(DATA, "y x")})
     assumed = "auto" if is_auto else None
