@@ -127,7 +127,7 @@ class XGroupStoreError(XGroupError, OSError):
         The message.
     store : str, optional
         The attribute.
-    **known : str
+    **details : str
         As for `XGroupError`.
 
     Attributes
@@ -136,8 +136,8 @@ class XGroupStoreError(XGroupError, OSError):
         The store if a reference points to it, otherwise "".
     """
 
-    def __init__(self, *arguments: object, store: str = "", **known: str) -> None:
-        super().__init__(*arguments, **known)
+    def __init__(self, *arguments: object, store: str = "", **details: str) -> None:
+        super().__init__(*arguments, **details)
         self.store = redact_urls(store)
 
 
@@ -166,7 +166,7 @@ class XGroupMetadataError(XGroupError, ValueError):
         The message.
     keys, rule, remedy, severity : optional
         The attributes.
-    **known : str
+    **details : str
         As for `XGroupError`.
 
     Attributes
@@ -188,9 +188,9 @@ class XGroupMetadataError(XGroupError, ValueError):
         rule: Rule | None = None,
         remedy: str = "",
         severity: Severity = "error",
-        **known: str,
+        **details: str,
     ) -> None:
-        super().__init__(*arguments, **known)
+        super().__init__(*arguments, **details)
         self.keys, self.rule, self.remedy, self.severity = keys, rule, remedy, severity
 
 

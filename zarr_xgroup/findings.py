@@ -1,4 +1,4 @@
-"""Findings: problems and choices recorded while a store is read and interpreted. `report` makes each of them.
+"""Findings: problems and choices recorded while a store is read and interpreted. `new_finding` makes each of them.
 
 A finding has a rule, a place, a text, a remedy, and a cost: the parts that are missing from the opened arrays.
 Warnings (`as_warnings`), explanations and verdicts show findings.
@@ -205,7 +205,7 @@ class Finding(msgspec.Struct, frozen=True):
         )
 
 
-def report(
+def new_finding(
     rule: Rule | Topic,
     place: Fragment | Node | Place,
     text: str | XGroupError,
@@ -278,13 +278,13 @@ def _place_of_error(error: XGroupError, where: Place) -> Place:
 def without_attributes(node: Node, error: XGroupError) -> Finding:
     """Return the finding of a node that was opened without its attributes."""
     place = Fragment(node, ("attributes",), None)
-    return report(Topic.METADATA, place, error, cost=_("attributes"))
+    return new_finding(Topic.METADATA, place, error, cost=_("attributes"))
 
 
 def left_out(node: Node, error: XGroupError) -> Finding:
     """Return the finding of a node that was left out."""
     text = _("left out: {reason}").format(reason=error.text)
-    return report(Topic.METADATA, node, text, error=error)
+    return new_finding(Topic.METADATA, node, text, error=error)
 
 
 def coordinate_named(name: str) -> str:

@@ -269,7 +269,7 @@ class Opening:
 
     def _built(self, plans: deque[GroupPlan], *, is_tree: bool = False) -> dict[str, xr.Dataset]:
         """Return the Datasets of plans, by path from the requested group. Empties `plans`."""
-        above = (self.tree.known(group) for group in plans[0].node.ancestors())
+        above = (self.tree.document_if_read(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
         undeclared_arrays = list(undeclared_findings(self.undeclared(plans, is_tree=is_tree)))
         assumed = self.assumed_in(plans)

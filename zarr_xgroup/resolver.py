@@ -352,7 +352,7 @@ class _Search(Generic[T]):
                     text=text,
                 )
                 return chosen._replace(references=(followed, *chosen.references))
-            if tree.known(node) is not None:
+            if tree.document_if_read(node) is not None:
                 rejected.append(f"{node} ({chosen})")
         raise self._failure(chain, reference, outcomes)
 

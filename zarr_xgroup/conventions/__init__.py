@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.registry import (
     handlers,
     register,
 )
-from zarr_xgroup.findings import Topic, report
+from zarr_xgroup.findings import Topic, new_finding
 from zarr_xgroup.variables.functions import Regular, RegularBounds
 from zarr_xgroup.variables.sources import Computed, Literal, Stored
 
@@ -59,6 +59,6 @@ __all__ = [
     "handlers",
     "is_declared",
     "matches",
+    "new_finding",
     "register",
-    "report",
 ]

@@ -22,7 +22,7 @@ from zarr_xgroup.conventions.declaring import (
 from zarr_xgroup.conventions.descriptions import Model
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.errors import Rule, Severity, XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import declared_dimensions, distinct_names
 from zarr_xgroup.metadata.documents import Document
@@ -104,7 +104,7 @@ class NodeView:
     @cached_property
     def declared(self) -> Declared:
         """The conventions that the node declares itself."""
-        return self.declared_by(self.node)
+        return _declared_by(self, self.node)
 
     @cached_property
     def declared_for_it(self) -> Declared:
@@ -113,12 +113,12 @@ class NodeView:
         A declaration of a higher group applies only to nodes with attributes that have the prefix of the convention.
         """
         own = Declared(prefixes=prefixes_in(self.attributes))
-        return self.declared | self.declared_for_arrays_of(self.node.group) | own
+        return self.declared | declared_for_arrays_of(self, self.node.group) | own
 
     @cached_property
     def declared_around(self) -> Declared:
         """The conventions that the node, any group that contains it, or the root (for the whole store) declares."""
-        return self.declared | self.declared_above(self.node) | self.declared_for_store()
+        return self.declared | _declared_above(self, self.node) | declared_for_store(self)
 
     @cached_property
     def marking_names(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -149,32 +149,6 @@ class NodeView:
     def only_assumes(self, convention: type[Convention]) -> bool:
         """Return whether the node follows a convention only because the user assumes it."""
         return convention.name in self.assumed and convention not in self.declared_for_it
-
-    def declared_by(self, node: Node) -> Declared:
-        """Return the conventions that a node declares itself."""
-        document = self.document_of(node)
-        text = None if document is None else document.attributes.text(CONVENTIONS_KEY)
-        if document is None or text is None:
-            return NOT_DECLARED
-        return self.tree.memo(text, declared_by, document.attributes)
-
-    def declared_above(self, node: Node) -> Declared:
-        """Return the conventions that the groups containing a node declare themselves."""
-        if not node.path:
-            return NOT_DECLARED
-
-        def declared(group: Node, above: Declared | None) -> Declared:
-            return self.declared_by(group) | (above or NOT_DECLARED)
-
-        return self.tree.memo.upwards("declared above", declared, node.group)
-
-    def declared_for_arrays_of(self, group: Node) -> Declared:
-        """Return the conventions declared for all arrays of a group."""
-        return self.tree.memo(group, _declared_for_arrays, self, group)
-
-    def declared_for_store(self) -> Declared:
-        """Return the conventions declared by the root for the whole store."""
-        return self.tree.memo(self.node.store, _declared_for_store, self)
 
     def attribute(self, key: str, node: Node | None = None) -> Fragment | None:
         """Return an attribute of this or a different node.
@@ -208,7 +182,7 @@ class NodeView:
 
         Also None if the document has not been read yet. It is then read, and the handler is called again.
         """
-        return self.tree.known(node) if self._only_known else self.tree.document(node)
+        return self.tree.document_if_read(node) if self._only_known else self.tree.document(node)
 
     def exists(self, node: Node) -> bool:
         """Return whether a node exists; False if its document has not been read yet, as for `document_of`."""
@@ -341,7 +315,7 @@ class ArrayView(NodeView):
         self.resolver = Resolver(
             *(tree, node),
             lambda text, place: findings.append(
-                report(Topic.CHOICE, place, text, arrays=(str(node),))
+                new_finding(Topic.CHOICE, place, text, arrays=(str(node),))
             ),
         )
         self.referred: set[Node] = set()
@@ -441,7 +415,7 @@ class ArrayView(NodeView):
         severity : {"error", "warning"}, optional
             "error" if something is missing when the store is opened, otherwise "warning".
         """
-        finding = report(rule, place, text, remedy, cost, topic=topic, severity=severity)
+        finding = new_finding(rule, place, text, remedy, cost, topic=topic, severity=severity)
         if finding.topic is not None:  # warnings name the affected arrays
             finding = replace(finding, arrays=(str(self.node),))
         self.findings.append(finding)
@@ -484,7 +458,7 @@ class ArrayView(NodeView):
             The name of the coordinate for the message.
         """
         if isinstance(reason, XGroupError):
-            reason = report(Topic.PROBLEM, self.node, reason, cost=cost)
+            reason = new_finding(Topic.PROBLEM, self.node, reason, cost=cost)
         finding = replace(reason, arrays=(str(self.node),), cost=cost)
         needed = None if dims is None else tuple((dim, self.sizes[dim]) for dim in dims)
         return Unusable(finding, needed)
@@ -531,15 +505,42 @@ class ArrayView(NodeView):
         )
 
 
-def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
+# Declarations of conventions.
+
+
+def _declared_by(view: NodeView, node: Node) -> Declared:
+    """Return the conventions that a node declares itself."""
+    document = view.document_of(node)
+    text = None if document is None else document.attributes.text(CONVENTIONS_KEY)
+    if document is None or text is None:
+        return NOT_DECLARED
+    return view.tree.memo(text, declared_by, document.attributes)
+
+
+def _declared_above(view: NodeView, node: Node) -> Declared:
+    """Return the conventions that the groups containing a node declare themselves."""
+    if not node.path:
+        return NOT_DECLARED
+
+    def declared(group: Node, above: Declared | None) -> Declared:
+        return _declared_by(view, group) | (above or NOT_DECLARED)
+
+    return view.tree.memo.upwards("declared above", declared, node.group)
+
+
+def declared_for_arrays_of(view: NodeView, group: Node) -> Declared:
     """Return the conventions declared for all arrays of a group, by the group or by the root."""
-    document, above = view.document_of(group), view.declared_above(group).identities
+    return view.tree.memo(group, _declared_for_arrays, view, group)
+
+
+def _declared_for_arrays(view: NodeView, group: Node) -> Declared:
+    document, above = view.document_of(group), _declared_above(view, group).identities
     prefixes = prefixes_in(() if document is None else document.attributes)
-    declared = view.declared_by(group) | view.declared_for_store()
+    declared = _declared_by(view, group) | declared_for_store(view)
     return declared | Declared(if_prefixed=above, prefixes=prefixes)
 
 
-def _declared_for_store(view: NodeView) -> Declared:
+def declared_for_store(view: NodeView) -> Declared:
     """Return the conventions that the root of a node's store declares for the whole store."""
     document = view.document_of(Node(view.node.store, ""))
     return NOT_DECLARED if document is None else declared_by_root(document.attributes)

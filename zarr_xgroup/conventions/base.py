@@ -175,7 +175,7 @@ class ConventionHandler(Convention):
         Returns
         -------
         iterable of Finding
-            Made by `zarr_xgroup.findings.report`.
+            Made by `zarr_xgroup.findings.new_finding`.
         """
         return ()
 

@@ -41,7 +41,7 @@ from zarr_xgroup.conventions.units import (
 )
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, XGroupReferenceError
-from zarr_xgroup.findings import Finding, Topic, coordinate_named, referred_to_by, report
+from zarr_xgroup.findings import Finding, Topic, coordinate_named, new_finding, referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     ALONG,
@@ -195,11 +195,11 @@ class CfHandler(ConventionHandler):
             numbers = value if isinstance(value, list) else [value]  # xarray accepts [number]
             if packing is not None and not (len(numbers) == 1 and is_finite(numbers[0])):
                 remedy = such_as(f'"{key}": {example}')
-                yield report(PACKED, packing, must_be("a number", value), remedy)
+                yield new_finding(PACKED, packing, must_be("a number", value), remedy)
         missing = subject.attribute("missing_value")
         if missing is not None and isinstance(missing.value, OBJECT):
             text = must_be("a value of the array's type", missing.value)
-            yield report(MISSING, missing, text, such_as('"missing_value": -999.0'))
+            yield new_finding(MISSING, missing, text, such_as('"missing_value": -999.0'))
         yield from _time_mistakes(subject)
 
     def interpret(self, array: ArrayView) -> Interpretation:
@@ -301,14 +301,14 @@ def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
     calendar_name = "" if calendar is None else str(calendar.value)
     for rule, text in problems_of_time_units(f"{unit} since {epoch}", calendar_name):
         if rule in remedies:
-            yield report(rule, units, text, remedies[rule])
+            yield new_finding(rule, units, text, remedies[rule])
     if not is_epoch(epoch):
         text = must_be("an ISO 8601 date and time", epoch)
-        yield report(EPOCH, units, text, remedies[EPOCH])
+        yield new_finding(EPOCH, units, text, remedies[EPOCH])
     if calendar is not None and calendar_name.lower() not in CALENDARS:
         names = ", ".join(CALENDARS)
         text = must_be(f"one of {names}", calendar.value)
-        yield report(CALENDAR, calendar, text, f"write one of {names}")
+        yield new_finding(CALENDAR, calendar, text, f"write one of {names}")
 
 
 # References of attributes.

@@ -20,6 +20,7 @@ from zarr_xgroup.conventions.array import (
     ArrayView,
     NodeView,
     attributes_above,
+    declared_for_arrays_of,
     once_per_array,
     parse_once,
 )
@@ -41,7 +42,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupReferenceError, rules_in
-from zarr_xgroup.findings import Finding, Place, report
+from zarr_xgroup.findings import Finding, Place, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part, pointer_to
 from zarr_xgroup.metadata.paths import is_below
@@ -346,14 +347,14 @@ class Multiscales(ConventionHandler):
                 others = (asset for asset in layout.items if asset != item.asset)
                 text = f"{shown(item.derived_from)} is not a different level of the layout"
                 remedy = f'name the "asset" of one of the others: {shown([*islice(others, _MOST_NAMED)])}'
-                yield report(DERIVED, item.place(group, "derived_from"), text, remedy)
+                yield new_finding(DERIVED, item.place(group, "derived_from"), text, remedy)
             if item.asset is None or any(finding.rule is ASSET for finding in item.wrong):
                 continue  # reported already
             if subject.member(item.asset) is None:
                 text = f"{shown(item.asset)} does not exist below the group"
                 names = shown(subject.members()[:_MOST_NAMED])
                 remedy = f"name one of {names}, or leave this item out"
-                yield report(THERE, item.place(group, "asset"), text, remedy)
+                yield new_finding(THERE, item.place(group, "asset"), text, remedy)
 
 
 # The level of an array, and the attributes that apply to it.
@@ -486,4 +487,4 @@ def follows_by_level(convention: type[Convention], array: ArrayView) -> bool:
     if array.follows(convention):
         return True
     level = level_of(array)
-    return level is not None and convention in array.declared_for_arrays_of(level.group)
+    return level is not None and convention in declared_for_arrays_of(array, level.group)

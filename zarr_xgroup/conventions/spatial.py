@@ -48,7 +48,7 @@ from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.conventions.written_grids import WrittenGrid
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, rules_in
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import axis_by_name
 from zarr_xgroup.metadata.dimensions import declared_dimensions
@@ -206,7 +206,7 @@ class SpatialHandler(ConventionHandler):
             if bottom > top or (left == right and bottom == top):
                 text = f"{shown(box.value)} spans no area"
                 remedy = f"write {BOX.example} of the grid, or leave it out"
-                yield report(SIDES, box, text, remedy, severity="warning")
+                yield new_finding(SIDES, box, text, remedy, severity="warning")
         if not subject.is_array:
             yield from _dimensions_of_no_array(subject, has_levels=bool(items))
         elif (grid := cls.written_grid(subject)) is not None:
@@ -282,7 +282,7 @@ def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Fi
             first = first or dims
     if first is not None:
         text = f"{shown(declared.value)} must both be dimensions of the array, which has {shown(first)}"
-        yield report(OF_ARRAY, declared, text, write(DIMENSIONS.key, first[-2:]))
+        yield new_finding(OF_ARRAY, declared, text, write(DIMENSIONS.key, first[-2:]))
 
 
 def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from zarr_xgroup.conventions.affine import ROUNDING, Transform
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.multiscales import OVERHANG
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, report
+from zarr_xgroup.findings import Finding, new_finding
 from zarr_xgroup.metadata.nodes import Fragment
 
 #: What the transform seems to be if it is half a cell off in the direction of rows and columns.
@@ -57,7 +57,7 @@ class WrittenGrid(NamedTuple):
         else:
             how = f"it differs by up to {np.abs(offsets).max():.3g} cells"
         text = f"{box.keys[-1]} is {box.value}, but {self.place.keys[-1]} gives {extent}: {how}"
-        return report(rule, place, text, remedy, severity="warning")
+        return new_finding(rule, place, text, remedy, severity="warning")
 
     def finding_of_coordinates(
         self, ends: Mapping[str, tuple[float, float]], rounding: Mapping[str, float], rule: Rule
@@ -91,7 +91,7 @@ class WrittenGrid(NamedTuple):
             how = f"{_OF_CENTRES}, half a cell off"
         stored = (f"{dim!r} from {ends[dim][0]:.12g} to {ends[dim][1]:.12g}" for dim in self.dims)
         text = f"gives {' and '.join(texts)}, but the stored coordinates are {' and '.join(stored)}, which are used: {how}"
-        return report(rule, self.place, text, self._remedy_of(ends), severity="warning")
+        return new_finding(rule, self.place, text, self._remedy_of(ends), severity="warning")
 
     def _remedy(self, shift: float) -> str:
         """Return the remedy to write the transform, moved by a part of a cell along rows and columns."""

@@ -26,7 +26,7 @@ from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.datasets.build import renamed_encoding
 from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.findings import Finding, Place, Topic, report
+from zarr_xgroup.findings import Finding, Place, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     axis_by_name,
@@ -158,7 +158,7 @@ def align_with_parents(
     hidden: dict[str, list[str]] = {}
     for path, dataset in datasets.items():
         description = described.get(path, GroupCoordinates())
-        group = _Group(path, root, dataset, description, levels[_parent(path)], groups)
+        group = _GroupInTree(path, root, dataset, description, levels[_parent(path)], groups)
         findings += group.align()
         findings += group.rename_coordinates_named_like_groups()
         aligned[path], levels[path] = group.dataset, group.passed_on()
@@ -173,7 +173,7 @@ def align_with_parents(
     return aligned, findings
 
 
-class _Group:
+class _GroupInTree:
     """The Dataset of a group while it is aligned with the groups above it.
 
     `paths` are the sorted paths of all groups by their last segment.
@@ -235,7 +235,7 @@ class _Group:
             )
             text = ", ".join(f"{old!r} -> {new!r} ({reason})" for old, new, reason in renamed)
             topic = Topic.DIMENSION if dims else Topic.NAME
-            yield report(topic, Place(self._place(self._path)), message.format(renamed=text))
+            yield new_finding(topic, Place(self._place(self._path)), message.format(renamed=text))
 
     def _new_dimensions(self) -> Iterator[tuple[str, str, str]]:
         """Yield the dimensions that conflict with the groups above: each with its new name, and the reason.
@@ -267,7 +267,7 @@ class _Group:
                     "its coordinate {name!r} is named {new!r} in a DataTree, because group {group} has that name. "
                     "xarray.open_dataset and xarray.open_groups keep the name"
                 ).format(name=name, new=names[name], group=self._place(child))
-                yield report(Topic.NAME, Place(self._place(self._path)), message)
+                yield new_finding(Topic.NAME, Place(self._place(self._path)), message)
 
     def hidden(self) -> list[str]:
         """Return the names that coordinates above share with different variables of the group."""

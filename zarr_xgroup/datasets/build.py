@@ -16,7 +16,7 @@ from zarr_xgroup.findings import (
     Topic,
     coordinate_named,
     left_out,
-    report,
+    new_finding,
     without_attributes,
 )
 from zarr_xgroup.i18n import _
@@ -87,7 +87,9 @@ class Builder:
             if isinstance(values, XGroupStoreError):  # of a foreign store
                 for user in dict.fromkeys(planned.users):
                     cost = coordinate_named(name)
-                    findings.append(report(Topic.PROBLEM, group.child(user), values, cost=cost))
+                    findings.append(
+                        new_finding(Topic.PROBLEM, group.child(user), values, cost=cost)
+                    )
                 continue
             if (shared := self._shared.get(keys.get(name))) is not None:
                 variables.append(shared.copy_for(planned))

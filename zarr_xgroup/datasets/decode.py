@@ -25,7 +25,7 @@ from zarr_xgroup.errors import (
     after_place,
     converting_errors,
 )
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES
 from zarr_xgroup.metadata.documents import copy_of
@@ -313,7 +313,7 @@ def _variable_finding(
     """
     if not planned.referrer:
         place = Fragment(group.child(planned.name), ("attributes", *keys[:1]) if keys else (), None)
-        return report(Topic.METADATA, place, text, error=error)
+        return new_finding(Topic.METADATA, place, text, error=error)
     name = _("its coordinate {name!r}").format(name=planned.name)
     user = group.child(planned.referrer)
-    return report(Topic.METADATA, user, after_place(name, text), error=error)
+    return new_finding(Topic.METADATA, user, after_place(name, text), error=error)

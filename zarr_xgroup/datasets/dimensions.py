@@ -20,7 +20,7 @@ import msgspec
 
 from zarr_xgroup.conventions.model import Coordinate, Link
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, names_in
 from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
@@ -82,7 +82,7 @@ def name_dimensions(
         else:
             continue
         place = Fragment(group.child(name), dimension_keys(document), None)
-        findings[name] = report(Topic.DIMENSION, place, text)
+        findings[name] = new_finding(Topic.DIMENSION, place, text)
     return named, findings
 
 
@@ -166,7 +166,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
                 "its dimension {name!r} has length {size}, but that of group {ancestor} has "
                 "length {length}; its name was kept"
             ).format(name=written, size=size, ancestor=ancestor, length=length)
-            findings.append(report(Topic.DIMENSION, array, text))
+            findings.append(new_finding(Topic.DIMENSION, array, text))
             references.append(Followed(array, array, keys, str(written), None, text=text))
             continue
         # 2. It has the same name as in the ancestor, unless an array, group or dimension of this group has that name.
@@ -179,7 +179,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
                 "the dimension {written!r} of its arrays (from group {ancestor}) and its coordinate are "
                 "named {name!r}, because the group itself has the name {dim!r}"
             ).format(written=written, ancestor=ancestor, name=name, dim=dim)
-            findings.append(report(Topic.DIMENSION, group, text))
+            findings.append(new_finding(Topic.DIMENSION, group, text))
         # Until it is renamed by the planner, the array has it under its own name, unless that would be repeated.
         here = name if dim in names else dim
         names[axis], renamed[here] = here, name

@@ -20,7 +20,7 @@ from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming import GroupPlanner
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, converting_errors
-from zarr_xgroup.findings import Topic, report
+from zarr_xgroup.findings import Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Node
@@ -45,7 +45,7 @@ def attach_grid_mappings(group: GroupPlanner) -> None:
                 transform = interpretation.geotransform
                 mapping = mappings.use(variable, crs, array.node, transform, is_grid=True)
         except XGroupError as error:
-            group.findings.append(report(Topic.PROBLEM, array.node, error))
+            group.findings.append(new_finding(Topic.PROBLEM, array.node, error))
         else:
             if mapping:
                 known[interpretation] = mapping
@@ -141,7 +141,7 @@ class _GridMappings:
                 "the CRS ({key}) differs from that of other arrays with grid mapping {name!r} ({other})"
             )
             text = message.format(key=crs.key, name=name, other=first.key)
-            self._group.findings.append(report(Topic.CHOICE, referrer, text))
+            self._group.findings.append(new_finding(Topic.CHOICE, referrer, text))
             return ""
         variable.add(crs.grid_mapping())
         if geotransform is not None:

@@ -30,7 +30,7 @@ from zarr_xgroup.datasets.dimensions import (
     name_dimensions,
 )
 from zarr_xgroup.errors import XGroupMetadataError
-from zarr_xgroup.findings import Finding, Topic, left_out, report, without_attributes
+from zarr_xgroup.findings import Finding, Topic, left_out, new_finding, without_attributes
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import distinct_names
 from zarr_xgroup.metadata.documents import Document
@@ -148,13 +148,13 @@ class Interpreter:
         function = _shared_reading if len(nodes) > 1 else _own_reading
         return [self.tree.memo(node, function, self, node) for node in nodes]
 
-    def view(self, node: Node, dims: tuple[str, ...], **known: Any) -> ArrayView:
+    def view(self, node: Node, dims: tuple[str, ...], **context: Any) -> ArrayView:
         """Return the view of an array for handlers, with the dimension names `dims`."""
         return ArrayView(
             *(node, dims, self.tree, self.factory),
             crs_of=self.handlers.crs_of,
             assumed=self.assumed,
-            **known,
+            **context,
         )
 
     def texts_around(self, group: Node) -> tuple[bytes, ...]:
@@ -177,19 +177,19 @@ class Interpreter:
 
 
 def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
-    return _Group(interpreter, node).reading()
+    return _GroupInterpreter(interpreter, node).reading()
 
 
 def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
     """Return the reading of a group: a copy of that of an equal group if they can share it, otherwise its own."""
-    group = _Group(interpreter, node)
+    group = _GroupInterpreter(interpreter, node)
     if group.is_parent or not node.path:
         return group.reading()
     documents = tuple((name, document.written()) for name, document in group.documents.items())
     contents = documents, interpreter.texts_around(node)
     # The keys do not contain the group, so the memo may return the reading of the first equal group.
     for key in (contents, (contents, node.group)):
-        reading = interpreter.tree.memo(key, _Group.reading, group)
+        reading = interpreter.tree.memo(key, _GroupInterpreter.reading, group)
         if reading.node == node:
             return reading
         is_near = reading.node.group == node.group or not reading.is_relative
@@ -204,7 +204,7 @@ def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
     return group.reading()
 
 
-class _Group:
+class _GroupInterpreter:
     """The interpretation of the arrays of one group."""
 
     def __init__(self, interpreter: Interpreter, group: Node) -> None:
@@ -301,7 +301,7 @@ class _Group:
             is_relative=self._is_relative(answers),
         )
 
-    def _answer(self, node: Node, dims: tuple[str, ...], **known: Any) -> tuple[Hashable, Answer]:
+    def _answer(self, node: Node, dims: tuple[str, ...], **context: Any) -> tuple[Hashable, Answer]:
         """Return the interpretation of an array by its conventions, shared with equal arrays of the group, and their key."""
         interpreter, document = self._interpreter, self.documents[node.name]
         key = (
@@ -313,7 +313,7 @@ class _Group:
         shared = self._answers.get(key)
         if shared is not None and node not in shared.referenced:
             return key, shared
-        view = interpreter.view(node, dims, **known)
+        view = interpreter.view(node, dims, **context)
         answer, is_whole = self._tree.whole(interpreter.handlers.interpret, view)
         # An answer with findings is not shared, unless documents were missing: then all answers are discarded anyway.
         has_findings = is_whole and answer.interpretation.has_findings
@@ -363,10 +363,10 @@ def _document_findings(interpreter: Interpreter, group: Node) -> Iterable[Findin
     """Yield findings about documents of a group and its arrays that cannot be read or understood."""
     tree = interpreter.tree
     for node, error in tree.problems_near(group):
-        document = tree.known(node)
+        document = tree.document_if_read(node)
         if node == group:
             is_listed = tree.is_listed(node)
-            members = report(Topic.METADATA, node, error, cost=_("members"))
+            members = new_finding(Topic.METADATA, node, error, cost=_("members"))
             yield without_attributes(node, error) if is_listed else members
         elif node.name in interpreter.dropped:
             continue

@@ -27,7 +27,7 @@ from zarr_xgroup.conventions.units import (
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.datasets.plan import PlannedVariable, UsedNames
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
-from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, coordinate_named, report
+from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, coordinate_named, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
     BOUNDARIES,
@@ -233,7 +233,7 @@ class GroupPlanner:
                 return self._attach(coordinate, referrer, role)
         except XGroupError as error:
             lost = coordinate_named(coordinate.name)
-            self.findings.append(report(Topic.PROBLEM, referrer, error, cost=lost))
+            self.findings.append(new_finding(Topic.PROBLEM, referrer, error, cost=lost))
         return ""
 
     def _attach(self, coordinate: Coordinate, referrer: Node, role: Role = "coordinate") -> str:
@@ -385,7 +385,7 @@ class GroupPlanner:
                 units=json.dumps(units),
             )
         if text and role != "bounds":
-            self.findings.append(report(Topic.METADATA, referrer, text))
+            self.findings.append(new_finding(Topic.METADATA, referrer, text))
         return attributes
 
     def _own_array(self, name: str) -> PlannedVariable | None:
@@ -536,7 +536,7 @@ class GroupPlanner:
                 )
             length = next(iter(self._factory.sizes(source).values()), 1)
             text = message.format(wanted=wanted, name=name, length=length)
-            self.findings.append(report(Topic.NAME, referrer, text))
+            self.findings.append(new_finding(Topic.NAME, referrer, text))
         return name
 
     def _new_names_of_dimensions(
@@ -571,7 +571,7 @@ class GroupPlanner:
                     "renamed {renamed}"
                 )
             text = message.format(name=variable, renamed=_renamings(renamed))
-            self.findings.append(report(Topic.DIMENSION, referrer, text))
+            self.findings.append(new_finding(Topic.DIMENSION, referrer, text))
         return renamed
 
     @cached_property
@@ -701,13 +701,13 @@ class GroupPlanner:
                 "other arrays of the group have different coordinate values along its "
                 "dimensions; renamed {renamed}"
             ).format(renamed=renamed)
-            self.findings.append(report(Topic.DIMENSION, array.node, text))
+            self.findings.append(new_finding(Topic.DIMENSION, array.node, text))
             return
         text = _(
             "declares the dimensions {named} for shape {shape}, but they have different sizes "
             "in other arrays of the group; renamed {renamed}"
         ).format(shape=list(array.shape), named=list(declared), renamed=renamed)
-        self.findings.append(report(Topic.DIMENSION, place, text))
+        self.findings.append(new_finding(Topic.DIMENSION, place, text))
 
     def _names_of_split_dimensions(
         self,

@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout, 
 from zarr_xgroup.conventions.registry import AUTO
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.cf import axis_by_attributes
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -119,7 +119,7 @@ class Pyramid(msgspec.Struct, frozen=True):
                 own = chosen.arrays if other.group == chosen.group else frozenset()
                 others += map(other.group.child, other.arrays - own)
         remarks = self._remarks(chosen, resolution)
-        return chosen, others, [report(Topic.CHOICE, self.group, text) for text in remarks]
+        return chosen, others, [new_finding(Topic.CHOICE, self.group, text) for text in remarks]
 
     def _why_unknown(self) -> str:
         """Return why cell sizes cannot be compared with a resolution."""
@@ -437,7 +437,7 @@ def choices_in_tree(
             is_chosen = True
         except XGroupGroupError as error:
             errors.append(error)
-            findings.append(report(Topic.CHOICE, node, str(error)))
+            findings.append(new_finding(Topic.CHOICE, node, str(error)))
     if not is_chosen:
         raise errors[0] if errors else no_pyramid(top, None, tree)
     return others, findings

@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.registry import (
 )
 from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, names_by_key
 from zarr_xgroup.metadata.nodes import Node
@@ -191,7 +191,7 @@ def _arrays_named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Ite
     """Yield the arrays that names and paths in CF attributes of a group, or of one of its arrays, refer to."""
     for _key, name in names_by_key(attributes):
         for path in candidate_paths(name, group.path):
-            document = tree.known(node := Node(group.store, path))
+            document = tree.document_if_read(node := Node(group.store, path))
             if document is not None and document.is_array:
                 yield node
                 break
@@ -199,7 +199,7 @@ def _arrays_named(group: Node, attributes: Mapping[str, Any], tree: Tree) -> Ite
 
 def _attributes(node: Node, tree: Tree) -> Mapping[str, Any]:
     """Return the attributes of a node, {} if its document is not known."""
-    document = tree.known(node)
+    document = tree.document_if_read(node)
     return {} if document is None else document.attributes
 
 
@@ -241,7 +241,7 @@ def undeclared_findings(arrays: Iterable[Undeclared]) -> Iterator[Finding]:
         for count in range(len(examples), 0, -1)
     )
     text = next((named for named in texts if len(named) <= _LONGEST), text)
-    yield report(Topic.NO_PRINCIPAL, others[0].node, text, arrays=paths)
+    yield new_finding(Topic.NO_PRINCIPAL, others[0].node, text, arrays=paths)
 
 
 def _fact(arrays: Sequence[Undeclared]) -> str:
@@ -300,7 +300,7 @@ def forgotten_declarations(undeclared: Iterable[Undeclared], tree: Tree) -> Iter
             elif is_declared and array.bare and array.ndim > 1:
                 text = "declares no principal convention, but other arrays of the group do"
                 remedy = 'write "zarr_conventions" and the attributes that it declares, as the other arrays do'
-                yield report(Topic.NO_PRINCIPAL, array.node, text, remedy)
+                yield new_finding(Topic.NO_PRINCIPAL, array.node, text, remedy)
 
 
 def _not_applying(array: Undeclared, principal: Handler) -> Finding:
@@ -309,4 +309,4 @@ def _not_applying(array: Undeclared, principal: Handler) -> Finding:
         "its group declares {name!r}, which does not apply to it: it has no coordinates along {dims}"
     )
     text = message.format(name=principal.name, dims=", ".join(map(repr, array.bare)))
-    return report(Topic.CHOICE, array.node, text)
+    return new_finding(Topic.CHOICE, array.node, text)

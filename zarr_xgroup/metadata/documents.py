@@ -28,7 +28,7 @@ Found: TypeAlias = dict[str, Any]
 Text: TypeAlias = bytes | msgspec.Raw
 
 #: The values of JSON texts: of attributes, and of documents without attributes. Equal texts are decoded once.
-Decoded: TypeAlias = dict[Hashable, Any]
+DecodedTexts: TypeAlias = dict[Hashable, Any]
 
 NODE_KEYS: Mapping[ZarrFormat, tuple[str, ...]] = {
     3: ("zarr.json",),
@@ -62,7 +62,7 @@ class _Inline(msgspec.Struct, forbid_unknown_fields=True):
     must_understand: bool = False
 
 
-class _Group(msgspec.Struct, forbid_unknown_fields=True):
+class _GroupMetadata(msgspec.Struct, forbid_unknown_fields=True):
     """The document of a group that has consolidated metadata, in the form that zarr writes."""
 
     zarr_format: Literal[3]
@@ -71,7 +71,7 @@ class _Group(msgspec.Struct, forbid_unknown_fields=True):
     attributes: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_GROUP = msgspec.json.Decoder(_Group)
+_GROUP = msgspec.json.Decoder(_GroupMetadata)
 
 
 class JsonObject(dict[str, Any]):
@@ -199,7 +199,7 @@ def format_of(found: Found) -> ZarrFormat | None:
 
 
 def node_document(
-    found: Found | Text, zarr_format: ZarrFormat, place: str, decoded: Decoded | None = None
+    found: Found | Text, zarr_format: ZarrFormat, place: str, decoded: DecodedTexts | None = None
 ) -> tuple[Document | None, XGroupError | None]:
     """Return a node's document, and the error if it or its attributes cannot be used.
 
@@ -253,7 +253,7 @@ def node_document(
     return None, problem
 
 
-def _attributes(text: Any, key: str, place: str, decoded: Decoded) -> JsonObject:
+def _attributes(text: Any, key: str, place: str, decoded: DecodedTexts) -> JsonObject:
     """Return the attributes in a JSON text; raise XGroupError if they are not valid."""
     written = b"null" if text is None else bytes(text)
     if written not in decoded:
@@ -272,7 +272,7 @@ def _described(
     zarr_format: ZarrFormat,
     node_type: str | None,
     place: str,
-    decoded: Decoded,
+    decoded: DecodedTexts,
 ) -> tuple[Mapping[str, Any], bytes]:
     """Return the values of a document without its attributes, and their text.
 

@@ -25,7 +25,14 @@ from msgspec.structs import replace
 
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import Decoded, Document, Found, Text, ZarrFormat, node_document
+from zarr_xgroup.metadata.documents import (
+    DecodedTexts,
+    Document,
+    Found,
+    Text,
+    ZarrFormat,
+    node_document,
+)
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import (
     ancestor_paths,
@@ -43,7 +50,7 @@ _MOST_IMPLIED = 100
 _IMPLIED_BY_EACH = 4
 
 
-class KnownStore(msgspec.Struct, frozen=True):
+class StoreRecord(msgspec.Struct, frozen=True):
     """What the tree knows about a store of an open call.
 
     Attributes
@@ -102,7 +109,7 @@ class Memo:
 
     def __init__(self, tree: Tree) -> None:
         self._unread = tree.unread
-        self._known: dict[Hashable, Any] = {}
+        self._results: dict[Hashable, Any] = {}
 
     def __call__(self, key: Hashable, function: Callable[..., T], *values: Any) -> T:
         """Return the result of a function for values, from the cache if the function was called with this key before.
@@ -118,13 +125,13 @@ class Memo:
             The arguments.
         """
         key = (function, key)
-        if key in self._known:
-            known: T = self._known[key]
+        if key in self._results:
+            known: T = self._results[key]
             return known
         before = len(self._unread)
         result = function(*values)
         if len(self._unread) == before:
-            self._known[key] = result
+            self._results[key] = result
         return result
 
     def upwards(self, key: Hashable, function: Callable[[Node, T | None], T], group: Node) -> T:
@@ -145,19 +152,19 @@ class Memo:
         above: Any = None
         # Up to the nearest group with a result, then down again: groups may be nested too deep for recursion.
         for node in chain([group], group.ancestors()):
-            if (above := self._known.get((key, node))) is not None:
+            if (above := self._results.get((key, node))) is not None:
                 break
             unknown.append(node)
         for node in reversed(unknown):
             above = function(node, above)
             if len(self._unread) == before:
-                self._known[key, node] = above
+                self._results[key, node] = above
         result: T = above
         return result
 
     def forget(self) -> None:
         """Drop all results."""
-        self._known.clear()
+        self._results.clear()
 
 
 class Tree:
@@ -165,7 +172,7 @@ class Tree:
 
     Attributes
     ----------
-    stores : list of KnownStore
+    stores : list of StoreRecord
         The stores, by number; 0 is the store that the user opened.
     unread : list of Unread
         The items that were needed but not read yet, in the order of the queries. Only the tree and `Library` use it.
@@ -180,13 +187,13 @@ class Tree:
     """
 
     def __init__(self) -> None:
-        self.stores: list[KnownStore] = []
+        self.stores: list[StoreRecord] = []
         self.unread: list[Unread] = []
         self.problems: dict[Node, XGroupError] = {}
         self.links: dict[tuple[int, str], Node | XGroupStoreError] = {}
         #: The nodes with problems, by the group that contains them and by the node itself, which may be a group.
         self._problems_near: defaultdict[Node, list[Node]] = defaultdict(list)
-        self._decoded: Decoded = {}
+        self._decoded: DecodedTexts = {}
         #: None for a node that does not exist or cannot be used. A consolidated document stays JSON text until it is
         #: needed: most are not.
         self._nodes: dict[Node, Document | Found | Text | None] = {}
@@ -202,12 +209,12 @@ class Tree:
 
     def document(self, node: Node) -> Document | None:
         """Return the document of a node; None if it has no usable document, or if the document is unread, which is recorded."""
-        document = self.known(node)
+        document = self.document_if_read(node)
         if document is None and not self.is_known(node):
             self.unread.append(Unread(node))
         return document
 
-    def known(self, node: Node) -> Document | None:
+    def document_if_read(self, node: Node) -> Document | None:
         """Return the document of a node; None if it has no usable document, or if the document is unread."""
         content = self._nodes.get(node)
         if content is None or isinstance(content, Document):
@@ -244,12 +251,12 @@ class Tree:
 
     def arrays(self, group: Node) -> dict[str, Document]:
         """Return the documents of a group's arrays, sorted by name."""
-        members = ((name, self.known(group.child(name))) for name in self.names(group))
+        members = ((name, self.document_if_read(group.child(name))) for name in self.names(group))
         return {name: document for name, document in members if document and document.is_array}
 
     def groups(self, group: Node) -> list[str]:
         """Return the names of a group's child groups, sorted."""
-        members = ((name, self.known(group.child(name))) for name in self.names(group))
+        members = ((name, self.document_if_read(group.child(name))) for name in self.names(group))
         return [name for name, document in members if document and not document.is_array]
 
     def subtree(self, group: Node, but_for: Container[Node] = ()) -> Iterator[Node]:
@@ -345,7 +352,7 @@ class Tree:
             return False
         for path in ancestor_paths(node.path):
             above = Node(node.store, path)
-            document = self.known(above)
+            document = self.document_if_read(above)
             if document is not None and document.is_array:
                 return False
             if document is None and self.is_consolidated(above):
@@ -379,7 +386,9 @@ class Tree:
 
     def learn_listing(self, group: Node, names: Collection[str]) -> None:
         """Add the listing of a group whose documents were read."""
-        nodes = sorted(name for name in names if self.known(group.child(name)) is not None)
+        nodes = sorted(
+            name for name in names if self.document_if_read(group.child(name)) is not None
+        )
         self._members[group] = nodes
         self._listed[group] = frozenset(names)
         self._deepest_listed = max(self._deepest_listed, group.path.count("/") + 1)

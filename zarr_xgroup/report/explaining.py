@@ -336,7 +336,7 @@ class _Explaining:
         return self._declared[node]
 
     def _attributes(self, node: Node) -> Mapping[str, Any]:
-        document = self._tree.known(node)
+        document = self._tree.document_if_read(node)
         return {} if document is None else document.attributes
 
     def _problems(self) -> Iterator[FoundProblem]:

@@ -33,7 +33,7 @@ from zarr_xgroup.storage.failures import raising_store_errors
 from zarr_xgroup.storage.places import (
     ARCHIVES,
     CACHES,
-    Link,
+    Location,
     has_plain_hosts,
     innermost,
     links_of,
@@ -208,7 +208,7 @@ def root_of(store_like: Any) -> tuple[str, str] | None:
         text = os.fspath(store_like).rstrip("/")
         spelt = text.removesuffix(f"/{behind}")
         return (root if spelt == text else spelt), behind
-    if Link.parse(link).scheme in ("http", "https"):
+    if Location.parse(link).scheme in ("http", "https"):
         behind = unquote(behind)
         # These characters have a special meaning in a URL.
         if not {"%", "?", "#", "\\"}.isdisjoint(behind):

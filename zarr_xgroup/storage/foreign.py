@@ -26,7 +26,7 @@ from zarr_xgroup.options import DEFAULTS, StoreOptions
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.places import (
-    Link,
+    Location,
     Network,
     has_plain_hosts,
     is_absolute,
@@ -80,10 +80,10 @@ class ForeignStores:
     ) -> None:
         self._opener = opener
         self._zarr_store = zarr_store
-        self._user_place: Link | None = None
+        self._user_place: Location | None = None
         self._options = options_by_place(options.get("cross_store_storage_options"))
         self._limits = ForeignLimits.of(options)
-        self._followed: set[tuple[Link, ...]] = set()
+        self._followed: set[tuple[Location, ...]] = set()
         self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._networks: dict[int, Network] = {}
 
@@ -130,8 +130,8 @@ class ForeignStores:
         return opened if isinstance(opened, XGroupStoreError) else Node(opened, "")
 
     async def _check_networks(
-        self, uri: str, links: Sequence[Link], given: Mapping[Link, object], referring: int
-    ) -> frozenset[Link]:
+        self, uri: str, links: Sequence[Location], given: Mapping[Location, object], referring: int
+    ) -> frozenset[Location]:
         """Raise XGroupStoreError if a store must not refer to a place; return the links to guard.
 
         This prevents server-side request forgery. Links for which the user gave options are allowed. If a public
@@ -168,13 +168,16 @@ class ForeignStores:
         return frozenset(guarded)
 
     async def _open(
-        self, uri: str, given: Mapping[Link, dict[str, Any] | None], guarded: Collection[Link]
+        self,
+        uri: str,
+        given: Mapping[Location, dict[str, Any] | None],
+        guarded: Collection[Location],
     ) -> int | XGroupStoreError:
         """Open a store; return its number in the tree, or the error why it cannot be opened."""
         # fsspec takes options by scheme if the URI is a chain.
         by_scheme: dict[str, Any] = {}
         for text in uri.split("::"):
-            link = Link.parse(text)
+            link = Location.parse(text)
             named = given[link]
             options = dict(_ANONYMOUS.get(link.scheme, {}) if named is None else named)
             if link.scheme in ("http", "https"):

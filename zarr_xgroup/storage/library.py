@@ -19,7 +19,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import METADATA_KEYS, ZarrFormat
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
-from zarr_xgroup.metadata.tree import KnownStore, Tree, Unread
+from zarr_xgroup.metadata.tree import StoreRecord, Tree, Unread
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.storage.addresses import describe_store, open_store, resolved, uri_of
 from zarr_xgroup.storage.failures import check_foreign_root, reason_of, suggesting
@@ -173,7 +173,7 @@ class Library:
             message = _(
                 "No group of {store} matches group_filter={pattern!r}; the nearest groups are: {names}"
             ).format(
-                store=store.known.name,
+                store=store.record.name,
                 pattern=group_filter.pattern,
                 names=", ".join(nearest) or "-",
             )
@@ -265,7 +265,7 @@ class Library:
                 try:
                     return await store.read_values(arrays[key], node.path, whole=part == "all")
                 except XGroupStoreError as error:
-                    if not store.known.is_foreign:
+                    if not store.record.is_foreign:
                         raise
                     return error
 
@@ -295,7 +295,9 @@ class Library:
         for opened in self.stores:
             opened.forget()
 
-    def add(self, store: Store, known: KnownStore, uri: str | None = None, **how: Any) -> OpenStore:
+    def add(
+        self, store: Store, known: StoreRecord, uri: str | None = None, **how: Any
+    ) -> OpenStore:
         """Add an open store with its record, and return it; `how` are further arguments of `OpenStore`.
 
         The `uri` is given only for the store that the user opened.

@@ -79,7 +79,7 @@ _ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "b
 # Places.
 
 
-class Link(msgspec.Struct, frozen=True):
+class Location(msgspec.Struct, frozen=True):
     """The location that a URI, or one link of a chained URI, names; normalized, so that equal locations compare equal.
 
     Attributes
@@ -99,7 +99,7 @@ class Link(msgspec.Struct, frozen=True):
     segments: tuple[str, ...]
 
     @classmethod
-    def parse(cls, text: str) -> Link:
+    def parse(cls, text: str) -> Location:
         """Parse one link: a URI, a local path, or the bare name of a filesystem."""
         scheme, authority, path = _split_link(text)
         authority = authority.rpartition("@")[2]
@@ -121,7 +121,7 @@ class Link(msgspec.Struct, frozen=True):
         server = _without_default_port(self.scheme, f"{host}:{port}")
         return self.authority.replace("[", "").replace("]", "") == server
 
-    def contains(self, other: Link) -> bool:
+    def contains(self, other: Location) -> bool:
         """Return whether a location is this one or below it; a bare ``scheme://`` contains all of its scheme."""
         if self.scheme != other.scheme:
             return False
@@ -149,9 +149,9 @@ def _split_link(text: str) -> tuple[str, str, str]:
     return scheme, authority, path
 
 
-def links_of(uri: str) -> tuple[Link, ...]:
+def links_of(uri: str) -> tuple[Location, ...]:
     """Return the links of a URI: one, or several if the URI is chained by ``::``."""
-    return tuple(Link.parse(text) for text in uri.split("::"))
+    return tuple(Location.parse(text) for text in uri.split("::"))
 
 
 def parts_of_chain(url: str) -> tuple[str, str, str]:
@@ -161,22 +161,22 @@ def parts_of_chain(url: str) -> tuple[str, str, str]:
     an archive ends before the next link, at the latest before the last ``::``.
     """
     caches, link = "", url
-    while (parts := link.partition("::"))[1] and Link.parse(parts[0]).scheme in CACHES:
+    while (parts := link.partition("::"))[1] and Location.parse(parts[0]).scheme in CACHES:
         caches, link = f"{caches}{parts[0]}::", parts[2]
-    if is_absolute(link) and Link.parse(link).scheme in HOSTED | _CLOUD | _LOCAL:
+    if is_absolute(link) and Location.parse(link).scheme in HOSTED | _CLOUD | _LOCAL:
         return caches, link, ""
     separator = _SEPARATOR.search(link)
     end = len(link) if separator is None else separator.start()
     return caches, link[:end], link[end:]
 
 
-def place_of(uri: str) -> Link | None:
+def place_of(uri: str) -> Location | None:
     """Return the only link of a URI that is not a cache; None if there are several, as for an archive."""
     links = [link for link in links_of(uri) if link.scheme not in CACHES]
     return links[0] if len(links) == 1 else None
 
 
-def places_of(links: Sequence[Link]) -> list[Link]:
+def places_of(links: Sequence[Location]) -> list[Location]:
     """Return the links of a chained URI that data are read from: the last, and others except caches and archives."""
     return [link for link in links[:-1] if link.scheme not in _VIEWS] + [links[-1]]
 
@@ -208,7 +208,7 @@ def has_plain_hosts(uri: str) -> bool:
     return True
 
 
-def leads_upwards(links: Iterable[Link]) -> bool:
+def leads_upwards(links: Iterable[Location]) -> bool:
     """Return whether a link contains ``..``, even percent-encoded: clients and servers resolve it differently."""
     return any(
         ".." in re.split(r"[/\\]", decoded_to_the_end(name))
@@ -220,7 +220,7 @@ def leads_upwards(links: Iterable[Link]) -> bool:
 # Options by location.
 
 
-def options_by_place(options: Any) -> dict[Link, Mapping[str, Any]]:
+def options_by_place(options: Any) -> dict[Location, Mapping[str, Any]]:
     """Return the option ``cross_store_storage_options`` by the locations of its prefixes, the longest first.
 
     Raises TypeError if the option is not a mapping of strings to mappings, XGroupPathError if a prefix is
@@ -240,14 +240,16 @@ def options_by_place(options: Any) -> dict[Link, Mapping[str, Any]]:
             message = _("cross_store_storage_options: {prefix!r} is not the beginning of a URI")
             raise XGroupPathError(message.format(prefix=redact(prefix)))
     # If several prefixes mean the same location, the first is used.
-    places = {Link.parse(prefix): given for prefix, given in reversed(list(options.items()))}
+    places = {Location.parse(prefix): given for prefix, given in reversed(list(options.items()))}
     longest = sorted(
         places, key=lambda place: (bool(place.authority), len(place.segments)), reverse=True
     )
     return {place: places[place] for place in longest}
 
 
-def options_of(link: Link, by_place: Mapping[Link, Mapping[str, Any]]) -> dict[str, Any] | None:
+def options_of(
+    link: Location, by_place: Mapping[Location, Mapping[str, Any]]
+) -> dict[str, Any] | None:
     """Return a copy of the options of the first location that contains a link, None if no location does."""
     return next((dict(given) for place, given in by_place.items() if place.contains(link)), None)
 
@@ -300,7 +302,7 @@ async def network_of_host(host: str) -> Network:
     return Network.PUBLIC if all(is_public(address) for address in addresses) else Network.PRIVATE
 
 
-async def network_of_link(link: Link) -> Network | None:
+async def network_of_link(link: Location) -> Network | None:
     """Return the network of a location, None if its scheme is unknown; raise OSError if its host has no address.
 
     An archive or cache without a further link is local.
@@ -341,7 +343,7 @@ async def network_of_store(store: Store) -> Network:
         for key in _ENDPOINTS
         if values.get(key)
     ]
-    link = Link.parse(str(named[0] if named else location))
+    link = Location.parse(str(named[0] if named else location))
     host = link.host if link.scheme in HOSTED else given.get("host")  # ftp, sftp
     try:
         return await network_of_host(host) if isinstance(host, str) else Network.PUBLIC

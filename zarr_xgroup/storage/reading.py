@@ -35,7 +35,7 @@ from zarr_xgroup.storage.foreign import (
     has_bounded_client,
     reading_at_most,
 )
-from zarr_xgroup.storage.places import Link, innermost
+from zarr_xgroup.storage.places import Location, innermost
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -414,7 +414,7 @@ def request_limit(store: Store) -> asyncio.Semaphore:
             limits.append(limit)
     kept = getattr(connector, "_conns", None)  # open connections by server: stores share clients
     if isinstance(kept, Mapping):
-        server = Link.parse(str(getattr(store, "path", "")))
+        server = Location.parse(str(getattr(store, "path", "")))
         if not any(kept[key] and server.is_at(key.host, key.port) for key in kept):
             limits.append(FEW_CONNECTIONS)
     return asyncio.Semaphore(min(limits))

@@ -230,7 +230,7 @@ async def check_group(start: Start, tree: Tree) -> None:
         If the document of the node cannot be read or is not valid.
     """
     store, node = tree.stores[0], Node(0, start.group)
-    document = tree.known(node)
+    document = tree.document_if_read(node)
     problem = tree.problems.get(node) or start.refusals.get(node.path)
     if document is None and problem is not None:
         raise with_store_name(problem, store.name)
@@ -312,7 +312,7 @@ async def _groups_instead(start: Start, tree: Tree) -> tuple[str | None, list[st
     consolidated metadata if there are any, otherwise from listings.
     """
     reader, top = StoreReader(start.store), start.user_path
-    if top == start.group or tree.known(Node(0, top)) is None:
+    if top == start.group or tree.document_if_read(Node(0, top)) is None:
         top = ""
     is_known = tree.stores[0].is_consolidated(top)
     similar, above, near = [top], top, [top]

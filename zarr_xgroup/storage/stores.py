@@ -13,7 +13,7 @@ import zarr
 from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
-from zarr_xgroup.findings import Finding, Place, Topic, left_out, report
+from zarr_xgroup.findings import Finding, Place, Topic, left_out, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
     CONSOLIDATED_V2,
@@ -28,7 +28,7 @@ from zarr_xgroup.metadata.documents import (
 )
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, is_below, is_node_path
-from zarr_xgroup.metadata.tree import KnownStore, Tree
+from zarr_xgroup.metadata.tree import StoreRecord, Tree
 from zarr_xgroup.storage.addresses import is_served, splits_at_backslash
 from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
@@ -44,11 +44,11 @@ _SHORTENED.maxstring = 100
 
 def store_record(
     store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
-) -> KnownStore:
+) -> StoreRecord:
     """Return the record of a store for the tree, with a function that checks paths of its nodes; nothing is read."""
     splits = splits_at_backslash(store)
     can_have = partial(is_node_path, is_served=is_served(store), splits_at_backslash=splits)
-    return KnownStore(name, zarr_format, is_foreign, can_have)
+    return StoreRecord(name, zarr_format, is_foreign, can_have)
 
 
 class OpenStore:
@@ -108,7 +108,7 @@ class OpenStore:
         self._underway: dict[Node, asyncio.Event] = {}
 
     @property
-    def known(self) -> KnownStore:
+    def record(self) -> StoreRecord:
         """The record of the store: its name, Zarr format and consolidated group."""
         return self.tree.stores[self.number]
 
@@ -130,7 +130,7 @@ class OpenStore:
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
         """Return all values of an array if `whole`, otherwise the first and the last."""
-        most = MOST_STORED_BYTES if self.known.is_foreign else None
+        most = MOST_STORED_BYTES if self.record.is_foreign else None
         reader = StoreReader(self.store, self.limits.timeout, self.limit, most)
         with self.naming_store():
             return await reader.values(array, f"/{path}", whole=whole)
@@ -148,12 +148,12 @@ class OpenStore:
 
         Groups in `listed` will be listed next. For Zarr v2 the listings are requested at the same time.
         """
-        zarr_format = self.known.zarr_format
+        zarr_format = self.record.zarr_format
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
         members = frozenset(listed) if zarr_format == 2 else frozenset()
 
         async def read(node: Node) -> Found | None:
-            if self.known.is_foreign:
+            if self.record.is_foreign:
                 try:
                     return await reader.node(node.path, keys)
                 except XGroupStoreError as error:
@@ -201,7 +201,7 @@ class OpenStore:
         """
         groups = list(dict.fromkeys(groups))
         listings = {group: self.listings.pop(group) for group in await self._list_unlisted(groups)}
-        others = GROUP_KEYS[self.known.zarr_format]
+        others = GROUP_KEYS[self.record.zarr_format]
         children = [
             group.child(name) for group, names in listings.items() for name in names - others
         ]
@@ -227,7 +227,7 @@ class OpenStore:
             try:
                 return await reader.names(group.path)
             except XGroupStoreError as error:
-                if not self.known.is_foreign:
+                if not self.record.is_foreign:
                     raise
                 self.findings.append(self._of_group(group, error.text, error))
                 return set()
@@ -236,9 +236,9 @@ class OpenStore:
             listings = await gather(names_of, to_list)
         for group, names in zip(to_list, listings, strict=True):
             self.keep_listing(group, names)
-        for group in unlisted if not self.known.is_foreign else ():
+        for group in unlisted if not self.record.is_foreign else ():
             # The listing of an existing group contains at least its own document.
-            if not self.listings[group] and self.tree.known(group) is not None:
+            if not self.listings[group] and self.tree.document_if_read(group) is not None:
                 await self._learn_root_consolidated(group)
         return [group for group in unlisted if not self.tree.is_listed(group)]
 
@@ -258,7 +258,7 @@ class OpenStore:
         """
         nodes: Mapping[str, Found | Text] | None = None
         if self._root is not None and self._user_path and not self._ignores_consolidated:
-            if self.known.zarr_format == 2:
+            if self.record.zarr_format == 2:
                 with self.naming_store():
                     keys = (CONSOLIDATED_V2,)
                     self._root = {**self._root, **await self._reader().node("", keys, "missing")}
@@ -283,12 +283,12 @@ class OpenStore:
             children: list[Node] = []
             for group in level:
                 names = self.listings[group] if group in unlisted else self.tree.names(group)
-                nodes = map(group.child, sorted({*names} - GROUP_KEYS[self.known.zarr_format]))
+                nodes = map(group.child, sorted({*names} - GROUP_KEYS[self.record.zarr_format]))
                 children += [node for node in nodes if group_filter.leads_to(node.path)]
             await self.read_documents(children, children)
             level = []
             for child in children:
-                document, problem = self.tree.known(child), self.tree.problems.get(child)
+                document, problem = self.tree.document_if_read(child), self.tree.problems.get(child)
                 if document is not None and not document.is_array:
                     level.append(child)
                 elif document is None and problem is not None:  # an unread child may be a group
@@ -317,7 +317,7 @@ class OpenStore:
 
         Other names are reported.
         """
-        usable = {name for name in names if name and self.known.can_have(name)}
+        usable = {name for name in names if name and self.record.can_have(name)}
         message = _(
             "Group {path} of {store} has {count} members with names that zarr or a server could "
             "interpret as different paths; they were left out: {names}"
@@ -327,9 +327,9 @@ class OpenStore:
 
     def _learn_listing(self, group: Node, names: set[str]) -> None:
         """Add the members of a group to the tree, or raise an error with a remedy if they cannot be found."""
-        has_member = any(self.tree.known(group.child(name)) for name in names)
+        has_member = any(self.tree.document_if_read(group.child(name)) for name in names)
         # A valid listing contains at least the group's own document, which was read.
-        is_own_group = self.tree.known(group) is not None and not self.known.is_foreign
+        is_own_group = self.tree.document_if_read(group) is not None and not self.record.is_foreign
         if is_own_group and not has_member and not names & METADATA_KEYS:
             raise self._listing_error(group)
         self.tree.learn_listing(group, names)
@@ -347,7 +347,7 @@ class OpenStore:
                 "no consolidated metadata. The producer of the store can add them with "
                 "zarr.consolidate_metadata(store)."
             )
-        return XGroupStoreError(message.format(group=str(group), store=self.known.name))
+        return XGroupStoreError(message.format(group=str(group), store=self.record.name))
 
     def learn_consolidated(self, found: Mapping[str, Found], required: bool | None) -> None:
         """Add the outermost consolidated metadata, at or below `user_path`, to the tree.
@@ -376,7 +376,7 @@ class OpenStore:
             message = _(
                 "{store} has no consolidated metadata; open it with consolidated=False, or "
                 "leave out consolidated"
-            ).format(store=self.known.name)
+            ).format(store=self.record.name)
             raise XGroupStoreError(message)
 
     def _learn_consolidated_nodes(self, at: Node, nodes: Mapping[str, Found | Text]) -> None:
@@ -394,12 +394,12 @@ class OpenStore:
 
         Raises XGroupError if consolidated metadata are required and unusable.
         """
-        name, zarr_format = self.known.name, self.known.zarr_format
+        name, zarr_format = self.record.name, self.record.zarr_format
         try:
             nodes = consolidated_nodes(found[at.path], zarr_format, str(at))
             # A group that was read must not be an array in the consolidated metadata.
             for path in found:
-                document = self.tree.known(self.node(path))
+                document = self.tree.document_if_read(self.node(path))
                 is_group = document is not None and not document.is_array
                 if nodes is not None and is_group and path != at.path and is_below(path, at.path):
                     stated = nodes.get(path.removeprefix(at.path).strip("/"), {})
@@ -426,11 +426,11 @@ class OpenStore:
         if names:
             in_short = ", ".join(map(_SHORTENED.repr, names[:_MOST_NAMED]))
             text = message.format(
-                path=group, store=self.known.name, count=len(names), names=in_short
+                path=group, store=self.record.name, count=len(names), names=in_short
             )
             self.findings.append(self._of_group(group, text, XGroupMetadataError(text)))
 
     def _of_group(self, group: Node, text: str, error: XGroupError) -> Finding:
         """Return a finding about a group or its members; the text names the store."""
-        place = Place(str(group), store=self.known.name if self.number else None)
-        return report(Topic.METADATA, place, text, arrays=(), error=error)
+        place = Place(str(group), store=self.record.name if self.number else None)
+        return new_finding(Topic.METADATA, place, text, arrays=(), error=error)

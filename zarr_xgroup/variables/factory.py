@@ -93,14 +93,14 @@ class VariableFactory:
         return template
 
     def _document(self, node: Node) -> Document:
-        document = self._tree.known(node)
+        document = self._tree.document_if_read(node)
         if document is None or not document.is_array:
             raise XGroupMetadataError(_("there is no array {node}").format(node=node))
         return document
 
     def attributes(self, node: Node) -> JsonObject:
         """Return the attributes of a node, which must not be modified."""
-        document = self._tree.known(node)
+        document = self._tree.document_if_read(node)
         return JsonObject({}) if document is None else document.attributes
 
     def zarr_objects(self, node: Node) -> ZarrObjects:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zarr_xgroup.errors import Rule, XGroupMetadataError, converting_errors
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import NZ
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -25,7 +25,7 @@ def unusable_fill_value(array: Node, written: str) -> Finding:
     text = message.format(written=written)
     remedy = _("write a value of the array's type, or remove {key}").format(key=FILL)
     place = Fragment(array, ("attributes", FILL), None)
-    return report(OF_ITS_TYPE, place, text, remedy, topic=Topic.METADATA)
+    return new_finding(OF_ITS_TYPE, place, text, remedy, topic=Topic.METADATA)
 
 
 def can_hold(dtype: np.dtype[Any], written: Any, *, either_sign: bool = False) -> bool:

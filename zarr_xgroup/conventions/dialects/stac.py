@@ -32,7 +32,7 @@ from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.values import finite_numbers, is_finite
 from zarr_xgroup.conventions.written_grids import WrittenGrid
 from zarr_xgroup.errors import Rule, XGroupMetadataError
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
@@ -103,7 +103,7 @@ class StacProjHandler(ProjHandler):
         if shape is not None and shape.value != sizes:
             text = f"is {shown(shape.value)}, but the array has {shown(sizes)} cells"
             remedy = f"{write('proj:shape', sizes)}, and {own}"
-            yield report(OF_ARRAY, shape, text, remedy, severity="warning")
+            yield new_finding(OF_ARRAY, shape, text, remedy, severity="warning")
         elif transform is not None and box is not None:
             a, b, _c, d, e, _f = map(abs, transform.value[:6])
             left, bottom, right, top = box.value
@@ -111,7 +111,7 @@ class StacProjHandler(ProjHandler):
             box_spans = [abs(right - left), abs(top - bottom)]
             if abs(spans[0] - box_spans[0]) > a + b or abs(spans[1] - box_spans[1]) > d + e:
                 text = f"gives the grid the extent {shown(spans)}, but proj:bbox {shown(box_spans)}"
-                yield report(OF_ARRAY, transform, text, f"write {own}", severity="warning")
+                yield new_finding(OF_ARRAY, transform, text, f"write {own}", severity="warning")
             elif grid is not None and any(box.value):
                 yield from filter(None, [grid.finding_of_box(box, box.value, OF_ARRAY)])
 

@@ -19,7 +19,7 @@ from zarr_xgroup.conventions.spatial import DIMENSIONS, ORDER, SpatialHandler
 from zarr_xgroup.conventions.units import CF
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding, report
+from zarr_xgroup.findings import Finding, new_finding
 from zarr_xgroup.metadata.dimensions import (
     DIMENSION_KEY,
     NCZARR,
@@ -55,14 +55,14 @@ def check_unnamed_dimensions(checked: CheckedStore, array: NodeView) -> Iterator
     if nameless and _needs_dimension_names(array):
         place = Fragment(array.node, dimension_keys(document), None)
         text = f"{nameless} of {len(array.dims)} dimensions have no name"
-        yield report(NAMES, place, text, write(place.keys[-1], _likely_names(array)))
+        yield new_finding(NAMES, place, text, write(place.keys[-1], _likely_names(array)))
     is_missing = document["zarr_format"] == 3 and document.get("dimension_names") is None
     is_named = names is not None and names.value == list(array.dims)
     if is_missing and is_named and checked.declares_something:
         place = Fragment(array.node, ("dimension_names",), None)
         text = f"is missing; {DIMENSION_KEY} names the dimensions only of Zarr v2 arrays"
         remedy = f'write the names in {DIMENSION_KEY} as "dimension_names"'
-        yield report(NAMES, place, text, remedy, severity="warning")
+        yield new_finding(NAMES, place, text, remedy, severity="warning")
 
 
 def _needs_dimension_names(array: NodeView) -> bool:
@@ -106,16 +106,16 @@ def check_names_in_attributes(_checked: CheckedStore, array: NodeView) -> Iterat
             likely = likely if key in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: likely}
         remedy = write(key, likely)
         if not (isinstance(values, list) and all(isinstance(name, str) for name in values)):
-            yield report(rule, given, must_be("a list of names", values), remedy)
+            yield new_finding(rule, given, must_be("a list of names", values), remedy)
         elif len(values) != len(array.dims):
             text = f"names {len(values)} dimensions, but the array has {len(array.dims)}"
-            yield report(rule, given, text, remedy)
+            yield new_finding(rule, given, text, remedy)
         elif any(
             dim is not None and name.rpartition("/")[2] != dim.rpartition("/")[2]
             for name, dim in zip(values, array.dims, strict=True)
         ):
             text = f"differs from the dimension names of the array, which are used: {shown(list(array.dims))}"
-            yield report(rule, given, text, remedy, severity="warning")
+            yield new_finding(rule, given, text, remedy, severity="warning")
 
 
 def _names_in_attributes(array: NodeView) -> Iterator[tuple[Fragment, Rule]]:
@@ -165,7 +165,7 @@ def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
         keys = dimension_keys(array.document)
         renamed = [f"{dim}_{array.sizes[dim]}" if dim in names else dim for dim in array.dims]
         remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a separate group"
-        yield report(SIZES, Fragment(array.node, keys, None), text, remedy, severity="warning")
+        yield new_finding(SIZES, Fragment(array.node, keys, None), text, remedy, severity="warning")
 
 
 def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
@@ -197,7 +197,7 @@ def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
     for node, names in beyond.items():
         text = f"has longitudes or latitudes beyond 360 degrees: {', '.join(names)}"
         remedy = "correct the CRS, or the numbers from which the coordinates are computed"
-        yield report(DEGREES, node, text, remedy, severity="warning")
+        yield new_finding(DEGREES, node, text, remedy, severity="warning")
 
 
 def check_own_coordinates(plan: GroupPlan) -> Iterator[Finding]:
@@ -213,4 +213,4 @@ def check_own_coordinates(plan: GroupPlan) -> Iterator[Finding]:
             )
             remedy = f'declare the array itself, by "external": {{"node": "{variable.name}"}}'
             place = Fragment(plan.node.child(array), ("attributes", CS.key), None)
-            yield report(OWN_ARRAY, place, text, remedy, severity="warning")
+            yield new_finding(OWN_ARRAY, place, text, remedy, severity="warning")

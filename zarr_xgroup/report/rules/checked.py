@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from zarr_xgroup.conventions.array import NodeView
+from zarr_xgroup.conventions.array import NodeView, declared_for_store
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.conventions.registry import Handler
 from zarr_xgroup.metadata.nodes import Node
@@ -42,7 +42,7 @@ class CheckedStore:
         """Return the group or array at a path, None if it does not exist or its document is unusable."""
         if path not in self._nodes:
             node = Node(0, path)
-            document = self.tree.known(node)
+            document = self.tree.document_if_read(node)
             self._nodes[path] = (
                 None
                 if document is None
@@ -70,7 +70,7 @@ class CheckedStore:
     def declares_something(self) -> bool:
         """Whether any checked node or a group above declares a convention, the root names NZ-1.0, or one is assumed."""
         root, top = self.node(""), self.node(self.groups[0].path)
-        if self.assumed or (root is not None and root.declared_for_store().identities):
+        if self.assumed or (root is not None and declared_for_store(root).identities):
             return True
         above = () if top is None else top.ancestors()
         return any(CONVENTIONS_KEY in node.attributes for node in (*above, *self.nodes()))

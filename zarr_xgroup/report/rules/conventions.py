@@ -39,7 +39,7 @@ from zarr_xgroup.conventions.ref import WrittenReference
 from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import Severity
-from zarr_xgroup.findings import Finding, report
+from zarr_xgroup.findings import Finding, new_finding
 from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
 from zarr_xgroup.metadata.references import may_refer, references_in, unwrapped
 from zarr_xgroup.report.rules.checked import CheckedStore
@@ -66,7 +66,7 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
     for key in misspelt(keys, [ATTRIBUTE.key], ROOT_KEYS):
         text = f"{key!r} has no meaning: it declares no convention"
         remedy = f'rename it to "{ATTRIBUTE.key}"'
-        yield report(KEY, subject.all_attributes.place(key), text, remedy)
+        yield new_finding(KEY, subject.all_attributes.place(key), text, remedy)
     written = subject.attribute(ATTRIBUTE.key)
     if written is None:
         yield from _null_attribute(subject, ATTRIBUTE)
@@ -87,7 +87,7 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
         if matches(convention, item.value):
             if convention in declared:
                 text = f"{convention.name!r} is declared twice"
-                yield report(ONCE, item, text, "remove this item", severity="warning")
+                yield new_finding(ONCE, item, text, "remove this item", severity="warning")
             declared.add(convention)
 
 
@@ -97,7 +97,7 @@ def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
     for key in sorted(item.value.keys() - _MEMBERS_OF_DECLARATION):
         if not (key == "version" and meant is CfHandler):
             text = f"{key!r} is not a member of a declaration"
-            yield report(TEXTS, item.place(key), text, "remove it", severity="warning")
+            yield new_finding(TEXTS, item.place(key), text, "remove it", severity="warning")
     # The convention is known by its name, but the declaration does not identify it.
     is_lost = meant is not None and not matches(meant, item.value)
     if not any(map(item.get, IDENTIFIERS)):
@@ -106,18 +106,18 @@ def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
         )
         remedy = 'add "uuid"' if meant is None else f"write {_declaration_of(meant)}"
         severity: Severity = "error" if is_lost else "warning"
-        yield report(IDENTIFIED, item, text, remedy, severity=severity)
+        yield new_finding(IDENTIFIED, item, text, remedy, severity=severity)
     elif identity is not None and meant is not None and is_lost:
         key, value = identity
         text = (
             f"{key} {shown(value)} is not that of {meant.name!r}, so {meant.name!r} is not declared"
         )
-        yield report(KNOWN, item.place(key), text, f"write {_declaration_of(meant)}")
+        yield new_finding(KNOWN, item.place(key), text, f"write {_declaration_of(meant)}")
     elif meant is None and not is_known_without_coordinates(item.value):
         name = shown(declared_name(item.value))
         text = f"{name} is an unknown convention: its attributes are not read"
         remedy = "keep it if it is meant for other readers"
-        yield report(SOME_OTHER, item, text, remedy, severity="warning")
+        yield new_finding(SOME_OTHER, item, text, remedy, severity="warning")
 
 
 def _identifiable_conventions() -> list[Handler]:
@@ -172,7 +172,7 @@ def check_undeclared_attributes(_checked: CheckedStore, subject: NodeView) -> It
         remedy = f'add {_declaration_of(convention)} to the list "{ATTRIBUTE.key}" of the node'
         is_read = issubclass(convention, _READ_WITHOUT_DECLARATION)
         place = subject.all_attributes.place(keys[0])
-        yield report(DECLARED, place, text, remedy, severity="warning" if is_read else "error")
+        yield new_finding(DECLARED, place, text, remedy, severity="warning" if is_read else "error")
 
 
 def check_unused_declarations(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
@@ -200,7 +200,7 @@ def check_unused_declarations(checked: CheckedStore, subject: NodeView) -> Itera
             *others, last = needed
             names = f"{', '.join(others)} or {last}" if others else last
             text = f"{convention.name!r} is declared, but the attribute {names} is missing"
-            yield report(USED, item, text, f"add {names}, or remove this item")
+            yield new_finding(USED, item, text, f"add {names}, or remove this item")
 
 
 def _groups_that_use(checked: CheckedStore, convention: Handler) -> set[Node]:
@@ -246,7 +246,7 @@ def check_attributes(_checked: CheckedStore, subject: NodeView) -> Iterator[Find
         for key, meant in misspelt(keys, known, others).items():
             text = f"{key!r} is not an attribute of {convention.name!r}"
             place = subject.all_attributes.place(key)
-            yield report(SPELLING, place, text, f'rename it to "{meant}"')
+            yield new_finding(SPELLING, place, text, f'rename it to "{meant}"')
         if convention not in plugins:
             yield from mistakes_of_convention(convention, subject)
 
@@ -273,7 +273,7 @@ def mistakes_of_convention(convention: Handler, subject: NodeView) -> Iterator[F
             if subject.is_array:
                 text = "is on an array, but the convention defines it for groups"
                 remedy = "write it on the group"
-            yield report(attribute.misplaced, written, text, remedy, severity="warning")
+            yield new_finding(attribute.misplaced, written, text, remedy, severity="warning")
 
 
 def _follows(subject: NodeView, convention: Handler) -> bool:

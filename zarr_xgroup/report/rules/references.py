@@ -13,7 +13,7 @@ from zarr_xgroup.conventions import cf
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, REFERENCE, SOMEWHERE
-from zarr_xgroup.findings import Finding, Place, report
+from zarr_xgroup.findings import Finding, Place, new_finding
 from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, with_names
 from zarr_xgroup.metadata.references import NODE, POINTER, URI, WRAPPED
 from zarr_xgroup.report.explanation import FoundReference, parent_of
@@ -50,7 +50,9 @@ def check(
             of_cf[source].append(reference)
         elif target is None:
             text = f"{reference.target!r}: {reference.text}"
-            yield report(SOMEWHERE, source, text, _remedy_for_lost_reference(reference, checked))
+            yield new_finding(
+                SOMEWHERE, source, text, _remedy_for_lost_reference(reference, checked)
+            )
         elif target.store is None:
             yield from _better_reference(reference, target)
     for place, lost in of_cf.items():
@@ -58,7 +60,7 @@ def check(
             text = "; ".join(f"{reference.target!r} {reference.text}" for reference in lost)
             names = [reference.target for reference in lost]
             remedy = _remedy_for_cf_names(checked, *attribute, names)
-            yield report(cf.SOMEWHERE, place, text, remedy)
+            yield new_finding(cf.SOMEWHERE, place, text, remedy)
 
 
 def _places_of(reported: Iterable[Finding]) -> set[Place]:
@@ -80,13 +82,13 @@ def _better_reference(reference: FoundReference, target: Place) -> Iterator[Find
     if bar:
         text = f"the uri {uri} is that of the store itself"
         remedy = f'remove "uri", and {write(NODE, target.node)}'
-        yield report(OWN, reference.source, text, remedy, severity="warning")
+        yield new_finding(OWN, reference.source, text, remedy, severity="warning")
     elif reference.by_fallback:
         text = f"{reference.target!r} does not fit relative to the group of the array; {target.node} was used"
         remedy = write(NODE, target.node)
         if reference.arrays == (reference.source.node,):
             remedy = f"{write(NODE, _path_from_group(reference, target.node))}, or {remedy}"
-        yield report(FIRST, reference.source, text, remedy, severity="warning")
+        yield new_finding(FIRST, reference.source, text, remedy, severity="warning")
 
 
 def _path_from_group(reference: FoundReference, node: str) -> str:

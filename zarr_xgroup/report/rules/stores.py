@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, XGroupStoreError
-from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, report
+from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, new_finding
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Keys, Node
@@ -159,20 +159,20 @@ def differences_of_consolidated(
     members = chain.from_iterable(map(node.child, tree.names(node)) for node in both)
     for path in dict.fromkeys(node.path for node in (*both, *members)):
         node, itself = Node(0, path), Node(own, path)
-        copy, document = tree.known(node), tree.known(itself)
+        copy, document = tree.document_if_read(node), tree.document_if_read(itself)
         if path == at or not tree.problems.keys().isdisjoint((node, itself)):
             continue
         if copy is not None and document is not None:
             text = "the consolidated metadata have a different value"
             for keys in _unequal_members(copy, document, as_zarr_writes):
-                yield report(SAME, Fragment(node, keys, None), text, remedy)
+                yield new_finding(SAME, Fragment(node, keys, None), text, remedy)
         elif copy is not None:
             if copy.is_array or copy.attributes:
                 text = "the node is in the consolidated metadata, but not in the store"
-                yield report(THERE, Fragment(node, (), None), text, remedy)
+                yield new_finding(THERE, Fragment(node, (), None), text, remedy)
         else:
             text = "the node is not in the consolidated metadata, so opening does not find it"
-            yield report(COMPLETE, Fragment(node, (), None), text, remedy)
+            yield new_finding(COMPLETE, Fragment(node, (), None), text, remedy)
 
 
 def _unequal_members(

@@ -12,7 +12,7 @@ from zarr_xgroup.conventions.model import Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.datasets.undeclared import Undeclared
-from zarr_xgroup.findings import Finding, Topic, report
+from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.functions import Regular
 from zarr_xgroup.variables.sources import Computed, Stored
@@ -43,7 +43,7 @@ def check_undeclared(
         if names <= {*_WRITTEN_BY_ZARR_CM}:
             remedy += " (the Python package zarr-cm writes such attributes)"
         text = f"opens without {parts}, which the store has"
-        yield report(Topic.NO_PRINCIPAL, array.node, text, remedy)
+        yield new_finding(Topic.NO_PRINCIPAL, array.node, text, remedy)
 
 
 def _declaration(

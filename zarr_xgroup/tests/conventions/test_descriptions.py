@@ -36,7 +36,7 @@ from zarr_xgroup.conventions.descriptions import (
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.conventions.uom import Ucum
 from zarr_xgroup.errors import XGroupReferenceError
-from zarr_xgroup.findings import Finding, report
+from zarr_xgroup.findings import Finding, new_finding
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part
 from zarr_xgroup.tests.builders import Json, stored
 from zarr_xgroup.tests.tables import rows, store_of
@@ -297,7 +297,7 @@ class StripesHandler(ConventionHandler):
         stripes = subject.attribute("stripes")
         colour = None if stripes is None else stripes.get("colour")
         if colour is not None and colour.value == "grey" and cls in subject.declared:
-            yield report(DULL, colour, "is dull", 'write "colour": "red"', severity="warning")
+            yield new_finding(DULL, colour, "is dull", 'write "colour": "red"', severity="warning")
 
     def interpret(self, array: ArrayView) -> Interpretation:
         stripes = array.read(self.described[0])

@@ -14,7 +14,7 @@ import xarray as xr
 from zarr_xgroup import ConventionHandler, XGroupError
 from zarr_xgroup.conventions import ArrayView, Crs, Interpretation, register, registry
 from zarr_xgroup.conventions.handler_set import HandlerSet
-from zarr_xgroup.findings import Topic, report
+from zarr_xgroup.findings import Topic, new_finding
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
@@ -334,7 +334,7 @@ def test_an_array_with_two_conventions() -> None:
                 geotransform="0 1 0 0 0 1",
                 crs=Crs("proj:code", "EPSG:3857"),
                 attributes={"units": "m", "said": 1},
-                findings=(report(Topic.CHOICE, array.node, "it is said"),),
+                findings=(new_finding(Topic.CHOICE, array.node, "it is said"),),
             )
 
     register(Describing)

@@ -16,7 +16,7 @@ import zarr_xgroup
 from zarr_xgroup import XGroupPathError
 from zarr_xgroup.storage.addresses import uri_of
 from zarr_xgroup.storage.places import (
-    Link,
+    Location,
     Network,
     is_absolute,
     is_public,
@@ -50,26 +50,26 @@ from zarr_xgroup.tests.builders import (
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("s3://bucket//a/./b//", Link("s3", "bucket", ("a", "b"))),
-        ("S3A://Bucket/A", Link("s3", "bucket", ("A",))),
-        ("gcs://bucket/a", Link("gs", "bucket", ("a",))),
-        ("HTTP://Example.ORG:80/A", Link("http", "example.org", ("A",))),
-        ("http://example.org:/a", Link("http", "example.org", ("a",))),
-        ("https://example.org:443", Link("https", "example.org", ())),
-        ("http://example.org:443/a", Link("http", "example.org:443", ("a",))),
-        ("http://[::1]:80/a", Link("http", "[::1]", ("a",))),
-        ("http://user:secret@host@example.org/a", Link("http", "example.org", ("a",))),
-        ("http://example.org/a?b=/c#d", Link("http", "example.org", ("a",))),
-        ("http://example.org/%C3%A9", Link("http", "example.org", ("\u00e9",))),
-        ("http://example.org/a%2Fb/%2E%2E", Link("http", "example.org", ("a/b", ".."))),
-        ("FILE:///a%20b?c#d", Link("file", "", ("a b?c#d",))),
-        ("/a b/c/", Link("file", "", ("a b", "c"))),
-        ("memory://A/b", Link("memory", "A", ("b",))),
-        ("ZIP", Link("zip", "", ())),
+        ("s3://bucket//a/./b//", Location("s3", "bucket", ("a", "b"))),
+        ("S3A://Bucket/A", Location("s3", "bucket", ("A",))),
+        ("gcs://bucket/a", Location("gs", "bucket", ("a",))),
+        ("HTTP://Example.ORG:80/A", Location("http", "example.org", ("A",))),
+        ("http://example.org:/a", Location("http", "example.org", ("a",))),
+        ("https://example.org:443", Location("https", "example.org", ())),
+        ("http://example.org:443/a", Location("http", "example.org:443", ("a",))),
+        ("http://[::1]:80/a", Location("http", "[::1]", ("a",))),
+        ("http://user:secret@host@example.org/a", Location("http", "example.org", ("a",))),
+        ("http://example.org/a?b=/c#d", Location("http", "example.org", ("a",))),
+        ("http://example.org/%C3%A9", Location("http", "example.org", ("\u00e9",))),
+        ("http://example.org/a%2Fb/%2E%2E", Location("http", "example.org", ("a/b", ".."))),
+        ("FILE:///a%20b?c#d", Location("file", "", ("a b?c#d",))),
+        ("/a b/c/", Location("file", "", ("a b", "c"))),
+        ("memory://A/b", Location("memory", "A", ("b",))),
+        ("ZIP", Location("zip", "", ())),
     ],
 )
-def test_a_link_is_a_place(text: str, expected: Link) -> None:
-    assert Link.parse(text) == expected
+def test_a_link_is_a_place(text: str, expected: Location) -> None:
+    assert Location.parse(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_link_is_a_place(text: str, expected: Link) -> None:
 def test_a_place_contains_its_descendants(place: str, inside: str, outside: str) -> None:
     for others, expected in ((inside, True), (outside, False)):
         for other in others.split():
-            assert Link.parse(place).contains(Link.parse(other)) is expected, other
+            assert Location.parse(place).contains(Location.parse(other)) is expected, other
 
 
 def test_an_absolute_uri_has_a_scheme_and_a_place() -> None:
@@ -125,8 +125,8 @@ def test_caches_and_archives_only_show_what_the_next_link_of_a_chain_has(
     uri: str, place: str | None, read_from: str
 ) -> None:
     links = links_of(uri)
-    assert links == tuple(map(Link.parse, uri.split("::")))
-    assert place_of(uri) == (None if place is None else Link.parse(place))
+    assert links == tuple(map(Location.parse, uri.split("::")))
+    assert place_of(uri) == (None if place is None else Location.parse(place))
     assert [link.scheme for link in places_of(links)] == read_from.split()
 
 
@@ -172,12 +172,12 @@ def test_the_longest_prefix_decides(
         "/data": {},
     }
     ordered = dict(reversed(given.items())) if is_reversed else given
-    assert options_of(Link.parse(uri), options_by_place(ordered)) == expected
+    assert options_of(Location.parse(uri), options_by_place(ordered)) == expected
 
 
 def test_the_first_of_two_equal_prefixes_is_used() -> None:
     by_place = options_by_place({"s3://a": S3, "s3://A/": BUCKET})
-    assert options_of(Link.parse("s3://a/b"), by_place) == S3
+    assert options_of(Location.parse("s3://a/b"), by_place) == S3
 
 
 def test_options_of_the_wrong_type() -> None:
@@ -240,13 +240,13 @@ def test_other_addresses() -> None:
 )
 def test_the_network_of_a_place(network: Network | None, uris: list[str]) -> None:
     for uri in uris:
-        assert asyncio.run(network_of_link(Link.parse(uri))) == network, uri
+        assert asyncio.run(network_of_link(Location.parse(uri))) == network, uri
 
 
 def test_hosts_without_an_address() -> None:
     for host in ("", "a..b", "x" * 64):
         with pytest.raises(OSError, match=r"."):
-            asyncio.run(network_of_link(Link("http", host, ())))
+            asyncio.run(network_of_link(Location("http", host, ())))
 
 
 def test_one_private_address_makes_a_host_private(monkeypatch: pytest.MonkeyPatch) -> None:
