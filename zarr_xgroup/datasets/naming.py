@@ -422,16 +422,14 @@ class GroupPlanner:
         is_same = sizes == declared
         # A subset that was written with its coordinates may still refer to the coordinates of the whole array.
         is_any = isinstance(source, Unusable) and source.needed is None
-        is_whole = isinstance(source, Stored) and role == "coordinate"
+        is_whole = isinstance(source, Stored | HandlerVariable) and role == "coordinate"
         if is_any or (is_whole and not self._fits(source, referrer)):
             is_same = is_same or self._fits(own.source, referrer)
         # 1. An own dimension coordinate replaces every declared one, except an array of a different length.
         if own.dims == source.dims == (own.name,):
             return is_same or not isinstance(source, Stored | HandlerVariable)
-        # 2. An array that declares a principal convention itself is data, not a coordinate. Variables made by the
-        #    handler of a plug-in are not declared by the store.
-        declares_principal = self._readings[own.name].declares_principal
-        if declares_principal or isinstance(source, HandlerVariable):
+        # 2. An array that declares a principal convention itself is data, not a coordinate.
+        if self._readings[own.name].declares_principal:
             return False
         # 3. Other coordinates are replaced by an array with the same dimensions and sizes. For bounds, the dimension of
         #    the vertices may have any name, and may be stored first.

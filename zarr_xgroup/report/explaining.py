@@ -469,13 +469,16 @@ def found_references(plans: Iterable[GroupPlan], tree: Tree) -> Iterator[FoundRe
 
 
 def _own_arrays_instead(plan: GroupPlan) -> dict[Place, Node]:
-    """Return the arrays of a group that take the place of coordinates that cannot be made, by the place of the error."""
-    return {
-        source.finding.place: variable.stored
-        for variable in plan.variables
-        for source, _array in variable.overruled.values()
-        if isinstance(source, Unusable) and variable.stored is not None
-    }
+    """Return the arrays of a group that take the place of coordinates that cannot be made, by the place of the error.
+
+    A place with several is left out: its reference is not one to these arrays.
+    """
+    arrays: defaultdict[Place, set[Node]] = defaultdict(set)
+    for variable in plan.variables:
+        for source, _array in variable.overruled.values():
+            if isinstance(source, Unusable) and variable.stored is not None:
+                arrays[source.finding.place].add(variable.stored)
+    return {place: nodes.pop() for place, nodes in arrays.items() if len(nodes) == 1}
 
 
 def _place(tree: Tree, node: Node, keys: Keys = ()) -> Place:

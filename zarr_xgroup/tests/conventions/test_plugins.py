@@ -34,6 +34,7 @@ from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupRef
 from zarr_xgroup.tests.builders import (
     Nodes,
     declaring,
+    opened,
     opened_with_warnings,
     recorded,
     stored,
@@ -326,6 +327,23 @@ def test_results_of_handlers(members: dict[str, Any], expected: str) -> None:
     register(handler(**members))
     dataset = check(DECLARING, expected, only="coords")
     assert set(dataset.data_vars) == {"a", "b", "bands"}
+
+
+@pytest.mark.parametrize("length", [None, 3], ids=["as long as the array", "of one length"])
+def test_a_subset_that_was_written_again_keeps_its_own_coordinates(
+    length: int | None, tmp_path: Path
+) -> None:
+    def get_variables(_self: Any, array: Any, _group: Any, _root: Any) -> dict[str, xr.Variable]:
+        values = np.arange(length or array.shape[0], dtype=float)
+        return {"x": xr.Variable("x", values), "height": xr.Variable((), 5.0)}
+
+    register(handler(get_variables=get_variables))
+    nodes: Nodes = {"": {}, "a": stored([1.0, 2.0, 3.0], "x", **IT)}
+    subset = opened(xr.open_dataset, store_of(nodes)).isel(x=slice(1, 3))
+    subset.to_zarr(tmp_path / "subset.zarr", consolidated=False)
+    again = opened(xr.open_dataset, tmp_path / "subset.zarr")
+    assert {*again.variables} == {"a", "x", "height"}
+    assert again.x.values.tolist() == [1.0, 2.0]
 
 
 # What fails.
