@@ -440,7 +440,7 @@ class ArrayView(NodeView):
             self.report(Topic.PROBLEM, self.node, error, cost=cost())
             return None
 
-    def unusable(
+    def unusable_source(
         self, reason: XGroupError | Finding, dims: Iterable[str] | None, cost: str
     ) -> Unusable:
         """Return the source of a coordinate that cannot be made.

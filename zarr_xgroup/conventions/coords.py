@@ -205,7 +205,7 @@ class CoordsHandler(ConventionHandler):
                 coordinates[name] = _coordinate(array, described)
             except XGroupError as error:
                 dims = [dim for dim in described.dims if dim in array.sizes]
-                coordinates[name] = Coordinate(name, array.unusable(error, dims, missing()))
+                coordinates[name] = Coordinate(name, array.unusable_source(error, dims, missing()))
         return array.interpretation(*filter(None, coordinates.values()))
 
 

@@ -686,7 +686,7 @@ def _coordinate(axis: AxisOfArray, number: int, item: CoordinateSet | Part) -> C
     try:
         node, coordinate_set = dereferenced(array, axis.node, item, CoordinateSet)
     except XGroupError as error:
-        source = array.unusable(error, axis.dims, coordinate_named(name))
+        source = array.unusable_source(error, axis.dims, coordinate_named(name))
         return Coordinate(name, source, axis=along)
     _report_unusable_members(axis, coordinate_set, node)
     attributes = _attributes(axis, coordinate_set)
@@ -715,7 +715,7 @@ def _source_of_set(axis: AxisOfArray, item: CoordinateSet, node: Node, name: str
             return axis.regular_source(0, 1)
         raise item.place(node, "values").error(_("is missing"))
     except XGroupError as error:
-        return axis.array.unusable(error, axis.dims, coordinate_named(name))
+        return axis.array.unusable_source(error, axis.dims, coordinate_named(name))
 
 
 def _source(axis: AxisOfArray, values: Values, node: Node) -> Source:
@@ -798,9 +798,9 @@ def _bounds(
         elif external is not None:
             source = _stored_bounds(axis, external.at(node))
         else:
-            source, wrong = array.unusable(wrong[0], (), cost), wrong[1:]
+            source, wrong = array.unusable_source(wrong[0], (), cost), wrong[1:]
     except XGroupError as error:
-        source = array.unusable(error, (), cost)
+        source = array.unusable_source(error, (), cost)
     array.report_wrong(node, wrong, cost)
     # Boundaries of times are decoded with the units of the coordinate, which may be on its stored array.
     values = coordinate.source
@@ -907,7 +907,7 @@ def _formula_term(
         else:
             source = _source(axis, values, node)
     except XGroupError as error:
-        source = axis.array.unusable(error, None, cost)
+        source = axis.array.unusable_source(error, None, cost)
     return Coordinate(name, source)
 
 

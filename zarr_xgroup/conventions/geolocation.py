@@ -204,7 +204,7 @@ def geolocation_coordinates(
                 name = source.node.name
             except XGroupError as error:
                 source, name = (
-                    array.unusable(error, None, cost()),
+                    array.unusable_source(error, None, cost()),
                     name_of_target(reference.at(node)),
                 )
             yield Coordinate(name, source, attributes, crs=crs, places_cells=True)

@@ -20,7 +20,7 @@ from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
 from zarr_xgroup.errors import XGroupStoreError, with_message
-from zarr_xgroup.findings import Topic
+from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Node
@@ -100,15 +100,22 @@ class HandlerSet:
                     return crs
         return None
 
-    def axis_names(self, view: ArrayView) -> tuple[str, ...]:
-        """Return dimension names for the last axes of an array with unnamed axes, () if no handler knows any."""
-        # The caller discards this view, and with it reports of handlers that dimension names are missing.
+    def axis_names(self, view: ArrayView) -> tuple[tuple[str, ...], list[Finding]]:
+        """Return dimension names for the last axes of an array with unnamed axes, and findings about failed handlers.
+
+        The names are () if no handler knows any. What handlers report is left out: they are asked again.
+        """
+        failures = list[Finding]()
         self._assume_marked(view, self._naming)
         for handler in self._naming:
+            names = None
             with _reporting_failures(view, handler):
-                if names := _distinct(handler().axis_names(view)):
-                    return names
-        return ()
+                names = _distinct(handler().axis_names(view))
+            if names:
+                return names, failures
+            if names is None:
+                failures.append(view.findings[-1])
+        return (), failures
 
     def interpret(self, view: ArrayView) -> Answer:
         """Return the combined interpretation of an array by all handlers that apply to it, and by `proj`.

@@ -27,7 +27,7 @@ from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.storage.library import Library, ValuesNeeded
 from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
-from zarr_xgroup.variables.sources import HandlerVariable, Stored
+from zarr_xgroup.variables.sources import Computed, HandlerVariable, Stored
 
 #: The attributes by which xarray decodes times.
 _TIME_KEYS = ("units", "calendar")
@@ -207,9 +207,10 @@ class Builder:
                 continue  # equal variables of a plug-in may have different attributes
             if planned.is_time and not planned.has("units"):
                 continue  # bounds of times
-            # Not the identity, because computed coordinates of different sizes may have the same.
             attributes = repr((planned.attributes, planned.declared_decoding))
-            place = planned.name, planned.source, planned.dims
+            # Equal sources may have different chunks for dask.
+            chunks = planned.source.chunks if isinstance(planned.source, Computed) else ()
+            place = planned.name, planned.source, chunks, planned.dims
             keys[planned.name] = *place, attributes, planned.is_time
         return keys
 

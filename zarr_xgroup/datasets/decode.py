@@ -249,12 +249,9 @@ class Decoder:
                 # Set after decoding, because xarray decodes packed numbers with a fill value as floats.
                 variable.encoding.setdefault(FILL, None)
             decoded.append((built, variable, index))
-        for (
-            built,
-            variable,
-            built.index,
-        ) in decoded:  # only now, because reading the values may raise
-            built.variable, built.is_decoded = variable, True
+        # Only now, because reading the values may raise.
+        for built, variable, its_index in decoded:
+            built.is_decoded, built.variable, built.index = True, variable, its_index
         return opened
 
 

@@ -244,11 +244,12 @@ class _GroupInterpreter:
 
         # 2. Name all dimensions, with hints by conventions for arrays with unnamed dimensions.
         declared = {name: dimensions.declared for name, dimensions in inherited.items()}
-        hints = {
-            name: interpreter.handlers.axis_names(interpreter.view(self.node.child(name), ()))
-            for name, names in declared.items()
-            if None in names
-        }
+        hints = {}
+        for name, names in declared.items():
+            if None in names:
+                view = interpreter.view(self.node.child(name), ())
+                hints[name], failures = interpreter.handlers.axis_names(view)
+                self.findings.extend(failures)
         named, findings = name_dimensions(documents, self.node, declared, hints)
         self.findings.extend(
             finding

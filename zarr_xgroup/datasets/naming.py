@@ -25,7 +25,7 @@ from zarr_xgroup.conventions.units import (
     with_completed_units,
 )
 from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
-from zarr_xgroup.datasets.plan import PlannedVariable, UsedNames
+from zarr_xgroup.datasets.plan import PlannedVariable, UsedNames, longer_name
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, coordinate_named, new_finding
 from zarr_xgroup.i18n import _
@@ -86,15 +86,15 @@ class GroupPlanner:
             for coordinate in interpretation.coordinates
             for part in coordinate.parts()
         ]
-        #: The names of the group's own arrays that stay data even if other arrays refer to them, because they declare
-        #: a principal convention themselves. If only their groups or the user declare the convention, referenced
-        #: coordinates, bounds and terms are not data.
         declared = set[Node]()
         for part in self._declared:
             if isinstance(part.source, Stored):
                 declared.add(part.source.node)
             elif isinstance(part.source, Unusable):
                 declared.add(reading.node.child(part.name))
+        #: The names of the group's own arrays that stay data even if other arrays refer to them, because they declare
+        #: a principal convention themselves. If only their groups or the user declare the convention, referenced
+        #: coordinates, bounds and terms are not data.
         self.data = frozenset(
             array.node.name
             for array in self.arrays
@@ -126,18 +126,20 @@ class GroupPlanner:
             attached = []
             replaced: dict[str, PlannedVariable] = {}  # by the axes whose coordinate they replace
             for coordinate in interpretation.coordinates:
-                axis = replaced.get(coordinate.axis)
+                axis = replaced.get(coordinate.axis)  # the array in place of its axis
                 if axis is not None and not self._is_own(coordinate):
                     own = self._own_array(coordinate.name)
                     if own is None or own.dims != coordinate.source.dims:
                         axis.left_out[coordinate.source] = coordinate.name, referrer.name
                         continue
-                    coordinate = replace(coordinate, source=own.source, bounds=None)
+                    bounds, _terms = self._own_bounds_and_terms(
+                        axis, coordinate.bounds, {}, referrer
+                    )
+                    coordinate = replace(coordinate, source=own.source, bounds=bounds)
                 if name := self._try_to_attach(coordinate, referrer):
                     attached.append((coordinate, name))
-                    own = self.variables[name]
-                    if coordinate.identity in own.overruled:
-                        replaced[name] = own
+                    if coordinate.identity in self.variables[name].overruled:
+                        replaced[name] = self.variables[name]
                     crs = coordinate.crs or interpretation.crs
                     self._add_standard_name(name, crs, is_own_crs=coordinate.crs is not None)
             self._attached[interpretation] = (
@@ -278,10 +280,10 @@ class GroupPlanner:
             named = variable.get("bounds") if winner else own.get("bounds")
             if named is not None and bounds and not self._is_own(bounds, str(named)):
                 bounds = None
-            terms = self._with_own_terms(variable, terms, referrer)
+            terms = self._terms_that_fit(variable, terms, referrer)
         if winner:
             # Bounds and terms belong to the declared coordinate, unless they are arrays of the group.
-            bounds, terms = self._own_companions(variable, bounds, terms, referrer)
+            bounds, terms = self._own_bounds_and_terms(variable, bounds, terms, referrer)
         attributes |= self._attach_companions(bounds, terms, referrer)
         variable.add(attributes)
         if role in ("coordinate", "linked") and len(variable.dims) > 1:
@@ -291,7 +293,7 @@ class GroupPlanner:
             self._name_links(variable, self._attach_links(coordinate.links, referrer), referrer)
         return variable.name
 
-    def _own_companions(
+    def _own_bounds_and_terms(
         self,
         variable: PlannedVariable,
         bounds: Coordinate | None,
@@ -313,7 +315,7 @@ class GroupPlanner:
             bounds = None
         return bounds, own
 
-    def _with_own_terms(
+    def _terms_that_fit(
         self, variable: PlannedVariable, terms: Mapping[str, Coordinate], referrer: Node
     ) -> Mapping[str, Coordinate]:
         """Return formula terms, with the terms of the group's own coordinate in place of those that do not fit.
@@ -404,8 +406,9 @@ class GroupPlanner:
         # Bounds, formula terms and ancillary arrays are always the arrays that attributes name.
         if role in ("bounds", "other") or source.node == own.stored:
             return ""
-        # If two referenced arrays have this name, the second one is attached under its name with the group's path.
-        for candidate in (name, f"{source.node.group.path}/{name}".replace("/", "_")):
+        # If two referenced arrays have this name, `UsedNames.first_free` has given the second one a longer name.
+        longer = longer_name(name, source.node.group.path)
+        for candidate in (name, longer if longer != name else f"{name}_1"):
             own = self._own_array(candidate)
             if own is not None and self._own_array_wins(own, source, referrer, role):
                 overruled = (declared for declared, _array in own.overruled.values())
@@ -421,9 +424,9 @@ class GroupPlanner:
         sizes, declared = self._factory.sizes(own.source), self._factory.sizes(source)
         is_same = sizes == declared
         # A subset that was written with its coordinates may still refer to the coordinates of the whole array.
-        is_any = isinstance(source, Unusable) and source.needed is None
-        is_whole = isinstance(source, Stored | HandlerVariable) and role == "coordinate"
-        if is_any or (is_whole and not self._fits(source, referrer)):
+        has_any_dims = isinstance(source, Unusable) and source.needed is None
+        may_be_whole = isinstance(source, Stored | HandlerVariable) and role == "coordinate"
+        if has_any_dims or (may_be_whole and not self._fits(source, referrer)):
             is_same = is_same or self._fits(own.source, referrer)
         # 1. An own dimension coordinate replaces every declared one, except an array of a different length.
         if own.dims == source.dims == (own.name,):
@@ -506,15 +509,16 @@ class GroupPlanner:
 
     def _free_name(self, wanted: str, source: Source, origin: Node, referrer: Node) -> str:
         """Return a free name for a new variable: the wanted one if possible."""
+        is_dimension_coordinate = source.dims == (wanted,)
+        is_too_long = is_dimension_coordinate and self._is_too_long(source)
         # A coordinate computed from an own array with the same name (packed values) replaces that array.
         packed = source.arrays if isinstance(source, Computed) else ()
         own = self.variables.get(wanted)
-        is_dimension_coordinate = source.dims == (wanted,)
         can_have_name = is_dimension_coordinate or not self.names.is_dimension(wanted)
-        if own and can_have_name and any(array.node == own.stored for array in packed):
+        is_replaced = own is not None and any(array.node == own.stored for array in packed)
+        if is_replaced and can_have_name and not is_too_long:
             del self.variables[wanted]
             self.names.remove(wanted)
-        is_too_long = is_dimension_coordinate and self._is_too_long(source)
 
         def can_be(name: str) -> bool:
             if source.dims == (name,):

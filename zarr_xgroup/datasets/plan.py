@@ -185,13 +185,16 @@ class UsedNames:
         """
         if can_be(wanted):
             return wanted
-        longer = wanted.replace("/", "_")
-        if group:
-            longer = f"{group.replace('/', '_')}_{longer}"
-            if can_be(longer):
-                return longer
+        longer = longer_name(wanted, group)
+        if group and can_be(longer):
+            return longer
         number = self._last_numbers[longer] or 1
         while not can_be(f"{longer}_{number}"):
             number += 1
         self._last_numbers[longer] = number
         return f"{longer}_{number}"
+
+
+def longer_name(name: str, group: str) -> str:
+    """Return a name with the path of a group as its prefix, without slashes; without a prefix for the root."""
+    return (f"{group}_{name}" if group else name).replace("/", "_")

@@ -42,6 +42,12 @@ def plan_groups(
 def _plan_like(reading: GroupReading, plan: GroupPlan) -> GroupPlan:
     """Return a copy of the plan of an equal group, with the own arrays replaced."""
     arrays = {array.node.name: array for array in reading.arrays}
+    planned = (
+        replace(array, node=arrays[name].node, document=arrays[name].document)
+        for array in plan.reading.arrays
+        for name in [array.node.name]
+    )
+    reading = replace(reading, arrays=tuple(planned))
     variables = []
     for variable in plan.variables:
         if variable.is_own and isinstance(variable.source, Stored):

@@ -612,3 +612,20 @@ def test_a_coordinate_of_the_group_along_both_dimensions_has_its_cells() -> None
     for array in (dataset["v"], dataset["lat"]):
         assert array["x"].values.tolist() == [600005.0, 600015.0, 600025.0]
         assert {**array.attrs, **array.encoding}["grid_mapping"] == "spatial_ref"
+
+
+@needs_writing
+def test_two_arrays_of_one_name_stay_coordinates_in_a_new_group_of_the_store(
+    tmp_path: Path,
+) -> None:
+    names = {"axes/lon": 1.0, "lon": 2.0}
+    references = [{"node": f"/{path}"} for path in names]
+    nodes: Any = {path: stored(np.full((2, 3), value), "y x") for path, value in names.items()}
+    nodes |= {"": {}, "axes": {}, "g": {}}
+    nodes |= {"g/v": stored(np.ones((2, 3)), "y x", **declaring("ref", ref=references))}
+    store: Any = write_local(build(nodes), tmp_path / "a.zarr")
+    first = quietly(xr.open_dataset, store, engine="xgroup", group="g")
+    first.to_zarr(store, group="h", consolidated=False)
+    again = quietly(xr.open_dataset, store, engine="xgroup", group="h")
+    assert {*first.coords} == {*again.coords} == {"lon", "lon_1"}
+    xr.testing.assert_equal(first, again)

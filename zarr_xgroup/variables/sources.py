@@ -19,7 +19,7 @@ from zarr_xgroup.metadata.nodes import Node
 
 
 class _Keyed(msgspec.Struct, frozen=True, eq=False):
-    """A source that is compared by a part of its fields, its key."""
+    """A source that is compared by its `_key`."""
 
     def _key(self) -> Hashable:
         raise NotImplementedError
@@ -60,11 +60,6 @@ class Stored(msgspec.Struct, frozen=True):
         """The dimensions of the variable."""
         dims = self.along[::-1] if self.transposed else self.along
         return dims[1:] if self.first else dims
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the variable is the array unchanged, except for names of dimensions."""
-        return not self.first and not self.transposed
 
 
 class Computed(_Keyed, frozen=True, eq=False):

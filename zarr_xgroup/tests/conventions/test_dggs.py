@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 from packaging.version import Version
 from zarr.storage import MemoryStore
 
@@ -20,6 +21,7 @@ from zarr_xgroup.tests.builders import (
     opened,
     opened_with_warnings,
     quietly,
+    recorded,
     recording_store,
     stored,
 )
@@ -300,3 +302,21 @@ def test_xdggs_finds_cells_as_by_engine_zarr(grid: Any, ids: Array | None) -> No
         for name, centres in decoded.dggs.cell_centers().coords.items():
             wanted = expected.dggs.cell_centers()[name]
             np.testing.assert_allclose(centres, wanted, rtol=0, atol=1e-9)
+
+
+def test_packed_ids_of_too_many_cells_do_not_replace_the_array_of_the_name_of_their_dimension() -> (
+    None
+):
+    level = 11
+    ranges = {"compression": "ranges", "coordinate": "cell_ids", "spatial_dimension": "cell_ids"}
+    dggs = {"name": "healpix", "refinement_level": level, "indexing_scheme": "nested", **ranges}
+    store = MemoryStore()
+    root = zarr.create_group(store, zarr_format=3)
+    root.create_array("cell_ids", shape=(3, 2), dtype="i8", dimension_names=["range", "end"])
+    root.create_array(
+        "v", shape=(12 * 4**level,), chunks=(2**20,), dtype="f4", dimension_names=["cell_ids"],
+        attributes=declaring("dggs", dggs=dggs),
+    )  # fmt: skip
+    dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    assert {"v", "cell_ids"} <= {*dataset.variables}
+    assert any("too long to be read on opening" in str(it) for it in told)

@@ -32,8 +32,10 @@ from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupReferenceError
 from zarr_xgroup.tests.builders import (
+    Array,
     Nodes,
     declaring,
+    needs_writing,
     opened,
     opened_with_warnings,
     recorded,
@@ -329,6 +331,7 @@ def test_results_of_handlers(members: dict[str, Any], expected: str) -> None:
     assert set(dataset.data_vars) == {"a", "b", "bands"}
 
 
+@needs_writing
 @pytest.mark.parametrize("length", [None, 3], ids=["as long as the array", "of one length"])
 def test_a_subset_that_was_written_again_keeps_its_own_coordinates(
     length: int | None, tmp_path: Path
@@ -433,6 +436,14 @@ def test_the_error_of_a_handler_is_kept_with_its_reason(
     assert type(found) is kind
     assert (found.reason, found.target) == (reason, getattr(error, "target", ""))
     assert found.__cause__ is error
+
+
+def test_a_handler_that_fails_in_axis_names_causes_one_warning() -> None:
+    register(handler(axis_names=fails(KeyError("k"))["get_variables"]))
+    store: Any = store_of({"": {}, "a": Array(DATA)})
+    _dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    failure = "the handler of convention 'it' (third_party) failed: KeyError: 'k'"
+    assert sum(failure in str(it) for it in told) == 1
 
 
 @pytest.mark.parametrize("is_auto", [False, True])

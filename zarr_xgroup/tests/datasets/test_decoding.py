@@ -338,3 +338,15 @@ def test_values_that_are_needed_and_cannot_be_read_raise_an_error() -> None:
     if HAS_INDEX_OPTION:
         dataset = opened(xr.open_dataset, store, group="g", create_default_indexes=False)
         assert set(dataset.variables) == {"a", "b", "x"}
+
+
+def test_computed_coordinates_of_equal_grids_have_the_chunks_of_their_own_group() -> None:
+    rotated = {"spatial:dimensions": ["y", "x"], "spatial:transform": [1, 0.5, 0, 0.5, -1, 0]}
+    attributes = declaring("spatial", **rotated)
+    members = {
+        path: Group({"v": Array(np.ones((4, 4)), ("y", "x"), attributes, chunks=chunks)})
+        for path, chunks in {"a": (2, 2), "b": (4, 4)}.items()
+    }
+    groups = opened(xr.open_groups, store_of(Group(members)))
+    found = {path: dict(groups[path]["xc"].encoding["preferred_chunks"]) for path in ("/a", "/b")}
+    assert found == {"/a": {"y": 2, "x": 2}, "/b": {"y": 4, "x": 4}}
