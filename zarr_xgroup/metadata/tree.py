@@ -177,7 +177,7 @@ class Tree:
     unread : list of Unread
         The items that were needed but not read yet, in the order of the queries. Only the tree and `Library` use it.
     memo : Memo
-        The cache of the open call.
+        The cache of a call.
     problems : dict of Node to XGroupError
         The problems of existing nodes whose document, attributes or members cannot be used. The tree has no document,
         a document without attributes, or no members for such a node.
