@@ -13,7 +13,7 @@ import zarr
 
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.conventions import handlers
-from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.model import Inherited, Interpretation
 from zarr_xgroup.conventions.registry import AUTO, named_conventions
 from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
@@ -236,7 +236,8 @@ class Opening:
             node = array.node
             view = self.interpreter.view(node, dims[node], siblings=sizes[node.group])
             view.assumed = frozenset(array.assumable)
-            return self.interpreter.handlers.interpret(view).interpretation
+            own = Inherited(view.dims)
+            return self.interpreter.handlers.interpret(view, own).interpretation
 
         marked = [array for array in undeclared if array.assumable]
         return self.library.ask(lambda: {array.node: interpretation(array) for array in marked})

@@ -1,11 +1,12 @@
-"""The combined interpretation of an array by the handlers of all conventions."""
+"""The reading of an array: its combined interpretation by the handlers of all conventions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,36 +17,80 @@ from zarr_xgroup.conventions.base import ConventionHandler, Marks, failure_messa
 from zarr_xgroup.conventions.cf import references_of
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
-from zarr_xgroup.conventions.model import Coordinate, Interpretation
+from zarr_xgroup.conventions.model import Coordinate, Inherited, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
 from zarr_xgroup.errors import XGroupStoreError, with_message
 from zarr_xgroup.findings import Finding, Topic
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.documents import JsonObject
+from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.resolver import Followed
 from zarr_xgroup.storage.failures import is_transient, reason_of
 from zarr_xgroup.variables.sources import HandlerVariable, Stored, Unusable
+
+if TYPE_CHECKING:
+    from zarr_xgroup.variables.stored import Template
 
 #: The interpretation of an array that follows no convention.
 NOTHING = Interpretation()
 
 
-class Answer(msgspec.Struct, frozen=True, eq=False):
-    """The combined interpretation of an array, and the conditions for sharing it with other arrays."""
+class ArrayReading(msgspec.Struct, frozen=True, eq=False):
+    """The combined interpretation of one array, before its coordinates are named in a plan."""
 
+    node: Node
+    document: Document
+    #: The names of all its dimensions: in a reading as declared, in a plan with one size for each name in the group.
+    dims: tuple[str, ...]
+    template: Template
     interpretation: Interpretation
-    #: The conventions that apply to the array, the principal one first.
+    #: The handlers that interpreted the array, the principal one first.
     conventions: Handlers
-    #: Whether the array itself declares a principal convention, and not only its groups, the root or the user.
+    #: Whether the array itself declares a principal convention, not only its groups, the root or the user.
     declares_principal: bool
-    #: The nodes to which references point, and the arrays from which coordinates are read. They may not share the
-    #: answer: for one of them, a reference would point to the array itself.
-    referenced: frozenset[Node]
     #: The names of the conventions that are assumed for the array.
     assumed: frozenset[str]
-    #: Whether equal arrays may share the answer: all handlers that were asked state the attributes that they read.
+    inherited: Inherited
+    #: The nodes to which references point, and the arrays from which coordinates are read. They may not share the
+    #: interpretation: for one of them, a reference would point to the array itself.
+    referenced: frozenset[Node]
+    #: Whether equal arrays may share the interpretation: all handlers that were asked state the attributes that they
+    #: read.
     may_be_shared: bool
+    #: Equal for arrays of the group that have the same metadata for all handlers.
+    likeness: Hashable = None
+
+    @property
+    def has_principal(self) -> bool:
+        """Whether the array follows a principal convention, declared or assumed."""
+        return any(handler.tier == "principal" for handler in self.conventions)
+
+    @property
+    def references(self) -> tuple[Followed, ...]:
+        """The references that were followed for the array."""
+        return (*self.inherited.references, *self.interpretation.references)
+
+    def referred_arrays(self) -> Iterator[tuple[Node, Mapping[str, Any]]]:
+        """Yield the arrays that this array refers to, each with the attributes that it declares of that array."""
+        yield from ((node, {}) for node in self.interpretation.referred)
+        linked = (link.coordinate for link in self.interpretation.links)
+        inherited = self.inherited.coordinates
+        companions = (link.coordinate for coordinate in inherited for link in coordinate.links)
+        for coordinate in (*self.interpretation.coordinates, *linked, *inherited, *companions):
+            for part in coordinate.parts():
+                if isinstance(part.source, Stored):
+                    yield part.source.node, part.attributes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self.template.shape
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes of its dimensions."""
+        return dict(zip(self.dims, self.template.shape, strict=True))
 
 
 @lru_cache(maxsize=8)
@@ -117,7 +162,7 @@ class HandlerSet:
                 failures.append(view.findings[-1])
         return (), failures
 
-    def interpret(self, view: ArrayView) -> Answer:
+    def interpret(self, view: ArrayView, inherited: Inherited) -> ArrayReading:
         """Return the combined interpretation of an array by all handlers that apply to it, and by `proj`.
 
         They are asked in order: declared conventions before assumed ones, principal conventions before services, then by
@@ -133,8 +178,11 @@ class HandlerSet:
         references = references_of(view, has_principal=has_principal)
         parts = [*view.before, *filter(None, [references])]
         merged = _merged(view, parts) if parts or view.findings else NOTHING
-        return Answer(
+        return ArrayReading(
+            *(view.node, view.document, view.dims),
+            view.factory.template(view.node, view.dims),
             *(merged, tuple(active)),
+            inherited=inherited,
             declares_principal=any(
                 handler.tier == "principal"
                 and (handler in view.declared or not view.follows(handler))

@@ -157,3 +157,20 @@ class Interpretation(msgspec.Struct, frozen=True, eq=False):
         """Whether there are findings, or coordinates that cannot be made."""
         parts = (part for coordinate in self.coordinates for part in coordinate.parts())
         return bool(self.findings) or any(isinstance(part.source, Unusable) for part in parts)
+
+
+class Inherited(msgspec.Struct, frozen=True):
+    """The names of an array's dimensions, and the coordinates of dimensions that ancestors define."""
+
+    #: The names in its document. A name with a leading slash is replaced by the name of the ancestor's dimension.
+    declared: tuple[str | None, ...]
+    #: The names in the Dataset of dimensions of ancestors whose names the group itself uses.
+    renamed: Mapping[str, str] = msgspec.field(default_factory=dict)
+    #: Coordinates of the ancestors' dimensions, under the dimension's name in the group, with links to the arrays that
+    #: their attributes name.
+    coordinates: tuple[Coordinate, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    #: The coordinates that names with a leading slash refer to, or the groups if they have no such coordinate.
+    references: tuple[Followed, ...] = ()
+    #: Whether all names are the array's own.
+    is_own: bool = True

@@ -23,8 +23,8 @@ import xarray as xr
 
 from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.conventions.crs import Crs
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.datasets.build import renamed_encoding
-from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Place, Topic, new_finding
 from zarr_xgroup.i18n import _

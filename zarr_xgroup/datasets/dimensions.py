@@ -16,9 +16,7 @@ from contextlib import suppress
 from itertools import chain, count
 from typing import Any
 
-import msgspec
-
-from zarr_xgroup.conventions.model import Coordinate, Link
+from zarr_xgroup.conventions.model import Coordinate, Inherited, Link
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
@@ -117,28 +115,6 @@ def _with_phony_names(
 # Dimensions of ancestors.
 
 
-class Inherited(msgspec.Struct, frozen=True):
-    """The names of an array's dimensions, and the coordinates of dimensions that ancestors define."""
-
-    #: The names in its document. A name with a leading slash is replaced by the name of the ancestor's dimension.
-    declared: tuple[str | None, ...]
-    #: The names in the Dataset of dimensions of ancestors whose names the group itself uses.
-    renamed: Mapping[str, str] = msgspec.field(default_factory=dict)
-    #: Coordinates of the ancestors' dimensions, under the dimension's name in the group, with links to the arrays that
-    #: their attributes name.
-    coordinates: tuple[Coordinate, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    #: The coordinates that names with a leading slash refer to, or the groups if they have no such coordinate.
-    references: tuple[Followed, ...] = ()
-
-    @property
-    def is_own(self) -> bool:
-        """Whether all names are the array's own."""
-        return not self.references and all(
-            _name_in_ancestor(written) is None for written in self.declared
-        )
-
-
 def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherited:
     """Return the names of an array's dimensions, with references to dimensions of ancestors resolved.
 
@@ -199,7 +175,8 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         coordinates.append(Coordinate(here, Stored(node, (here,)), links=links))
         references.append(Followed(array, array, keys, str(written), node))
     renamed = {old: new for old, new in renamed.items() if old != new}
-    return Inherited(tuple(names), renamed, tuple(coordinates), tuple(findings), tuple(references))
+    attached = tuple(coordinates), tuple(findings), tuple(references)
+    return Inherited(tuple(names), renamed, *attached, is_own=False)
 
 
 def _name_in_ancestor(written: str | None) -> str | None:

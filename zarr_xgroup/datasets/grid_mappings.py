@@ -15,8 +15,8 @@ from zarr_xgroup.conventions.crs import (
     Crs,
     crs_of_grid_mapping,
 )
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.naming import GroupPlanner
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, converting_errors

@@ -2,17 +2,17 @@
 
 Equal arrays and groups are interpreted once:
 
-1. Arrays of a group share an answer if they have the same dimensions, the same metadata, and the same values of the
+1. Arrays of a group share an interpretation if they have the same dimensions, the same metadata, and the same values of the
    attributes that handlers read (`HandlerSet.read_attributes`), unless it refers to one of them.
 2. Groups without child groups share a reading and its plan if all their documents, and the attributes of the groups
    above, are equal. If relative references were followed, only siblings share: a relative reference refers to the same
    node from each of them.
-3. Answers and readings with findings are not shared: a finding is about one array.
+3. Interpretations and readings with findings are not shared: a finding is about one array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,80 +20,21 @@ from msgspec.structs import replace
 
 from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cf import CfHandler, declares_hierarchy
-from zarr_xgroup.conventions.handler_set import Answer, handler_set
-from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.handler_set import ArrayReading, handler_set
+from zarr_xgroup.conventions.model import Inherited
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
 from zarr_xgroup.conventions.registry import Handlers
-from zarr_xgroup.datasets.dimensions import (
-    Inherited,
-    inherited_dimensions,
-    name_dimensions,
-)
+from zarr_xgroup.datasets.dimensions import inherited_dimensions, name_dimensions
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, left_out, new_finding, without_attributes
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.dimensions import distinct_names
-from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
-from zarr_xgroup.resolver import Followed
 from zarr_xgroup.variables.fillvalues import unusable_fill_value
-from zarr_xgroup.variables.sources import Stored
 
 if TYPE_CHECKING:
     from zarr_xgroup.variables.factory import VariableFactory
-    from zarr_xgroup.variables.stored import Template
-
-
-class ArrayReading(msgspec.Struct, frozen=True, eq=False):
-    """The interpretation of one array, before its coordinates are named in a plan."""
-
-    node: Node
-    document: Document
-    #: The names of all its dimensions: in a reading as declared, in a plan with one size for each name in the group.
-    dims: tuple[str, ...]
-    template: Template
-    interpretation: Interpretation
-    #: The handlers that interpreted the array, the principal one first.
-    conventions: Handlers
-    #: Whether the array itself declares a principal convention, not only its groups, the root or the user.
-    declares_principal: bool
-    #: The names of the conventions that are assumed for the array.
-    assumed: frozenset[str]
-    inherited: Inherited
-    #: Equal for arrays of the group that have the same metadata for all handlers.
-    likeness: Hashable
-
-    @property
-    def has_principal(self) -> bool:
-        """Whether the array follows a principal convention, declared or assumed."""
-        return any(handler.tier == "principal" for handler in self.conventions)
-
-    @property
-    def references(self) -> tuple[Followed, ...]:
-        """The references that were followed for the array."""
-        return (*self.inherited.references, *self.interpretation.references)
-
-    def referred_arrays(self) -> Iterator[tuple[Node, Mapping[str, Any]]]:
-        """Yield the arrays that this array refers to, each with the attributes that it declares of that array."""
-        yield from ((node, {}) for node in self.interpretation.referred)
-        linked = (link.coordinate for link in self.interpretation.links)
-        inherited = self.inherited.coordinates
-        companions = (link.coordinate for coordinate in inherited for link in coordinate.links)
-        for coordinate in (*self.interpretation.coordinates, *linked, *inherited, *companions):
-            for part in coordinate.parts():
-                if isinstance(part.source, Stored):
-                    yield part.source.node, part.attributes
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self.template.shape
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes of its dimensions."""
-        return dict(zip(self.dims, self.template.shape, strict=True))
 
 
 class GroupReading(msgspec.Struct, frozen=True, eq=False):
@@ -218,7 +159,7 @@ class _GroupInterpreter:
         self.is_parent = bool(groups or passed_over)
         self.has_layout = interpreter.has_layout(group)
         self.findings = list(_document_findings(interpreter, group))
-        self._answers: dict[Hashable, Answer] = {}
+        self._arrays: dict[Hashable, ArrayReading] = {}
 
     def reading(self) -> GroupReading:
         """Return the reading of the group: its arrays, with named dimensions, interpreted by conventions."""
@@ -266,89 +207,76 @@ class _GroupInterpreter:
             name: dict(zip(named[name], template.shape, strict=True))
             for name, template in templates.items()
         }
-        arrays, answers = [], []
+        arrays = []
         for name, template in templates.items():
             node, dims = self.node.child(name), named[name]
             if template.fill_value is not None:
                 self.findings.append(unusable_fill_value(node, template.fill_value))
-            likeness, answer = self._answer(
-                *(node, dims),
-                chunks=template.encoding.get("preferred_chunks", {}),
-                siblings={
-                    other: sizes
-                    for other, sizes in siblings.items()
-                    if other not in inherited[name].renamed
-                }
-                if inherited[name].renamed
-                else siblings,
-            )
-            answers.append(answer)
-            arrays.append(
-                ArrayReading(
-                    *(node, documents[name], dims, template),
-                    answer.interpretation,
-                    answer.conventions,
-                    answer.declares_principal,
-                    answer.assumed,
-                    inherited[name],
-                    likeness,
-                )
-            )
+            own = inherited[name]
+            others = {it: sizes for it, sizes in siblings.items() if it not in own.renamed}
+            chunks = template.encoding.get("preferred_chunks", {})
+            context = {"chunks": chunks, "siblings": others if own.renamed else siblings}
+            arrays.append(self._array_reading(node, dims, own, **context))
         return GroupReading(
             *(self.node, tuple(arrays), frozenset(self.groups), tuple(self.findings)),
             bounds_of_dropped,
-            sharing=object() if self._may_be_shared(arrays, answers) else None,
-            referenced=self._referenced(answers),
-            is_relative=self._is_relative(answers),
+            sharing=object() if self._may_be_shared(arrays) else None,
+            referenced=self._referenced(arrays),
+            is_relative=self._is_relative(arrays),
         )
 
-    def _answer(self, node: Node, dims: tuple[str, ...], **context: Any) -> tuple[Hashable, Answer]:
-        """Return the interpretation of an array by its conventions, shared with equal arrays of the group, and their key."""
+    def _array_reading(
+        self, node: Node, dims: tuple[str, ...], inherited: Inherited, **context: Any
+    ) -> ArrayReading:
+        """Return the interpretation of an array by its conventions, shared with equal arrays of the group."""
         interpreter, document = self._interpreter, self.documents[node.name]
-        key = (
+        likeness = (
             *(document.text_without_attributes(), dims),
             interpreter.handlers.read_attributes(document.attributes),
             # A layout names arrays, and the coordinate of a dimension has the name of the dimension.
             node.name if self.has_layout or node.name in dims else None,
         )
-        shared = self._answers.get(key)
+        shared = self._arrays.get(likeness)
         if shared is not None and node not in shared.referenced:
-            return key, shared
+            template = interpreter.factory.template(node, dims)
+            own = {"node": node, "document": document, "template": template}
+            return replace(shared, inherited=inherited, **own)
         view = interpreter.view(node, dims, **context)
-        answer, is_whole = self._tree.whole(interpreter.handlers.interpret, view)
-        # An answer with findings is not shared, unless documents were missing: then all answers are discarded anyway.
-        has_findings = is_whole and answer.interpretation.has_findings
-        if answer.may_be_shared and not has_findings and node not in answer.referenced:
-            self._answers[key] = answer
-        return key, answer
+        array, is_whole = self._tree.whole(interpreter.handlers.interpret, view, inherited)
+        array = replace(array, likeness=likeness)
+        # One with findings is not shared, unless documents were missing: then all are discarded anyway.
+        has_findings = is_whole and array.interpretation.has_findings
+        if array.may_be_shared and not has_findings and node not in array.referenced:
+            self._arrays[likeness] = array
+        return array
 
-    def _referenced(self, answers: Sequence[Answer]) -> frozenset[Node]:
+    def _referenced(self, arrays: Iterable[ArrayReading]) -> frozenset[Node]:
         """Return the nodes that references of the group point to, and their groups, which attributes may belong to."""
-        nodes = frozenset[Node]().union(*(answer.referenced for answer in answers))
+        nodes = frozenset[Node]().union(*(array.referenced for array in arrays))
         return nodes.union(node.group for node in nodes if node.path)
 
-    def _may_be_shared(self, arrays: Sequence[ArrayReading], answers: Sequence[Answer]) -> bool:
+    def _may_be_shared(self, arrays: Iterable[ArrayReading]) -> bool:
         """Return whether siblings with equal documents have the same reading."""
-        if self.findings or self._interpreter.assumed or self.node in self._referenced(answers):
+        if self.findings or self._interpreter.assumed or self.node in self._referenced(arrays):
             return False
         return all(
-            answer.may_be_shared
-            and not answer.interpretation.has_findings
+            array.may_be_shared
+            and not array.interpretation.has_findings
             and array.inherited.is_own
             and not (array.conventions and self.has_layout)
-            for array, answer in zip(arrays, answers, strict=True)
+            for array in arrays
         )
 
-    def _is_relative(self, answers: Sequence[Answer]) -> bool:
+    def _is_relative(self, arrays: Iterable[ArrayReading]) -> bool:
         """Return whether the same metadata refer to other nodes from groups with a different parent."""
         if declares_hierarchy(self._tree, self.node):
             return True
-        followed = [it for answer in answers for it in answer.interpretation.references]
+        followed = [it for array in arrays for it in array.interpretation.references]
         targets = {reference.leads_to for reference in followed if reference.is_absolute}
         return any(
-            CfHandler in answer.conventions
-            or any(node.group != self.node for node in answer.referenced - targets)
-            for answer in answers
+            CfHandler in array.conventions
+            or any(node.group != self.node for node in array.referenced - targets)
+            for array in arrays
         ) or not all(reference.is_absolute for reference in followed)
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
 from zarr_xgroup.conventions.units import (
     is_bare_unit_of_time,
@@ -24,7 +25,7 @@ from zarr_xgroup.conventions.units import (
     why_not_times,
     with_completed_units,
 )
-from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.datasets.plan import PlannedVariable, UsedNames, longer_name
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, coordinate_named, new_finding

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.units import is_bare_unit_of_time
-from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY, axis_by_attributes
 from zarr_xgroup.metadata.nodes import Node

@@ -21,9 +21,10 @@ from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
 from zarr_xgroup.conventions.dialects.stac import TO_BE_ASSUMED as STAC
 from zarr_xgroup.conventions.dialects.stac import transform_of_stac
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TILES, Item, Layout, Relation
 from zarr_xgroup.conventions.registry import AUTO
-from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.errors import XGroupGroupError, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _, listed

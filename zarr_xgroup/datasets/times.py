@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.units import is_bare_unit_of_time, why_not_times
-from zarr_xgroup.datasets.interpretation import ArrayReading, GroupReading
+from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.metadata.nodes import Node
 
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import SPATIAL_REF
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.registry import (
     AUTO,
     Handler,
@@ -17,7 +18,7 @@ from zarr_xgroup.conventions.registry import (
     in_handler_order,
     why_not_declared,
 )
-from zarr_xgroup.datasets.interpretation import ArrayReading, Interpreter
+from zarr_xgroup.datasets.interpretation import Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _, listed, ngettext

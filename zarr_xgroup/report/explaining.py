@@ -21,10 +21,10 @@ from zarr_xgroup.conventions.declaring import (
     is_known_without_coordinates,
     matches,
 )
+from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.registry import Nz, declarable
 from zarr_xgroup.conventions.units import why_not_times
 from zarr_xgroup.datasets.decode import times_undecoded
-from zarr_xgroup.datasets.interpretation import ArrayReading
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
 from zarr_xgroup.datasets.undeclared import (
