@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -19,7 +21,7 @@ from zarr.storage import FsspecStore, LocalStore
 from zarr_xgroup._compat import async_array_of, default_buffer_prototype, sync
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _, ngettext
-from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Found, format_of
+from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Found, format_of, is_needed
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.failures import (
     is_forbidden,
@@ -46,6 +48,12 @@ MANY_REQUESTS = 100
 #: Largest number of connections opened at once. A simple server queues no more (``request_queue_size`` of
 #: Python's `socketserver` is 5), and further connections wait for a second or longer.
 FEW_CONNECTIONS = 5
+
+#: The seconds in which one thread reads the files of a local store alone, and the largest number of threads that help it.
+_ALONE_SECONDS, _MOST_HELPERS = 0.002, 32
+
+#: The errors of files that do not exist, as in zarr.
+_MISSING_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 #: How often a request is made if it fails temporarily, and the seconds after which no further request is made.
 MOST_TRIES, MOST_SECONDS = 4, 10.0
@@ -89,8 +97,7 @@ class StoreReader:
         self._prototype = default_buffer_prototype()
         self._limit = limit or request_limit(store)
         self._most = most
-        # Newer versions of zarr can read local files without a thread for each file.
-        self._is_local = type(store) is LocalStore and hasattr(store, "get_sync") and most is None
+        self._folder = store.root if type(store) is LocalStore and most is None else None
         # A range of one byte more than allowed shows whether the document is too large.
         self._range = None
         if most is not None and not has_bounded_client(store):
@@ -144,12 +151,7 @@ class StoreReader:
 
         count = _COUNT.get()
         count(0, 1)
-        values: list[bytes | None] | None = None
-        if self._is_local:
-            with suppress(Exception):  # then each document is read alone, and its error raised
-                values = await asyncio.to_thread(self._local_documents, path, keys)
-        if values is None:
-            values = await gather(document, keys)
+        values = await gather(document, keys)
         count(1, 0)
         found = {key: value for key, value in zip(keys, values, strict=True) if value is not None}
         for key, error in forbidden_keys.items() if format_of(found) is None else ():
@@ -163,12 +165,36 @@ class StoreReader:
                 return {**found, **await self.node(path, again)}
         return found
 
-    def _local_documents(self, path: str, keys: Iterable[str]) -> list[bytes | None]:
-        """Return the documents of a node of a local store, all read in this thread."""
-        store: Any = self._store
-        read = partial(store.get_sync, prototype=self._prototype)
-        buffers = [read(join_path(path, key)) for key in keys]
-        return [None if buffer is None else buffer.to_bytes() for buffer in buffers]
+    async def local_nodes(self, keys: Mapping[str, Iterable[str]]) -> dict[str, Found]:
+        """Return the metadata documents of nodes of a local store, by path; {} for other stores.
+
+        One thread reads them. If that takes long, as on a network file system, other threads help. Nodes that cannot be
+        read are left out: `node` raises their errors.
+
+        Parameters
+        ----------
+        keys : mapping
+            The keys of the documents, by the path of the node.
+        """
+        if self._folder is None or not keys:
+            return {}
+        folder, pending, found = self._folder, deque(keys.items()), dict[str, Found]()
+        count = _COUNT.get()
+        count(0, len(keys))
+
+        def read_pending() -> None:
+            while pending:
+                with suppress(IndexError, OSError, ValueError):  # IndexError: no node is left
+                    path, names = pending.popleft()
+                    found[path] = _documents_in(f"{folder}/{path}", names)
+                    count(1, 0)
+
+        reading = asyncio.ensure_future(asyncio.to_thread(read_pending))
+        await asyncio.wait([reading], timeout=_ALONE_SECONDS)
+        helpers = range(min(len(pending), _MOST_HELPERS))
+        await gather(lambda _helper: asyncio.to_thread(read_pending), helpers)
+        await reading
+        return found
 
     async def v2_member(self, path: str) -> tuple[Found, set[str] | None]:
         """Return the metadata documents of a v2 node, and the names listed in it if it is a group, otherwise None.
@@ -328,6 +354,16 @@ class StoreReader:
         )(again)
 
 
+def _documents_in(folder: str, keys: Iterable[str]) -> Found:
+    """Return the metadata documents in a folder, by key, except those that do not matter beside others."""
+    found: Found = {}
+    for key in keys:
+        if is_needed(key, found):
+            with suppress(*_MISSING_FILE), open(f"{folder}/{key}", "rb") as file:
+                found[key] = file.read()
+    return found
+
+
 def _unreadable(place: str, reason: str, cause: Exception) -> XGroupStoreError:
     """Return the error of a document, listing or array that cannot be read."""
     error = XGroupStoreError(
@@ -369,9 +405,9 @@ async def gather(
 # The number of documents read, for a display of progress.
 
 
-#: Called with the number of nodes whose documents have been read (or do not exist) since the last call, and the number
-#: of nodes requested since then. A context variable, so that coroutines in zarr's thread use the function of the thread
-#: that opens a store.
+#: Called, by any thread, with the number of nodes whose documents have been read (or do not exist) since the last call,
+#: and the number of nodes requested since then. A context variable, so that coroutines in zarr's thread use the function of
+#: the thread that opens a store.
 _COUNT: ContextVar[Callable[[int, int], object]] = ContextVar(
     "_COUNT", default=lambda _read, _requested: None
 )
@@ -380,11 +416,12 @@ _COUNT: ContextVar[Callable[[int, int], object]] = ContextVar(
 @contextmanager
 def counted(show: Callable[[int, int], object]) -> Iterator[None]:
     """Whenever documents are read within, call `show` with the numbers of nodes read and requested so far."""
-    total = [0, 0]
+    total, lock = [0, 0], Lock()
 
     def count(read: int, requested: int) -> None:
-        total[:] = total[0] + read, total[1] + requested
-        show(*total)
+        with lock:
+            total[:] = total[0] + read, total[1] + requested
+            show(*total)
 
     token = _COUNT.set(count)
     try:

@@ -174,10 +174,16 @@ class OpenStore:
         own = [node for node, event in underway.items() if event is done]
         try:
             with self.naming_store():
-                documents = await gather(read, own)
-            for node, found in zip(own, documents, strict=True):
-                if found is not None:
-                    self.tree.learn_node(node, found)
+                found: dict[str, Found | None] = {
+                    **await reader.local_nodes({node.path: keys for node in own})
+                }
+                others = [node for node in own if node.path not in found]
+                found |= zip(
+                    (node.path for node in others), await gather(read, others), strict=True
+                )
+            for node in own:
+                if (documents := found[node.path]) is not None:
+                    self.tree.learn_node(node, documents)
         finally:
             done.set()
             for node in own:

@@ -21,6 +21,7 @@ import xarray as xr
 
 from zarr_xgroup import check, explain
 from zarr_xgroup._compat import sync
+from zarr_xgroup.storage import reading
 from zarr_xgroup.tests.builders import (
     Contents,
     assert_same,
@@ -111,6 +112,21 @@ def test_opening_within_a_running_event_loop(http_server: FileServer) -> None:
 
 
 # Processes.
+
+
+def test_the_nodes_of_a_slow_folder_are_read_concurrently(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array, both = stored(np.arange(3.0), "x"), threading.Barrier(2)
+
+    def open_slowly(path: str, mode: str) -> Any:
+        if path.endswith(("a/zarr.json", "b/zarr.json")):  # neither is opened before the other
+            both.wait(SAFEGUARD)
+        return open(path, mode)
+
+    monkeypatch.setattr(reading, "open", open_slowly, raising=False)
+    tree = opened(write_local(build({"": {}, "a": array, "b": array}), tmp_path / "store.zarr"))
+    assert {*tree.data_vars} == {"a", "b"}
 
 
 def _read(tree: xr.DataTree, store: Any, connection: Any) -> None:
