@@ -264,8 +264,8 @@ class NodeView:
 class ArrayView(NodeView):
     """An array that is opened: its metadata for a handler, and methods to report mistakes in it.
 
-    It does not read from the store. Handlers may add to `referred` and must not modify anything else. It has all
-    attributes of `NodeView`.
+    It does not read from the store. Handlers may add to `referred`, set `depends_on_name`, and must not modify anything
+    else. It has all attributes of `NodeView`.
 
     Attributes
     ----------
@@ -285,6 +285,8 @@ class ArrayView(NodeView):
         The interpretations of the array by the conventions that were asked before.
     overruled_crs : Crs or None
         The CRS that attributes declare, if a grid mapping variable defines a different one, which is used.
+    depends_on_name : bool
+        Whether the interpretation depends on the name of the array. Equal arrays then do not share it.
     factory : VariableFactory
         Makes variables from arrays of the store.
     crs_of : callable
@@ -322,6 +324,7 @@ class ArrayView(NodeView):
         self.conventions: set[str] = set()
         self.before: list[Interpretation] = []
         self.overruled_crs: Crs | None = None
+        self.depends_on_name = False
         self.factory = factory
         self.crs_of = crs_of or (lambda _array: None)
 

@@ -56,7 +56,7 @@ class ArrayReading(msgspec.Struct, frozen=True, eq=False):
     #: interpretation: for one of them, a reference would point to the array itself.
     referenced: frozenset[Node]
     #: Whether equal arrays may share the interpretation: all handlers that were asked state the attributes that they
-    #: read.
+    #: read, and it does not depend on the name of the array.
     may_be_shared: bool
     #: Equal for arrays of the group that have the same metadata for all handlers.
     likeness: Hashable = None
@@ -190,7 +190,8 @@ class HandlerSet:
             ),
             referenced=frozenset(view.resolver.reached).union(merged.referred),
             assumed=frozenset(view.assumed),
-            may_be_shared=not self._may_look_anywhere and self._unlimited.isdisjoint(asked),
+            may_be_shared=not (self._may_look_anywhere or view.depends_on_name)
+            and self._unlimited.isdisjoint(asked),
         )
 
     def _applies(self, handler: Handler, view: ArrayView) -> bool:

@@ -22,7 +22,7 @@ from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.cf import CfHandler, declares_hierarchy
 from zarr_xgroup.conventions.handler_set import ArrayReading, handler_set
 from zarr_xgroup.conventions.model import Inherited
-from zarr_xgroup.conventions.multiscales import ATTRIBUTE as LAYOUT
+from zarr_xgroup.conventions.multiscales import nodes_in_layout
 from zarr_xgroup.conventions.registry import Handlers
 from zarr_xgroup.datasets.dimensions import inherited_dimensions, name_dimensions
 from zarr_xgroup.errors import XGroupMetadataError
@@ -107,14 +107,15 @@ class Interpreter:
 
         return self.tree.memo.upwards("texts around", texts, group)
 
-    def has_layout(self, group: Node) -> bool:
-        """Return whether a group or one above it has a multiscales layout, which names groups and arrays."""
+    def in_layouts(self, group: Node) -> frozenset[Node]:
+        """Return the nodes that multiscales layouts of a group and of those above it name, with the groups of the layouts."""
 
-        def has_layout(node: Node, above: bool | None) -> bool:
+        def in_layouts(node: Node, above: frozenset[Node] | None) -> frozenset[Node]:
             document = self.tree.document(node)
-            return bool(above) or (document is not None and LAYOUT.key in document.attributes)
+            own = () if document is None else nodes_in_layout(node, document.attributes)
+            return (above or frozenset()).union(own)
 
-        return self.tree.memo.upwards("has layout", has_layout, group)
+        return self.tree.memo.upwards("in layouts", in_layouts, group)
 
 
 def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
@@ -157,7 +158,7 @@ class _GroupInterpreter:
         self.documents = {name: documents[name] for name in documents if name not in passed_over}
         self.groups = [name for name in groups if name not in passed_over]
         self.is_parent = bool(groups or passed_over)
-        self.has_layout = interpreter.has_layout(group)
+        self.in_layouts = interpreter.in_layouts(group)
         self.findings = list(_document_findings(interpreter, group))
         self._arrays: dict[Hashable, ArrayReading] = {}
 
@@ -233,8 +234,8 @@ class _GroupInterpreter:
         likeness = (
             *(document.text_without_attributes(), dims),
             interpreter.handlers.read_attributes(document.attributes),
-            # A layout names arrays, and the coordinate of a dimension has the name of the dimension.
-            node.name if self.has_layout or node.name in dims else None,
+            # A layout may describe this array alone, and the coordinate of a dimension has the name of the dimension.
+            node.name if node in self.in_layouts or node.name in dims else None,
         )
         shared = self._arrays.get(likeness)
         if shared is not None and node not in shared.referenced:
@@ -263,7 +264,7 @@ class _GroupInterpreter:
             array.may_be_shared
             and not array.interpretation.has_findings
             and array.inherited.is_own
-            and not (array.conventions and self.has_layout)
+            and not (array.conventions and self.in_layouts)
             for array in arrays
         )
 

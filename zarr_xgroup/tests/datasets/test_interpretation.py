@@ -217,6 +217,19 @@ LON = Group(
 IN_TIME = Group({"v": stored([7, 8], "/time")})
 
 
+LAYOUT = [{"asset": "0"}, {"asset": "1", "derived_from": "0", "transform": {"scale": [2, 2]}}]
+LEVELS = {
+    **declaring("multiscales", "spatial"),
+    "multiscales": {"layout": LAYOUT},
+    "spatial:dimensions": ["y", "x"],
+}
+
+
+def at(first: int) -> dict[str, Any]:
+    """Return the `spatial:transform` of a grid by the edge of its first column."""
+    return {"spatial:transform": [1, 0, first, 0, 1, 0]}
+
+
 def of_x(path: str) -> Array:
     return Array([1, 2], ("x",), declaring("CF"), v2={"_NCZARR_ARRAY": {"dimrefs": [path]}})
 
@@ -251,6 +264,12 @@ BUT_FOR: dict[str, tuple[Any, str, str]] = {
     "the group beside them that a relative reference leads to":
         ({"p": Group({"g": LON, "h": LON, "lon": coordinate("lon", [1, 2])}), "q": Group({"g": LON, "h": LON, "lon": coordinate("lon", [3, 4])})}, "v x",
          "/:; /p:; /q:; /p/g:; x (x) 1 2; v (x) @ x; /p/h:; x (x) 1 2; v (x) @ x; /q/g:; x (x) 3 4; v (x) @ x; /q/h:; x (x) 3 4; v (x) @ x"),
+    "the array of the same name from which their level is derived":
+        ({"p": Group({"0": Group({"a": grid(**at(10)), "b": grid(**at(20))}), "1": Group({"a": grid(), "b": grid()})}, LEVELS)}, "a b x x_b",
+         "/:; /p:; /p/0:; x (x) 10.5 11.5 | axis=X; x_b (x_b) 20.5 21.5 | axis=X; a (y x) @ x y; b (y x_b) @ x_b y; /p/1:; x (x) 11.0 13.0 | axis=X; x_b (x_b) 21.0 23.0 | axis=X; a (y x) @ x y; b (y x_b) @ x_b y; ! Dimension /p/0/b, /p/1/b"),
+    "the item that describes only one of them":
+        ({"p": Group({"a": grid(), "b": grid()}, {**LEVELS, "multiscales": {"layout": [{"asset": "b", **at(30)}]}, **at(10)})}, "a b x x_b",
+         "/:; /p:; x (x) 10.5 11.5 | axis=X; x_b (x_b) 30.5 31.5 | axis=X; a (y x) @ x y; b (y x_b) @ x_b y; ! Dimension /p/b"),
     "a dimension that only one of the groups above has":
         ({"p": Group({"g": IN_TIME}), "q": Group({"g": IN_TIME, "time": coordinate("time", [1, 2])})}, "v time",
          "/:; /p:; /q:; time (time) 1 2; /p/g:; v (/time); /q/g:; time (time) 1 2; v (time) @ time"),
