@@ -97,8 +97,11 @@ class JsonObject(dict[str, Any]):
         return self.texts.get(key)
 
     def copied(self) -> dict[str, Any]:
-        """Return the attributes for modification; decoding them again is faster than `copy_of`."""
-        copied: dict[str, Any] = decode_json(self.written, "")
+        """Return a deep copy of the attributes, for modification; as `copy_of`, but faster."""
+        try:
+            copied: dict[str, Any] = msgspec.to_builtins(self)
+        except RecursionError:
+            copied = copy_of(dict(self))
         return copied
 
 
