@@ -122,6 +122,8 @@ class StoreReader:
             If a document cannot be read.
         """
         keys = tuple(keys)
+        if path in (local := await self.local_nodes({path: keys})):
+            return local[path]
         forbidden_keys: dict[str, Exception] = {}
 
         async def content(key: str) -> bytes | None:
@@ -189,11 +191,13 @@ class StoreReader:
                     found[path] = _documents_in(f"{folder}/{path}", names)
                     count(1, 0)
 
-        reading = asyncio.ensure_future(asyncio.to_thread(read_pending))
-        await asyncio.wait([reading], timeout=_ALONE_SECONDS)
-        helpers = range(min(len(pending), _MOST_HELPERS))
-        await gather(lambda _helper: asyncio.to_thread(read_pending), helpers)
-        await reading
+        def in_thread() -> asyncio.Future[None]:
+            return asyncio.get_running_loop().run_in_executor(None, read_pending)
+
+        reading = [in_thread()]
+        await asyncio.wait(reading, timeout=_ALONE_SECONDS)
+        reading += [in_thread() for _helper in range(min(len(pending), _MOST_HELPERS))]
+        await asyncio.gather(*reading)
         return found
 
     async def v2_member(self, path: str) -> tuple[Found, set[str] | None]:
