@@ -203,9 +203,10 @@ def format_of(found: Found) -> ZarrFormat | None:
 
 
 def is_needed(key: str, found: Collection[str]) -> bool:
-    """Return whether a document of a node matters beside those that exist, of the keys before it in `NODE_KEYS`."""
-    if "zarr.json" in found:
-        return False
+    """Return whether a node's document at a key matters, if its documents at the keys before it are those in `found`.
+
+    ``.zarray`` comes before ``.zgroup``, and attributes alone are no node.
+    """
     return ".zarray" not in found if key == ".zgroup" else bool(found) or key != ".zattrs"
 
 

@@ -359,7 +359,7 @@ class StoreReader:
 
 
 def _documents_in(folder: str, keys: Iterable[str]) -> Found:
-    """Return the metadata documents in a folder, by key, except those that do not matter beside others."""
+    """Return the metadata documents in a folder, by key, without those that another one makes needless (`is_needed`)."""
     found: Found = {}
     for key in keys:
         if is_needed(key, found):
