@@ -682,9 +682,12 @@ class GroupPlanner:
                 if coordinate.name not in first and self._can_be_index(coordinate):
                     first[coordinate.name] = self._identity_of(coordinate)
             names, interpretation = known[array.interpretation]
-            dims = tuple(names.get(dim, dim) for dim in array.dims)
-            self._report_split(original, array.dims, dims)
-            result.append(replace(array, dims=dims, interpretation=interpretation))
+            split = array
+            if names:
+                dims = tuple(names.get(dim, dim) for dim in array.dims)
+                split = replace(array, dims=dims, interpretation=interpretation)
+            self._report_split(original, array.dims, split.dims)
+            result.append(split)
         return result
 
     def _report_split(
