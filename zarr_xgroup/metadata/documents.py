@@ -205,7 +205,7 @@ def format_of(found: Found) -> ZarrFormat | None:
 def is_needed(key: str, found: Collection[str]) -> bool:
     """Return whether a node's document at a key matters, if its documents at the keys before it are those in `found`.
 
-    ``.zarray`` comes before ``.zgroup``, and attributes alone are no node.
+    ``.zarray`` comes before ``.zgroup``. Attributes without one of them do not make a node.
     """
     return ".zarray" not in found if key == ".zgroup" else bool(found) or key != ".zattrs"
 
