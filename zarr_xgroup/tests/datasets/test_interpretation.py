@@ -334,6 +334,20 @@ def test_siblings_share_interpretations_with_relative_references() -> None:
         assert found[f"/{path}/g/a"] == found[f"/{path}/h/a"] == f"/{path}/g/a"
 
 
+def test_arrays_do_not_share_an_interpretation_that_depends_on_their_name() -> None:
+    class Named(Plugin):
+        reads = ()
+
+        def interpret(self, array: ArrayView) -> Interpretation:
+            array.depends_on_name = "k" in array.attributes
+            return super().interpret(array)
+
+    a, b = stored([1], "x", **IT), stored([1], "x", **IT, k={})
+    found = asked(Group(dict.fromkeys("gh", Group({"a": a, "b": a, "c": b, "d": b}))), Named)
+    assert found["/g/b"] == "/g/a"
+    assert all(found[f"/{group}/{name}"] == f"/{group}/{name}" for group in "gh" for name in "cd")
+
+
 def test_all_declared_principal_conventions_are_asked() -> None:
     class Principal(Plugin):
         tier = "principal"
