@@ -85,7 +85,7 @@ def first_opens(
 ) -> dict[str, tuple[float, float]]:
     """Return the median processor time (seconds) and peak memory of processes that open a group, by engine.
 
-    All modules are compiled before, as pip does when it installs a package.
+    The modules of the package are compiled first, as pip does when it installs a package.
     """
     compile_dir(Path(zarr_xgroup.__file__).parent, quiet=1)
     measured: dict[str, list[tuple[float, float]]] = {engine: [] for engine in engines}

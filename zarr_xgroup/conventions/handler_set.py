@@ -110,7 +110,6 @@ class HandlerSet:
         self._with_crs = [handler for handler in handlers if _has_own("crs", handler)]
         self._naming = [handler for handler in handlers if _has_own("axis_names", handler)]
         self._with_detect = {handler for handler in handlers if _has_own("detect", handler)}
-        self._with_marks = {handler for handler in handlers if _has_own("marks", handler)}
         self._deciding = self._with_detect.union(
             handler for handler in handlers if _has_own("applies", handler)
         )
@@ -214,11 +213,7 @@ class HandlerSet:
         declares.
         """
         declared, marks = view.declared_around, dict[str, Marks]()
-        near, anywhere = view.marking_names
-        names = near | anywhere
         for handler in handlers or self._handlers:
-            if handler not in self._with_marks and names.isdisjoint(handler.names()):
-                continue  # as `ConventionHandler.marks`, but faster
             with _reporting_failures(view, handler):
                 if handler not in declared and (of_handler := handler.marks(view)) is not None:
                     marks[handler.name] = of_handler

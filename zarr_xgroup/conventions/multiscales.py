@@ -44,7 +44,7 @@ from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupReferenceError, rules_in
 from zarr_xgroup.findings import Finding, Place, new_finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node, Part, pointer_to
+from zarr_xgroup.metadata.nodes import Fragment, Node, Part, pointer_to
 from zarr_xgroup.metadata.paths import is_below
 
 DOCUMENT = "multiscales convention (zarr-conventions/multiscales)"
@@ -317,24 +317,21 @@ ATTRIBUTE = Attribute(
 )
 
 
-def nodes_in_layout(group: Node, attributes: Mapping[str, Any]) -> set[Node]:
-    """Return a group and the nodes that its layout names, without checking anything; nothing if it has no layout."""
-    written = attributes.get(ATTRIBUTE.key)
-    if written is None:
-        return set()
-    items = written.get("layout") if isinstance(written, OBJECT) else None
-    objects = (
-        (item for item in items if isinstance(item, OBJECT)) if isinstance(items, list) else ()
-    )
-    assets = (item.get("asset") for item in objects)
-    return {group, *(group.child(asset_path(it)) for it in assets if isinstance(it, str))}
-
-
 def items_in_layout(subject: NodeView) -> list[Fragment]:
     """Return the JSON of the items of a group's layout, [] if there are no items."""
     layout = None if subject.is_array else subject.attribute(ATTRIBUTE.key)
     levels = None if layout is None else layout.get("layout")
     return list(levels.items()) if levels is not None and isinstance(levels.value, list) else []
+
+
+def nodes_in_layout(subject: NodeView) -> set[Node]:
+    """Return a group and the nodes that its layout names, whether or not they exist; nothing if it has no layout."""
+    group = subject.node
+    if subject.attribute(ATTRIBUTE.key) is None:
+        return set()
+    assets = (item.get("asset") for item in items_in_layout(subject))
+    paths = (asset.value for asset in assets if asset is not None)
+    return {group, *(group.child(asset_path(path)) for path in paths if isinstance(path, str))}
 
 
 class Multiscales(ConventionHandler):

@@ -434,7 +434,8 @@ def _transform_of_array(
         name = "" if item is level.of_array else array.name
         axes = tuple(array.dims.index(dim) for dim in dims)
         chain, error = level.layout.derivation(item, level.group)
-        array.depends_on_name = bool(name) and len(chain) > 1
+        if name and len(chain) > 1:
+            array.depends_on_name = True
         grid: _Grid = error, None
         # From the last source to the array's own level, each grid is computed from the one before. `error` is the
         # source of the last one if that cannot be used.

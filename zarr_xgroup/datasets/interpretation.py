@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from zarr_xgroup.conventions.array import ArrayView
+from zarr_xgroup.conventions.array import ArrayView, NodeView
 from zarr_xgroup.conventions.cf import CfHandler, declares_hierarchy
 from zarr_xgroup.conventions.handler_set import ArrayReading, handler_set
 from zarr_xgroup.conventions.model import Inherited
@@ -112,7 +112,7 @@ class Interpreter:
 
         def in_layouts(node: Node, above: frozenset[Node] | None) -> frozenset[Node]:
             document = self.tree.document(node)
-            own = () if document is None else nodes_in_layout(node, document.attributes)
+            own = () if document is None else nodes_in_layout(NodeView(node, document, self.tree))
             return (above or frozenset()).union(own)
 
         return self.tree.memo.upwards("in layouts", in_layouts, group)

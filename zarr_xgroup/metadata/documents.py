@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Literal, TypeAlias
@@ -200,14 +200,6 @@ def format_of(found: Found) -> ZarrFormat | None:
     if "zarr.json" in found:
         return 3
     return 2 if {".zarray", ".zgroup"} & found.keys() else None
-
-
-def is_needed(key: str, found: Collection[str]) -> bool:
-    """Return whether a node's document at a key matters, if its documents at the keys before it are those in `found`.
-
-    ``.zarray`` comes before ``.zgroup``. Attributes without one of them do not make a node.
-    """
-    return ".zarray" not in found if key == ".zgroup" else bool(found) or key != ".zattrs"
 
 
 def node_document(

@@ -166,8 +166,7 @@ def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[
 
     A URL ``zip::...`` must be that of a whole archive.
     """
-    may_be_archive = isinstance(place, Path) and ".zip" in str(place)
-    for file in (place, *place.parents) if may_be_archive else ():
+    for file in (place, *place.parents) if isinstance(place, Path) else ():
         if file.suffix == ".zip" and os.path.isfile(file):
             return file, "/".join(place.relative_to(file).parts)
     if isinstance(place, str) and not storage_options:

@@ -21,7 +21,7 @@ from zarr.storage import FsspecStore, LocalStore
 from zarr_xgroup._compat import async_array_of, default_buffer_prototype, sync
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _, ngettext
-from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Found, format_of, is_needed
+from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Found, format_of
 from zarr_xgroup.metadata.paths import join_path
 from zarr_xgroup.storage.failures import (
     is_forbidden,
@@ -51,9 +51,6 @@ FEW_CONNECTIONS = 5
 
 #: The seconds in which one thread reads the files of a local store alone, and the largest number of threads that help it.
 _ALONE_SECONDS, _MOST_HELPERS = 0.002, 32
-
-#: The errors of files that do not exist, as in zarr.
-_MISSING_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 #: How often a request is made if it fails temporarily, and the seconds after which no further request is made.
 MOST_TRIES, MOST_SECONDS = 4, 10.0
@@ -166,6 +163,22 @@ class StoreReader:
             if again and "zarr.json" not in found:
                 return {**found, **await self.node(path, again)}
         return found
+
+    async def nodes(
+        self, keys: Mapping[str, Iterable[str]], read: Callable[[str], Coroutine[Any, Any, T]]
+    ) -> dict[str, Found | T]:
+        """Return the metadata documents of nodes, by path, or the result of `read` for nodes that are not local files.
+
+        Parameters
+        ----------
+        keys : mapping
+            The keys of the documents, by the path of the node.
+        read : callable
+            Reads the documents of one node by its path.
+        """
+        found = await self.local_nodes(keys)
+        others = [path for path in keys if path not in found]
+        return {**found, **dict(zip(others, await gather(read, others), strict=True))}
 
     async def local_nodes(self, keys: Mapping[str, Iterable[str]]) -> dict[str, Found]:
         """Return the metadata documents of nodes of a local store, by path; {} for other stores.
@@ -359,12 +372,17 @@ class StoreReader:
 
 
 def _documents_in(folder: str, keys: Iterable[str]) -> Found:
-    """Return the metadata documents in a folder, by key, without those that another one makes needless (`is_needed`)."""
+    """Return the metadata documents in a folder, by key.
+
+    ``.zgroup`` is ignored in the folder of an array, and ``.zattrs`` in a folder without documents before it in `keys`.
+    """
     found: Found = {}
     for key in keys:
-        if is_needed(key, found):
-            with suppress(*_MISSING_FILE), open(f"{folder}/{key}", "rb") as file:
-                found[key] = file.read()
+        if (key == ".zgroup" and ".zarray" in found) or (key == ".zattrs" and not found):
+            continue
+        missing = suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError)  # as in zarr
+        with missing, open(f"{folder}/{key}", "rb") as file:
+            found[key] = file.read()
     return found
 
 

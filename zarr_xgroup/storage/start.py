@@ -173,11 +173,9 @@ async def _start_at(
                 return await reader.node(path, keys[path], "attributes")
             return await reader.node(path, keys_above, "missing")
 
-        start.found |= await reader.local_nodes(
-            {path: keys.get(path, keys_above) for path in paths}
+        start.found |= await reader.nodes(
+            {path: keys.get(path, keys_above) for path in paths}, read
         )
-        others = [path for path in paths if path not in start.found]
-        start.found |= zip(others, await gather(read, others), strict=True)
         # If the group does not exist, the error names a v2 array at its path.
         if format_of(start.found[start.group]) is None and options.get("zarr_format") != 3:
             array = await reader.node(start.group, NODE_KEYS[2][:1], "missing")

@@ -146,13 +146,15 @@ class OpenStore:
     async def read_documents(self, nodes: Iterable[Node], listed: Collection[Node] = ()) -> None:
         """Read the documents of nodes that the tree does not have yet.
 
-        Groups in `listed` will be listed next. For Zarr v2 the listings are requested at the same time.
+        Groups in `listed` will be listed next. For Zarr v2 the listings are requested at the same time, unless the store
+        is local.
         """
         zarr_format = self.record.zarr_format
         reader, keys = self._reader(), NODE_KEYS[zarr_format]
         members = frozenset(listed) if zarr_format == 2 else frozenset()
 
-        async def read(node: Node) -> Found | None:
+        async def read(path: str) -> Found | None:
+            node = self.node(path)
             if self.record.is_foreign:
                 try:
                     return await reader.node(node.path, keys)
@@ -174,16 +176,10 @@ class OpenStore:
         own = [node for node, event in underway.items() if event is done]
         try:
             with self.naming_store():
-                found: dict[str, Found | None] = {
-                    **await reader.local_nodes({node.path: keys for node in own})
-                }
-                others = [node for node in own if node.path not in found]
-                found |= zip(
-                    (node.path for node in others), await gather(read, others), strict=True
-                )
+                documents = await reader.nodes({node.path: keys for node in own}, read)
             for node in own:
-                if (documents := found[node.path]) is not None:
-                    self.tree.learn_node(node, documents)
+                if (found := documents[node.path]) is not None:
+                    self.tree.learn_node(node, found)
         finally:
             done.set()
             for node in own:

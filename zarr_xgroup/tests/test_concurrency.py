@@ -111,9 +111,6 @@ def test_opening_within_a_running_event_loop(http_server: FileServer) -> None:
         assert_same(tree, expected)
 
 
-# Processes.
-
-
 def test_the_nodes_of_a_slow_folder_are_read_concurrently(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +124,9 @@ def test_the_nodes_of_a_slow_folder_are_read_concurrently(
     monkeypatch.setattr(reading, "open", open_slowly, raising=False)
     tree = opened(write_local(build({"": {}, "a": array, "b": array}), tmp_path / "store.zarr"))
     assert {*tree.data_vars} == {"a", "b"}
+
+
+# Processes.
 
 
 def _read(tree: xr.DataTree, store: Any, connection: Any) -> None:

@@ -106,6 +106,18 @@ def test_json_that_only_python_decodes(written: bytes, encoding: str) -> None:
     assert repr(dataset.attrs) == repr(json.loads(written) or {})
 
 
+def test_attributes_may_be_nested_deeper_than_the_stack_of_the_caller() -> None:
+    nested: list[Any] = []
+    for _level in range(500):
+        nested = [nested]
+    store = memory_store(build({"": {}, "v": stored([1], "x", k=nested)}))
+
+    def opened_below(frames: int) -> Any:
+        return opened_below(frames - 1) if frames else opened(xr.open_dataset, store)
+
+    assert opened_below(500)["v"].attrs["k"] == nested
+
+
 #: Values that are not valid JSON, and whether the rest of a v3 document can be read.
 NO_JSON: dict[str, tuple[bytes, bool]] = {
     "no text": (b'"\xff"', True),
