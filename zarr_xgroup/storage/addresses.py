@@ -1,4 +1,4 @@
-"""Stores: their addresses, opening them, and their capabilities. Groups and arrays are not known here."""
+"""Addresses: what users and references give as a store is understood once, here, and then opened."""
 
 from __future__ import annotations
 
@@ -6,55 +6,40 @@ import asyncio
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
+import msgspec
 from fsspec.core import url_to_fs
 from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
 from zarr.abc.store import Store
-from zarr.storage import (
-    FsspecStore,
-    LocalStore,
-    MemoryStore,
-    StorePath,
-    ZipStore,
-)
+from zarr.storage import FsspecStore, StorePath, ZipStore
 
 from zarr_xgroup._compat import make_store_path
 from zarr_xgroup.errors import XGroupStoreError, XGroupStoreNotFoundError
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.paths import is_node_name, is_plain_name
+from zarr_xgroup.metadata.paths import is_node_name, is_plain_name, join_path
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.failures import raising_store_errors
+from zarr_xgroup.storage.handles import Handle, file_uri, handle_of
 from zarr_xgroup.storage.places import (
-    ARCHIVES,
     CACHES,
     Location,
     has_plain_hosts,
-    innermost,
     links_of,
     parts_of_chain,
+    place_of,
 )
-
-#: Schemes of fsspec's filesystems that take keys literally: no percent-decoding, no query.
-_LITERAL = frozenset({"file", "memory", "zip"})
 
 #: An address that continues after a segment ``*.zarr`` (the last one if there are several), and does not end with one.
 _IN_STORE = re.compile(r"(.*\.zarr)/+([^\\]+)(?<!\.zarr)", re.IGNORECASE | re.DOTALL)
 
 #: The beginning of a URL or a chain of URLs. Any other text is a local path.
 _URL = re.compile(r"[a-zA-Z][\w+.-]*(?:://|::)", re.ASCII)
-
-#: The scheme, and the name of the bucket's option, of the stores of obstore that are buckets.
-_BUCKETS = {
-    "S3Store": ("s3", "bucket"),
-    "GCSStore": ("gs", "bucket"),
-    "AzureStore": ("abfs", "container_name"),
-}
 
 #: Held while fsspec builds the index of an archive, which all stores in the archive share.
 _archive_lock = threading.Lock()
@@ -67,210 +52,183 @@ _ASSET_OPTIONS = ("group", "consolidated", "zarr_format", "storage_options")
 _LOCAL_PATHS = ("", "file", "local")
 
 
-def held_store(store_like: Any) -> Any:
-    """Return the store of an object that holds one, such as zarr.Group; any other value unchanged.
+class Address(msgspec.Struct, frozen=True):
+    """A store that a user or a reference names, before it is opened."""
 
-    A zarr store is returned unchanged: zarr's ObjectStore holds a store of obstore, which zarr cannot open.
-    """
-    return store_like if isinstance(store_like, Store) else getattr(store_like, "store", store_like)
+    #: What zarr opens: an absolute path, a URL, a store, or a different object.
+    target: Any
+    #: The name in messages, without credentials.
+    name: str
+    #: The options of the call, completed by those of a STAC asset or a path of universal_pathlib.
+    options: StoreOptions
+    #: The path in the store of the group that an object or the address names.
+    path: str = ""
+    #: The location of the store. None if it has no URI, or if the store is open already.
+    place: Location | None = None
+    #: Whether the user opened the store.
+    is_open: bool = False
+    #: The same address as that of a group in a store: ``data/a.zarr/b`` can be group ``b`` of ``data/a.zarr``.
+    above: Address | None = None
 
 
-def describe_store(store_like: object) -> str:
-    """Return the name of a store for messages, without credentials; the name of its type if it has no name."""
-    if isinstance(store_like, str | os.PathLike):
-        return redact(os.fspath(store_like)) or "."  # zarr reads "" as the current folder
-    store = held_store(store_like)
-    return redact(str(store)) if isinstance(store, Store) else type(store_like).__name__
+def address_of(store_like: Any, options: StoreOptions, name: str | None = None) -> Address:
+    """Return the address that a user or a reference gives as the store.
 
-
-def resolved(store_like: Any, options: StoreOptions) -> tuple[Any, StoreOptions]:
-    """Return the URL of a pystac asset or a universal_pathlib path, or any other store unchanged; and the options.
-
-    Options of the asset or path are used unless the user gave them.
+    Options of the call take precedence over those of a STAC asset or a path of universal_pathlib. The name in messages is
+    the address, redacted, unless `name` is given.
 
     Raises
     ------
     TypeError
         If the object is not a store, or `storage_options` are given for a store that is open already.
+    XGroupStoreError
+        If the address is not a valid URL.
     """
-    own: dict[str, Any] = {}
+    store_like, own = _named_by(store_like)
+    given: Any = {key: value for key, value in options.items() if value is not None}
+    named: Any = {**options, **own, **given}
+    if isinstance(store_like, str | os.PathLike):
+        text = os.fspath(store_like)
+        name = name or redact(text) or "."  # zarr reads "" as the current folder
+        path = _local_path(text)
+        if path is not None:
+            return _of_path(path, text, name, named)
+        return _of_url(text, name, named)
+    kind = type(store_like).__name__
+    if named.get("storage_options"):
+        message = _(
+            "storage_options are only for URLs; leave them out for {kind}, which is open already"
+        )
+        raise TypeError(message.format(kind=kind))
+    # zarr's ObjectStore is a store that has a store of obstore, which zarr cannot open.
+    store = store_like if isinstance(store_like, Store) else getattr(store_like, "store", None)
+    if isinstance(store, Store):  # zarr.Group, StorePath and icechunk's Session have one
+        path_in_store = "" if store is store_like else getattr(store_like, "path", "")
+        return Address(store, redact(str(store)), named, path_in_store, is_open=True)
+    return Address(store_like, kind, named)
+
+
+def _named_by(store_like: Any) -> tuple[Any, Mapping[str, Any]]:
+    """Return the URL of a pystac asset or a universal_pathlib path, or any other store unchanged; and the options in it."""
     if hasattr(store_like, "get_absolute_href"):  # an asset of pystac
         fields = store_like.extra_fields
         open_kwargs = fields.get("xarray:open_kwargs", {})  # the xarray-assets extension of STAC
         own = {key: open_kwargs[key] for key in _ASSET_OPTIONS if key in open_kwargs}
         if storage_options := fields.get("xarray:storage_options"):
             own["storage_options"] = storage_options
-        store_like = store_like.get_absolute_href() or store_like.href
-    elif getattr(store_like, "protocol", "") not in _LOCAL_PATHS and hasattr(
-        store_like, "joinpath"
-    ):
-        own["storage_options"] = dict(store_like.storage_options) or None
-        store_like = str(store_like)
-    elif not isinstance(store_like, str | os.PathLike | Mapping | Store) and not hasattr(
-        store_like, "store"
-    ):
-        text = _("expected one store, as a path, a URL or a store object, got {value!r}")
-        raise TypeError(text.format(value=store_like))
-    given: Any = {key: value for key, value in options.items() if value is not None}
-    named: Any = {**options, **own, **given}
-    if named.get("storage_options") and not isinstance(store_like, str | os.PathLike):
-        text = _(
-            "storage_options are only for URLs; leave them out for {kind}, which is open already"
-        )
-        raise TypeError(text.format(kind=type(store_like).__name__))
-    return store_like, named
+        return store_like.get_absolute_href() or store_like.href, own
+    protocol = getattr(store_like, "protocol", "")
+    if protocol not in _LOCAL_PATHS and hasattr(store_like, "joinpath"):
+        return str(store_like), {"storage_options": dict(store_like.storage_options) or None}
+    if isinstance(store_like, str | os.PathLike | Mapping | Store) or hasattr(store_like, "store"):
+        return store_like, {}
+    text = _("expected one store, as a path, a URL or a store object, got {value!r}")
+    raise TypeError(text.format(value=store_like))
 
 
-def uri_of(store_like: object) -> str | None:
-    """Return the URI of a location that a user gave, or of an open store; None if the store has none."""
-    if isinstance(store_like, str | os.PathLike):
-        place = _absolute(store_like)
-        return place if isinstance(place, str) else _file_uri(place)
-    store = innermost(held_store(store_like))
-    if isinstance(store, LocalStore):
-        return _file_uri(store.root.absolute())
-    if isinstance(store, ZipStore) and store.path is not None:
-        return _file_uri(Path(store.path).absolute())
-    if isinstance(store, FsspecStore):
-        return str(store.fs.unstrip_protocol(store.path))
-    held = getattr(store, "store", None)  # of obstore, which need not be installed
-    kind, prefix = type(held).__name__, getattr(held, "prefix", None) or ""
-    if kind == "LocalStore":
-        return _file_uri(Path(prefix).absolute()) if prefix else None
-    config = getattr(held, "config", None)
-    scheme, key = _BUCKETS.get(kind, ("", ""))
-    if isinstance(config, Mapping) and config.get(key):
-        return f"{scheme}://{config[key]}/{prefix}"
-    url = getattr(held, "url", None)
-    return str(url) if url is not None else None
-
-
-def _file_uri(path: Path) -> str:
-    """Return the percent-encoded ``file://`` URI of a local path."""
-    return f"file://{quote(str(path))}"
-
-
-def _absolute(location: str | os.PathLike[str]) -> str | Path:
-    """Return a local location as an absolute path with ``~`` expanded, any other URL unchanged."""
-    text = os.fspath(location)
+def _local_path(text: str) -> Path | None:
+    """Return a local path as an absolute path with ``~`` expanded; None for any other URL."""
     if text.startswith("file://"):
         return Path(text.removeprefix("file://"))  # literally, as fsspec and zarr take it
-    if _URL.match(text):
-        return text
     # ``~name`` is unchanged if there is no such user, as in a shell.
-    return Path(os.path.expanduser(text)).absolute()
+    return None if _URL.match(text) else Path(os.path.expanduser(text)).absolute()
 
 
-def _local_archive(place: Any, storage_options: dict[str, Any] | None) -> tuple[Path, str] | None:
-    """Return the local .zip archive that holds a path, and the path within; None if there is none.
-
-    A URL ``zip::...`` must be that of a whole archive.
-    """
-    for file in (place, *place.parents) if isinstance(place, Path) else ():
+def _of_path(path: Path, text: str, name: str, options: StoreOptions) -> Address:
+    """Return the address of a local path, which the user gave as `text`: of a folder, or of or in a .zip archive."""
+    for file in (path, *path.parents):
         if file.suffix == ".zip" and os.path.isfile(file):
-            return file, "/".join(place.relative_to(file).parts)
-    if isinstance(place, str) and not storage_options:
-        archive, _separator, location = place.partition("::")
-        whole = _absolute(location) if archive in ("zip", "zip://") else None
-        if isinstance(whole, Path) and os.path.isfile(whole):
-            return whole, ""
-    return None
-
-
-def root_of(store_like: Any) -> tuple[str, str] | None:
-    """Return the address of the store that contains an address, and the path of the group in that store.
-
-    ``data/a.zarr/b`` gives ``("data/a.zarr", "b")``. None if the address is that of a store or cannot be
-    split safely, or if a store is open already.
-    """
-    if not isinstance(store_like, str | os.PathLike):
-        return None
-    place, before, after = _absolute(store_like), "", ""
-    if isinstance(place, Path):
-        if _local_archive(place, None) is not None:
-            return None
-        link = os.path.realpath(place) if ".." in place.parts else str(place)
-    else:
-        before, link, after = parts_of_chain(place)
-        link = link.rstrip("/")
-        # "?" and "#" are in signed URLs, and in those of a version.
-        if "://" not in link or not {"?", "#"}.isdisjoint(link):
-            return None
-    address = _IN_STORE.fullmatch(link)
-    if address is None:
-        return None
-    root, behind = address.groups()
-    is_name = is_plain_name if isinstance(place, Path) else is_node_name
-    if not all(map(is_name, behind.split("/"))):
-        return None
-    if isinstance(place, Path):
+            return _of_archive(file, name, options, "/".join(path.relative_to(file).parts))
+    above = None
+    found = _IN_STORE.fullmatch(os.path.realpath(path) if ".." in path.parts else str(path))
+    if found is not None and all(map(is_plain_name, found[2].split("/"))):
         # The root as the user spelt it, if that ends with the path of the group.
-        text = os.fspath(store_like).rstrip("/")
-        spelt = text.removesuffix(f"/{behind}")
-        return (root if spelt == text else spelt), behind
+        text = text.rstrip("/")
+        spelt = text.removesuffix(f"/{found[2]}")
+        root = found[1] if spelt == text else spelt
+        place = place_of(file_uri(Path(found[1])))
+        above = Address(_local_path(root), redact(root), options, found[2], place)
+    return Address(path, name, options, place=place_of(file_uri(path)), above=above)
+
+
+def _of_archive(file: Path, name: str, options: StoreOptions, path: str = "") -> Address:
+    return Address(ZipStore(file, mode="r"), name, options, path, place_of(file_uri(file)))
+
+
+def _of_url(url: str, name: str, options: StoreOptions) -> Address:
+    """Return the address of a URL or a chain of URLs."""
+    if not has_plain_hosts(url):
+        message = _(
+            "{store} is not a valid URL: check its user, host and port. Pass credentials for a bucket "
+            "with storage_options"
+        )
+        raise XGroupStoreError(message.format(store=name))
+    outer, _separator, inner = url.partition("::")
+    archive = _local_path(inner) if outer in ("zip", "zip://") else None
+    if archive is not None and not options.get("storage_options") and os.path.isfile(archive):
+        return _of_archive(archive, name, options)
+    address = Address(url, name, options, place=place_of(url))
+    before, link, after = parts_of_chain(url)
+    link = link.rstrip("/")
+    # "?" and "#" are in signed URLs, and in those of a version.
+    found = _IN_STORE.fullmatch(link) if {"?", "#"}.isdisjoint(link) and "://" in link else None
+    if found is None or not all(map(is_node_name, found[2].split("/"))):
+        return address
+    root, path = f"{before}{found[1]}{after}", found[2]
     if Location.parse(link).scheme in ("http", "https"):
-        behind = unquote(behind)
+        path = unquote(path)
         # These characters have a special meaning in a URL.
-        if not {"%", "?", "#", "\\"}.isdisjoint(behind):
-            return None
-    return f"{before}{root}{after}", behind
+        if not {"%", "?", "#", "\\"}.isdisjoint(path):
+            return address
+    above = Address(root, redact(root), options, path, place_of(root))
+    return msgspec.structs.replace(address, above=above)
 
 
 # Opening a store.
 
 
-async def open_store(store_like: Any, storage_options: dict[str, Any] | None) -> StorePath:
-    """Open a store for reading; return it with the path in it.
+async def open_store(address: Address) -> Handle:
+    """Open a store for reading.
 
     Raises
     ------
     XGroupStoreNotFoundError, XGroupStoreError
         If the store does not exist, or cannot be opened.
     """
-    name, place = describe_store(store_like), store_like
-    if isinstance(store_like, str | os.PathLike):
-        place = _absolute(store_like)
-        if isinstance(place, str) and not has_plain_hosts(place):
-            message = _(
-                "{store} is not a valid URL: check its user, host and port. Pass credentials for a bucket "
-                "with storage_options"
-            )
-            raise XGroupStoreError(message.format(store=name))
-    store = held_store(place)
-    archive = _local_archive(place, storage_options)
-    is_cached = isinstance(place, str) and links_of(place)[0].scheme in CACHES
+    target, storage_options = address.target, address.options.get("storage_options")
+    is_ours = not address.is_open
     try:
-        with raising_store_errors(name, but=FileNotFoundError):
-            if isinstance(store, Store):
-                # A Store, or an object with one: zarr.Group, StorePath, icechunk's Session.
-                path = "" if store is place else getattr(place, "path", "")
-                return await StorePath.open(store, path)
-            if archive is not None:
-                return await StorePath.open(ZipStore(archive[0], mode="r"), archive[1])
-            if is_cached:
-                return await StorePath.open(_cached_store(place, storage_options), "")
-            opened = await make_store_path(place, mode="r", storage_options=storage_options)
-            if isinstance(opened.store, FsspecStore) and not ARCHIVES.isdisjoint(
-                _protocols(opened.store)
-            ):
-                await asyncio.to_thread(_complete_archive_index, opened.store)
-            return opened
+        with raising_store_errors(address.name, but=FileNotFoundError):
+            if isinstance(target, str) and links_of(target)[0].scheme in CACHES:
+                target = _cached_store(target, storage_options)
+            if isinstance(target, Store):
+                opened = await StorePath.open(target, address.path)
+                path = opened.path
+            else:
+                opened = await make_store_path(target, mode="r", storage_options=storage_options)
+                path = join_path(opened.path, address.path)
+            handle = handle_of(
+                opened.store, address.name, path, is_ours=is_ours, place=address.place
+            )
+            if handle.archive is not None:
+                await asyncio.to_thread(_complete_archive_index, handle.archive)
+            return handle
     except FileNotFoundError as error:
-        message = _("There is no store {store}").format(store=name)
-        decoded = unquote(str(place))
-        if decoded != str(place) and os.path.exists(decoded):
+        message = _("There is no store {store}").format(store=address.name)
+        decoded = unquote(str(target))
+        if decoded != str(target) and os.path.exists(decoded):
             hint = _("; local paths are not percent-decoded: did you mean {path!r}?")
             message += hint.format(path=decoded)
         raise XGroupStoreNotFoundError(message) from error
 
 
-def _complete_archive_index(store: FsspecStore) -> None:
+def _complete_archive_index(archive: Any) -> None:
     """Make the filesystem of an archive build its index now, in one thread.
 
     Otherwise it builds the index at the first access to a file, and a second thread would read the unfinished index.
     """
     with _archive_lock:
-        _sync_filesystem(store).ls("")
+        archive.ls("")
 
 
 def _cached_store(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
@@ -324,43 +282,3 @@ async def _one_at_a_time(function: Callable[..., Any], *arguments: Any, **option
             return function(*arguments, **options)
 
     return await asyncio.to_thread(call)
-
-
-def supports_listing(store: Store) -> bool:
-    """Return whether a store supports listing, and listing it before the result is needed can save time.
-
-    False for local files and memory, which are fast, and for web servers: few support listing, and most stores there
-    are consolidated.
-    """
-    if type(store) in (LocalStore, MemoryStore, ZipStore):
-        return False
-    with raising_store_errors(describe_store(store)):
-        is_web = (uri_of(store) or "").startswith(("http://", "https://"))
-        return bool(store.supports_listing) and not is_web
-
-
-def is_served(store: Store) -> bool:
-    """Return whether keys of a store may be sent to a server, which may decode or normalize some of them.
-
-    False for local files, memory and archives, also when wrapped; True for a store of an unknown class.
-    """
-    store = innermost(store)
-    if isinstance(store, FsspecStore):
-        return _LITERAL.isdisjoint(_protocols(store))
-    return not isinstance(store, LocalStore | MemoryStore | ZipStore)
-
-
-def _protocols(store: FsspecStore) -> Sequence[str]:
-    """Return the protocols (names) of the fsspec filesystem of a store."""
-    named: str | Sequence[str] = _sync_filesystem(store).protocol
-    return [named] if isinstance(named, str) else named
-
-
-def _sync_filesystem(store: FsspecStore) -> Any:
-    """Return the filesystem of a store; for an asynchronous wrapper, the synchronous filesystem that it wraps."""
-    return getattr(store.fs, "sync_fs", store.fs)
-
-
-def splits_at_backslash(store: Store) -> bool:
-    """Return whether zarr reads a backslash in a path as a slash, as its newer versions do."""
-    return "\\" not in StorePath(store, "a\\b").path

@@ -8,23 +8,20 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Collection, Coroutine, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-import msgspec
-from zarr.abc.store import Store
-
-from zarr_xgroup._requirements import check_requirements
 from zarr_xgroup.errors import XGroupError, XGroupStoreError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.options import DEFAULTS, StoreOptions
+from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact
+from zarr_xgroup.storage.addresses import Address, address_of
 from zarr_xgroup.storage.failures import reason_of
+from zarr_xgroup.storage.handles import Handle
+from zarr_xgroup.storage.limits import ForeignLimits, http_client
 from zarr_xgroup.storage.places import (
     Location,
     Network,
@@ -32,17 +29,13 @@ from zarr_xgroup.storage.places import (
     is_absolute,
     leads_upwards,
     links_of,
+    network_of_host,
     network_of_link,
-    network_of_store,
     options_by_place,
     options_of,
     place_of,
     places_of,
-    public_socket,
 )
-
-if TYPE_CHECKING:
-    import aiohttp  # at run time only where needed: importing it takes longer than all of this package
 
 _SCHEME = re.compile(r"^[^:/]+(?=://)")
 #: Replaces the URI in errors of stores beyond `cross_store_max_stores`, so that one warning reports all of them.
@@ -50,11 +43,8 @@ _ALL_OTHERS = "*"
 #: Storage options, by scheme, to read public data without credentials.
 _ANONYMOUS: Mapping[str, Mapping[str, Any]] = {"s3": {"anon": True}, "gs": {"token": "anon"}}
 
-#: Opens a store, given its location, storage options, name for messages and limits; returns its number in
-#: the tree, or raises XGroupStoreError with the reason.
-Opener: TypeAlias = Callable[
-    [str, dict[str, Any] | None, str, "ForeignLimits"], Coroutine[Any, Any, int]
-]
+#: Opens the store at an address within limits; returns its number in the tree, or raises XGroupStoreError with the reason.
+Opener: TypeAlias = Callable[[Address, ForeignLimits], Coroutine[Any, Any, int]]
 
 
 class ForeignStores:
@@ -64,8 +54,8 @@ class ForeignStores:
     ----------
     opener : callable
         Opens a foreign store and returns its number in the tree.
-    zarr_store : callable
-        Returns an open store by its number; 0 is the store that the user opened.
+    handle : callable
+        Returns the handle of an open store by its number; 0 is the store that the user opened.
     options : StoreOptions
         The options of the call.
 
@@ -76,20 +66,15 @@ class ForeignStores:
     """
 
     def __init__(
-        self, opener: Opener, zarr_store: Callable[[int], Store], options: StoreOptions
+        self, opener: Opener, handle: Callable[[int], Handle], options: StoreOptions
     ) -> None:
         self._opener = opener
-        self._zarr_store = zarr_store
-        self._user_place: Location | None = None
+        self._handle = handle
         self._options = options_by_place(options.get("cross_store_storage_options"))
         self._limits = ForeignLimits.of(options)
         self._followed: set[tuple[Location, ...]] = set()
         self._opened: dict[Hashable, asyncio.Task[int | XGroupStoreError]] = {}
         self._networks: dict[int, Network] = {}
-
-    def note_user_store(self, uri: str) -> None:
-        """Record the place of the store that the user opened: a URI within it does not point to a foreign store."""
-        self._user_place = place_of(uri)
 
     async def root(self, uri: str, referring: int) -> Node | XGroupStoreError:
         """Open the store at a URI if it is not open yet; return its root, or the error why it cannot be opened.
@@ -99,7 +84,7 @@ class ForeignStores:
         """
         links, place, inside = links_of(uri), place_of(uri), None
         given = {link: options_of(link, self._options) for link in links}
-        own = self._user_place
+        own = self._handle(0).place
         if own is not None and place is not None and own.contains(place):
             inside = Node(0, "/".join(place.segments[len(own.segments) :]))
         if not is_absolute(uri.rpartition("::")[2]) or not has_plain_hosts(uri):
@@ -138,7 +123,7 @@ class ForeignStores:
         store refers to a public place, the link is guarded: DNS or a redirect must not resolve to a private address.
         """
         if referring not in self._networks:
-            self._networks[referring] = await network_of_store(self._zarr_store(referring))
+            self._networks[referring] = await _network_of(self._handle(referring))
         origin = self._networks[referring]
         if origin == Network.LOCAL:
             return frozenset()
@@ -196,7 +181,9 @@ class ForeignStores:
             )
             location = "::".join(links).rstrip("/")
         try:
-            return await self._opener(location, all_options or None, redact(uri), self._limits)
+            given_options: StoreOptions = {"storage_options": all_options or None}
+            address = address_of(location, given_options, redact(uri))
+            return await self._opener(address, self._limits)
         except (
             XGroupError,
             Warning,
@@ -204,6 +191,16 @@ class ForeignStores:
             problem = _cannot_open_error(uri, str(error))
             problem.__cause__ = error
             return problem
+
+
+async def _network_of(handle: Handle) -> Network:
+    """Return the network of an open store; PUBLIC, the least trusted network, if it is not known."""
+    if handle.is_local:
+        return Network.LOCAL
+    try:
+        return Network.PUBLIC if handle.host is None else await network_of_host(handle.host)
+    except OSError:
+        return Network.PUBLIC
 
 
 def _cannot_open_error(uri: str, reason: str) -> XGroupStoreError:
@@ -218,123 +215,3 @@ def _refusal(uri: str, reason: str) -> XGroupStoreError:
         "store {uri} was not opened: {reason} (to allow it, use cross_store_storage_options={example})"
     ).format(uri=redact(uri), reason=reason, example=f"{{{redact(uri)!r}: {{}}}}")
     return XGroupStoreError(message, store=redact(uri))
-
-
-# How much is read.
-
-
-class ForeignLimits(msgspec.Struct, frozen=True):
-    """The limits of an open call for foreign stores; None for no limit.
-
-    Attributes
-    ----------
-    timeout : float or None
-        Seconds to wait each time that documents or values of a store are read.
-    document : int or None
-        Largest size of a metadata document in bytes.
-    stores : int or None
-        Largest number of stores to which references are followed.
-    """
-
-    timeout: float | None = DEFAULTS["cross_store_timeout"]
-    document: int | None = DEFAULTS["cross_store_max_bytes"]
-    stores: int | None = DEFAULTS["cross_store_max_stores"]
-
-    @classmethod
-    def of(cls, options: StoreOptions) -> Self:
-        """Return the limits in options; raise TypeError or ValueError if a value is not valid."""
-        values = []
-        for option, kind, least in (
-            ("cross_store_timeout", int | float, 0),
-            ("cross_store_max_bytes", int, 1),
-            ("cross_store_max_stores", int, 0),  # 0: no other store may be opened
-        ):
-            value: Any = options.get(option, DEFAULTS[option])
-            is_number = isinstance(value, kind) and not isinstance(value, bool)
-            is_valid = is_number and (value >= least if kind is int else value > least)
-            if value is not None and not is_valid:
-                message = _(
-                    "{option} must be an integer of at least {least} or None, got {value!r}"
-                )
-                if kind is not int:
-                    message = _(
-                        "{option} must be a positive number of seconds or None, got {value!r}"
-                    )
-                error = ValueError if is_number else TypeError
-                raise error(message.format(option=option, least=least, value=value))
-            values.append(value)
-        return cls(*values)
-
-
-#: The limits of the store that the user opens.
-NO_LIMITS = ForeignLimits(None, None, None)
-
-#: Largest size in bytes of the document or chunk being read, None for no limit; each task has its own value.
-_MOST_BYTES: ContextVar[int | None] = ContextVar("most_bytes", default=None)
-
-
-class TooLargeError(Exception):
-    """A document or chunk of a foreign store is larger than the limit."""
-
-
-@contextmanager
-def reading_at_most(size: int | None) -> Iterator[None]:
-    """Limit the bytes of each document or chunk read within, for `check_size` and the HTTP client; None for no limit."""
-    token = _MOST_BYTES.set(size)
-    try:
-        yield
-    finally:
-        _MOST_BYTES.reset(token)
-
-
-def check_size(size: int) -> None:
-    """Raise TooLargeError if a size in bytes is beyond the limit of `reading_at_most`."""
-    most = _MOST_BYTES.get()
-    if most is not None and size > most:
-        raise TooLargeError(_("it is larger than {count} bytes").format(count=most))
-
-
-async def http_client(is_guarded: bool, **options: Any) -> aiohttp.ClientSession:
-    """Return an HTTP client that reads no more of a response than `reading_at_most` allows.
-
-    For the option ``get_client`` of fsspec's `HTTPFileSystem`. A range request is not enough, because a server may
-    ignore it. If `is_guarded`, the client connects only to public addresses, also after redirects.
-    """
-    import aiohttp  # not at the top: importing it takes longer than all of this package
-
-    if is_guarded:
-        check_requirements({"aiohttp": "3.12"})  # the first version with socket_factory
-        options["connector"] = aiohttp.TCPConnector(socket_factory=public_socket)
-    return aiohttp.ClientSession(**{"response_class": _bounded_response(), **options})
-
-
-def has_bounded_client(store: Store) -> bool:
-    """Return whether a store reads with `http_client`, which stops reading a response that is too large."""
-    get_client = getattr(getattr(store, "fs", None), "get_client", None)
-    return isinstance(get_client, partial) and get_client.func is http_client
-
-
-@cache
-def _bounded_response() -> type[aiohttp.ClientResponse]:
-    """Return the class of bounded responses; a function, because importing aiohttp is slow."""
-    import aiohttp
-
-    class BoundedResponse(aiohttp.ClientResponse):
-        """An HTTP response that reads no more bytes than `reading_at_most` allows."""
-
-        async def read(self) -> bytes:
-            """Return the body, or raise TooLargeError and close the connection."""
-            if _MOST_BYTES.get() is None:
-                return await super().read()
-            body = bytearray()
-            try:
-                check_size(self.content_length or 0)
-                async for part in self.content.iter_any():
-                    body += part
-                    check_size(len(body))
-            except BaseException:
-                self.close()
-                raise
-            return bytes(body)
-
-    return BoundedResponse

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
+import msgspec
 import zarr
 from zarr.abc.store import Store
 
@@ -21,12 +22,14 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import GroupFilter, normalize_path, path_in_tree
 from zarr_xgroup.metadata.tree import StoreRecord, Tree, Unread
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.addresses import describe_store, open_store, resolved, uri_of
+from zarr_xgroup.storage.addresses import Address, address_of, open_store
 from zarr_xgroup.storage.failures import check_foreign_root, reason_of, suggesting
-from zarr_xgroup.storage.foreign import ForeignLimits, ForeignStores
+from zarr_xgroup.storage.foreign import ForeignStores
+from zarr_xgroup.storage.handles import Handle, handle_of
+from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.storage.reading import StoreReader, gather, wait
 from zarr_xgroup.storage.start import check_group, find_start
-from zarr_xgroup.storage.stores import OpenStore, store_record
+from zarr_xgroup.storage.stores import OpenStore
 
 T = TypeVar("T")
 
@@ -60,14 +63,13 @@ class Library:
     def __init__(self, options: StoreOptions) -> None:
         self.tree = Tree()
         self.stores: list[OpenStore] = []
-        self._foreign = ForeignStores(self._open_foreign, self.zarr_store, options)
+        self._foreign = ForeignStores(self._open_foreign, self.handle, options)
 
     @classmethod
     def of_store(cls, store: Store, zarr_format: ZarrFormat) -> Self:
         """Return a library of a store that is open already; no document is read yet."""
         library = cls({})
-        name = describe_store(store)
-        library.add(store, store_record(store, name, zarr_format), uri_of(store))
+        library.add(handle_of(store), zarr_format)
         return library
 
     def open(self, store_like: Any, options: StoreOptions) -> str:
@@ -93,7 +95,7 @@ class Library:
         XGroupPathError
             If `group` is not a valid path.
         """
-        return wait(self._open_first(*resolved(store_like, options)))
+        return wait(self._open_first(address_of(store_like, options)))
 
     @property
     def findings(self) -> list[Finding]:
@@ -221,9 +223,9 @@ class Library:
         All consolidated nodes are read at once, then the other nodes if groups can be listed. If the groups
         are only part of a tree (`is_part`), no members of other groups are read.
         """
-        store, known = self.stores[0].store, self.tree.stores[0]
-        record = store_record(store, known.name, known.zarr_format)
-        second = self.add(store, record, ignores_consolidated=True)
+        known = self.tree.stores[0]
+        handle = msgspec.structs.replace(self.stores[0].handle, path="", is_ours=False)
+        second = self.add(handle, known.zarr_format, ignores_consolidated=True)
         top, paths = second.node(groups[0].path), {group.path for group in groups}
         members = (group.child(name) for group in groups for name in self.tree.names(group))
         nodes = [second.node(member.path) for member in members]
@@ -273,7 +275,11 @@ class Library:
 
     def zarr_store(self, number: int) -> Store:
         """Return the zarr store with a number of the tree."""
-        return self.stores[number].store
+        return self.stores[number].handle.store
+
+    def handle(self, number: int) -> Handle:
+        """Return the handle of the store with a number of the tree."""
+        return self.stores[number].handle
 
     @property
     def closer(self) -> Callable[[], None] | None:
@@ -281,7 +287,7 @@ class Library:
 
         It is not a method of the library, because a Dataset pickles the function with everything that it refers to.
         """
-        stores = tuple(opened.store for opened in self.stores if opened.closes)
+        stores = tuple(it.handle.store for it in self.stores if it.handle.is_ours)
         return partial(_close_all, stores) if stores else None
 
     def close(self) -> None:
@@ -296,35 +302,27 @@ class Library:
             opened.forget()
 
     def add(
-        self, store: Store, known: StoreRecord, uri: str | None = None, **how: Any
+        self, handle: Handle, zarr_format: ZarrFormat, *, is_foreign: bool = False, **how: Any
     ) -> OpenStore:
-        """Add an open store with its record, and return it; `how` are further arguments of `OpenStore`.
-
-        The `uri` is given only for the store that the user opened.
-        """
-        if uri is not None:
-            self._foreign.note_user_store(uri)
-        self.tree.stores.append(known)
-        opened = OpenStore(len(self.stores), store, self.tree, **how)
+        """Add an open store, and return it; `how` are further arguments of `OpenStore`."""
+        record = StoreRecord(handle.name, zarr_format, is_foreign, handle.can_have)
+        self.tree.stores.append(record)
+        opened = OpenStore(len(self.stores), handle, self.tree, **how)
         self.stores.append(opened)
         return opened
 
-    async def _open_first(self, store_like: Any, options: StoreOptions) -> str:
+    async def _open_first(self, address: Address) -> str:
         """Open the user's store, and return the path of the requested group in it."""
         # As in zarr, a backslash in the path of a group is a slash.
-        requested = normalize_path((options.get("group") or "").replace("\\", "/"), is_served=False)
-        start = await find_start(store_like, requested, options)
+        group_path = (address.options.get("group") or "").replace("\\", "/")
+        start = await find_start(address, normalize_path(group_path, is_served=False))
         try:
             # 1. Add the store to the library, with the documents read first.
-            tree, consolidated = self.tree, options.get("consolidated")
-            name = describe_store(start.store_like)
+            tree, consolidated = self.tree, start.options.get("consolidated")
             opened = self.add(
-                start.store,
-                store_record(start.store, name, start.zarr_format or 3),
-                uri_of(start.store_like),
-                closes=start.is_opened_here,
+                start.handle,
+                start.zarr_format or 3,
                 ignores_consolidated=consolidated is False,
-                user_path=start.user_path,
                 root=start.found.get("", {}),
             )
             for path, values in start.found.items():
@@ -345,9 +343,7 @@ class Library:
             start.listing.cancel()
         return group.path
 
-    async def _open_foreign(
-        self, location: str, options: dict[str, Any] | None, name: str, limits: ForeignLimits
-    ) -> int:
+    async def _open_foreign(self, address: Address, limits: ForeignLimits) -> int:
         """Open a foreign store, read its root, and return its number in the tree.
 
         Raises
@@ -356,18 +352,17 @@ class Library:
             If it cannot be opened; with the reason.
         """
         try:
-            store = (await open_store(location, options)).store
+            handle = await open_store(address)
         except XGroupStoreError as error:
             raise XGroupStoreError(reason_of(error.__cause__ or error)) from error
         try:
-            reader = StoreReader(store, limits.timeout, most=limits.document)
+            reader = StoreReader(handle, limits.timeout, most=limits.document)
             found = await reader.node("", METADATA_KEYS, "missing")
             zarr_format = check_foreign_root(found, reader.refusals.get(""))
-            record = store_record(store, name, zarr_format, is_foreign=True)
         except BaseException:
-            store.close()
+            handle.store.close()
             raise
-        opened = self.add(store, record, closes=True, limits=limits)
+        opened = self.add(handle, zarr_format, is_foreign=True, limits=limits)
         self.tree.learn_node(opened.node(""), found)
         opened.learn_consolidated({"": found}, None)
         return opened.number

@@ -20,10 +20,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import msgspec
-from zarr.abc.store import Store
-from zarr.storage import FsspecStore, LocalStore, MemoryStore, WrapperStore, ZipStore
 
-from zarr_xgroup._compat import wrapped_store
 from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
@@ -38,7 +35,7 @@ _ALIASES = {"gcs": "gs", "s3a": "s3", "local": "file"}
 #: Schemes of object stores: on public servers unless options name a different endpoint.
 _CLOUD = frozenset({"s3", "gs", "az", "abfs", "abfss", "adl"})
 #: Schemes of this machine.
-_LOCAL = frozenset({"file", "memory"})
+LOCAL = frozenset({"file", "memory"})
 #: fsspec's filesystems that cache files of the next link of a chain.
 CACHES = frozenset({"simplecache", "filecache", "blockcache", "cached"})
 #: fsspec's filesystems that are archives, read from the next link.
@@ -72,8 +69,6 @@ _NOT_PUBLIC = tuple(
         "3fff::/20",  # RFC 9637: documentation
     )
 )
-#: The options of fsspec, botocore and obstore that name the server of an object store.
-_ENDPOINTS = ("endpoint_url", "endpoint", "aws_endpoint", "aws_endpoint_url", "base_url")
 
 
 # Places.
@@ -163,7 +158,7 @@ def parts_of_chain(url: str) -> tuple[str, str, str]:
     caches, link = "", url
     while (parts := link.partition("::"))[1] and Location.parse(parts[0]).scheme in CACHES:
         caches, link = f"{caches}{parts[0]}::", parts[2]
-    if is_absolute(link) and Location.parse(link).scheme in HOSTED | _CLOUD | _LOCAL:
+    if is_absolute(link) and Location.parse(link).scheme in HOSTED | _CLOUD | LOCAL:
         return caches, link, ""
     separator = _SEPARATOR.search(link)
     end = len(link) if separator is None else separator.start()
@@ -307,62 +302,8 @@ async def network_of_link(link: Location) -> Network | None:
 
     An archive or cache without a further link is local.
     """
-    if link.scheme in _LOCAL | _VIEWS:
+    if link.scheme in LOCAL | _VIEWS:
         return Network.LOCAL
     if link.scheme in HOSTED:
         return await network_of_host(link.host)
     return Network.PUBLIC if link.scheme in _CLOUD else None
-
-
-async def network_of_store(store: Store) -> Network:
-    """Return the network of an open store, from the server in its options or its URL.
-
-    A store of an unknown class is treated as public, the least trusted network.
-    """
-    store = innermost(store)
-    if isinstance(store, LocalStore | MemoryStore | ZipStore):
-        return Network.LOCAL
-    if isinstance(store, FsspecStore):
-        filesystem = _source_filesystem(store.fs)
-        names = filesystem.protocol
-        is_local = (names if isinstance(names, str) else names[0]) in {*_LOCAL, "local"}
-        options, location = getattr(filesystem, "storage_options", {}), store.path
-    else:  # of obstore, which need not be installed, or of a third party
-        held: Any = getattr(store, "store", None)
-        is_local = type(held).__name__ in ("LocalStore", "MemoryStore")
-        is_local = is_local and type(held).__module__.startswith("obstore")
-        options, location = getattr(held, "config", None), getattr(held, "url", "")
-    if is_local:
-        return Network.LOCAL
-    # An endpoint in the options takes precedence over the URL.
-    given = options if isinstance(options, Mapping) else {}
-    nested = given.get("client_kwargs")
-    named = [
-        values[key]
-        for values in (given, nested if isinstance(nested, Mapping) else {})
-        for key in _ENDPOINTS
-        if values.get(key)
-    ]
-    link = Location.parse(str(named[0] if named else location))
-    host = link.host if link.scheme in HOSTED else given.get("host")  # ftp, sftp
-    try:
-        return await network_of_host(host) if isinstance(host, str) else Network.PUBLIC
-    except OSError:
-        return Network.PUBLIC
-
-
-def innermost(store: Any) -> Any:
-    """Return the store inside any number of zarr's wrappers; a store without wrappers unchanged."""
-    while isinstance(store, WrapperStore):
-        store = wrapped_store(store)
-    return store
-
-
-def _source_filesystem(filesystem: Any) -> Any:
-    """Return the filesystem that an asynchronous wrapper, a cache or an archive reads from, at the end of the chain."""
-    archive = getattr(filesystem, "fo", None)
-    for holder, name in ((filesystem, "sync_fs"), (filesystem, "fs"), (archive, "fs")):
-        inner = getattr(holder, name, None)
-        if hasattr(inner, "protocol"):
-            return _source_filesystem(inner)
-    return filesystem

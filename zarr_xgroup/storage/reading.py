@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import zarr
-from zarr.abc.store import RangeByteRequest, Store
-from zarr.storage import FsspecStore, LocalStore
+from zarr.abc.store import RangeByteRequest
 
 from zarr_xgroup._compat import async_array_of, default_buffer_prototype, sync
 from zarr_xgroup.errors import XGroupStoreError
@@ -31,13 +30,9 @@ from zarr_xgroup.storage.failures import (
     reason_of,
     retry_after,
 )
-from zarr_xgroup.storage.foreign import (
-    TooLargeError,
-    check_size,
-    has_bounded_client,
-    reading_at_most,
-)
-from zarr_xgroup.storage.places import Location, innermost
+from zarr_xgroup.storage.handles import Handle
+from zarr_xgroup.storage.limits import TooLargeError, check_size, reading_at_most
+from zarr_xgroup.storage.places import Location
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -58,9 +53,6 @@ MOST_TRIES, MOST_SECONDS = 4, 10.0
 FIRST_PAUSE = 0.2
 #: The longest time in seconds to wait because a server states it.
 MOST_RETRY_AFTER = 5.0
-#: The protocols of fsspec filesystems, and the classes of zarr stores, whose clients try again themselves.
-_RETRYING = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
-_RETRYING_STORES = frozenset({"ObjectStore", "IcechunkStore"})
 
 
 class StoreReader:
@@ -68,7 +60,7 @@ class StoreReader:
 
     Parameters
     ----------
-    store : zarr.abc.store.Store
+    handle : Handle
         The store.
     timeout : float, optional
         Seconds from now until which all requests must be complete. Default: no limit.
@@ -80,24 +72,24 @@ class StoreReader:
 
     def __init__(
         self,
-        store: Store,
+        handle: Handle,
         timeout: float | None = None,
         limit: asyncio.Semaphore | None = None,
         most: int | None = None,
     ) -> None:
-        self._store = store
+        self._handle, self._store = handle, handle.store
         #: The errors of forbidden documents that were treated as missing, by path, for nodes without other documents.
         self.refusals: dict[str, XGroupStoreError] = {}
         self._deadline = None
         if timeout is not None:
             self._deadline = asyncio.get_running_loop().time() + timeout
         self._prototype = default_buffer_prototype()
-        self._limit = limit or request_limit(store)
+        self._limit = limit or request_limit(handle)
         self._most = most
-        self._folder = store.root if type(store) is LocalStore and most is None else None
+        self._folder = handle.folder if most is None else None
         # A range of one byte more than allowed shows whether the document is too large.
         self._range = None
-        if most is not None and not has_bounded_client(store):
+        if most is not None and not handle.is_bounded:
             self._range = RangeByteRequest(0, most + 1)
 
     async def node(self, path: str, keys: Iterable[str], forbidden: Forbidden = "raise") -> Found:
@@ -259,14 +251,12 @@ class StoreReader:
 
         zarr lists a path with a leading slash, which a reference filesystem does not find.
         """
-        if not isinstance(self._store, FsspecStore):
+        references = self._handle.references
+        if not group or references is None:
             return set()
-        filesystem: Any = self._store.fs
-        if not group or getattr(filesystem, "protocol", None) != "reference":
-            return set()
-        path = join_path(self._store.path.strip("/"), group)
+        path = join_path(self._handle.key.strip("/"), group)
         try:
-            listed = await filesystem._ls(path, detail=False)  # the method that zarr calls
+            listed = await references._ls(path, detail=False)  # the method that zarr calls
         except FileNotFoundError:
             return set()
         return {name.rpartition("/")[2] for name in listed}
@@ -336,7 +326,7 @@ class StoreReader:
         try:
             return await request()
         except Exception as error:
-            if not is_transient(error) or _retries_itself(self._store):
+            if not is_transient(error) or self._handle.retries_itself:
                 raise
             failures = [error]
         # Not at the top: it is needed only after a failure.
@@ -395,18 +385,6 @@ def _unreadable(place: str, reason: str, cause: Exception) -> XGroupStoreError:
     return error
 
 
-def _retries_itself(store: Store) -> bool:
-    """Return whether the client of a store makes failed requests again."""
-    store = innermost(store)
-    filesystem: Any = getattr(store, "fs", None)
-    while filesystem is not None:  # caches and wrappers of filesystems
-        protocol = filesystem.protocol
-        if not _RETRYING.isdisjoint([protocol] if isinstance(protocol, str) else protocol):
-            return True
-        filesystem = getattr(filesystem, "sync_fs", None) or getattr(filesystem, "fs", None)
-    return type(store).__name__ in _RETRYING_STORES
-
-
 async def gather(
     function: Callable[[A], Coroutine[Any, Any, T]], arguments: Iterable[A]
 ) -> list[T]:
@@ -455,7 +433,7 @@ def counted(show: Callable[[int, int], object]) -> Iterator[None]:
 # The number of requests in flight.
 
 
-def request_limit(store: Store) -> asyncio.Semaphore:
+def request_limit(handle: Handle) -> asyncio.Semaphore:
     """Return a semaphore that limits the requests to a store that are in flight.
 
     zarr's ``async.concurrency``, 10 by default, is meant for chunks that have to be decoded. Opening reads many small
@@ -463,8 +441,7 @@ def request_limit(store: Store) -> asyncio.Semaphore:
     connections, or the server closes each connection after one response (like ``python -m http.server``).
     """
     limits = [max(MANY_REQUESTS, zarr.config.get("async.concurrency") or 0)]
-    store = innermost(store)
-    client: Any = getattr(store, "fs", None)
+    client = handle.client
     connector = getattr(getattr(client, "_session", None), "connector", None)  # aiohttp's
     configured = getattr(client, "config_kwargs", None)  # botocore's
     pool = configured.get("max_pool_connections") if isinstance(configured, Mapping) else None
@@ -473,7 +450,7 @@ def request_limit(store: Store) -> asyncio.Semaphore:
             limits.append(limit)
     kept = getattr(connector, "_conns", None)  # open connections by server: stores share clients
     if isinstance(kept, Mapping):
-        server = Location.parse(str(getattr(store, "path", "")))
+        server = Location.parse(handle.key)
         if not any(kept[key] and server.is_at(key.host, key.port) for key in kept):
             limits.append(FEW_CONNECTIONS)
     return asyncio.Semaphore(min(limits))

@@ -7,10 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any
 
 import msgspec
-from zarr.abc.store import Store
 
 from zarr_xgroup.errors import (
     XGroupError,
@@ -33,15 +31,9 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.paths import is_node_name, join_path, normalize_path
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.options import StoreOptions
-from zarr_xgroup.storage.addresses import (
-    describe_store,
-    held_store,
-    is_served,
-    open_store,
-    root_of,
-    supports_listing,
-)
-from zarr_xgroup.storage.failures import with_store_name
+from zarr_xgroup.storage.addresses import Address, open_store
+from zarr_xgroup.storage.failures import raising_store_errors, with_store_name
+from zarr_xgroup.storage.handles import Handle
 from zarr_xgroup.storage.reading import StoreReader, gather
 
 #: How many groups a message names.
@@ -59,50 +51,43 @@ class Start(msgspec.Struct):
 
     Attributes
     ----------
-    store : zarr.abc.store.Store
-        The store, opened at its root.
-    store_like : str, os.PathLike, ...
-        The address or object that opens this store at its root.
-    user_path : str
-        The path, in the store, of the address that the user gave.
+    handle : Handle
+        The store, with the path of the address in it.
+    options : StoreOptions
+        The options of the call, completed by those of the address.
     group : str
         The path of the requested group.
     found : dict of str to mapping
-        The metadata documents of the root, of the node at `user_path`, and of the requested group, by path.
+        The metadata documents of the root, of the node at the address, and of the requested group, by path.
     listing : asyncio.Future, optional
         The names in the group, if it is listed while its documents are read.
     refusals : dict of str to XGroupStoreError
         The errors of nodes whose documents are forbidden, by path. They are treated as missing.
     """
 
-    store: Store
-    store_like: Any
-    user_path: str
-    group: str
-    found: dict[str, Found]
+    handle: Handle
+    options: StoreOptions
+    group: str = ""
+    found: dict[str, Found] = msgspec.field(default_factory=dict)
     listing: asyncio.Future[set[str]] | None = None
     refusals: dict[str, XGroupStoreError] = msgspec.field(default_factory=dict)
 
     @property
     def zarr_format(self) -> ZarrFormat | None:
-        """The Zarr format of the first of these that exists: the group, the node at `user_path`, the root; or None."""
-        formats = (format_of(self.found.get(path, {})) for path in (self.group, self.user_path, ""))
+        """The Zarr format of the first of these that exists: the group, the node at the address, the root; or None."""
+        paths = (self.group, self.handle.path, "")
+        formats = (format_of(self.found.get(path, {})) for path in paths)
         return next((zarr_format for zarr_format in formats if zarr_format is not None), None)
-
-    @property
-    def is_opened_here(self) -> bool:
-        """Whether the package opened the store, and not the user."""
-        return self.store is not held_store(self.store_like)
 
     def give_up(self) -> None:
         """Cancel the listing, and close the store unless the user opened it."""
         if self.listing is not None:
             self.listing.cancel()
-        if self.is_opened_here:
-            self.store.close()
+        if self.handle.is_ours:
+            self.handle.store.close()
 
 
-async def find_start(store_like: Any, requested: str, options: StoreOptions) -> Start:
+async def find_start(address: Address, requested: str) -> Start:
     """Open the store that an address is, or is in, and read the first documents.
 
     An address like ``a.zarr/b`` is first tried as group ``b`` of the store ``a.zarr``, so that attributes
@@ -114,56 +99,52 @@ async def find_start(store_like: Any, requested: str, options: StoreOptions) -> 
         If neither the node at the address nor the group `requested` exists and can be read.
     """
     known: dict[str, Found] = {}
-    if (address := root_of(store_like)) is not None:
+    if address.above is not None:
         with suppress(XGroupStoreNotFoundError):
-            start = await _start_at(*address, requested, options)
+            start = await _start_at(address.above, requested)
             if _is_group(start.found[""], start.zarr_format):
                 return start
             start.give_up()
-            known = {"": start.found[start.user_path], requested: start.found[start.group]}
-    start = await _start_at(store_like, "", requested, options, known)
+            known = {"": start.found[start.handle.path], requested: start.found[start.group]}
+    start = await _start_at(address, requested, known)
     if start.zarr_format is None:
         try:
-            raise await _not_found_error(start, options)
+            raise await _not_found_error(start)
         finally:
             start.give_up()
     return start
 
 
 async def _start_at(
-    store_like: Any,
-    path_in_store: str,
-    requested: str,
-    options: StoreOptions,
-    known: dict[str, Found] | None = None,
+    address: Address, requested: str, known: dict[str, Found] | None = None
 ) -> Start:
-    """Open a store; read the documents of its root, of `path_in_store`, and of the group `requested` below that.
+    """Open a store; read the documents of its root, of the address in it, and of the group `requested` below that.
 
     Documents in `known`, by path, are not read again. The store is closed if reading fails.
     """
-    place = await open_store(store_like, options.get("storage_options"))
-    start = Start(place.store, store_like, join_path(place.path, path_in_store), "", {})
+    handle, options = await open_store(address), address.options
+    start = Start(handle, options)
     try:
-        start.group = join_path(
-            start.user_path, normalize_path(requested, is_served=is_served(place.store))
-        )
-        reader = StoreReader(place.store)
+        start.group = join_path(handle.path, normalize_path(requested, is_served=handle.is_served))
+        reader = StoreReader(handle)
         start.refusals = reader.refusals
         # The group is listed at the same time as the first requests, in case its members are not
         # consolidated: a further round of requests would take longer.
-        if not options.get("consolidated") and supports_listing(place.store):
+        with raising_store_errors(handle.name):
+            lists_early = not options.get("consolidated") and handle.lists_early
+        if lists_early:
             start.listing = asyncio.ensure_future(reader.names(start.group))
         # The consolidated metadata of groups above the address are not used.
         group_keys = list(_group_keys(options))
-        keys = dict.fromkeys((start.user_path, start.group), group_keys)
+        keys = dict.fromkeys((handle.path, start.group), group_keys)
         keys_above = [key for key in group_keys if key != CONSOLIDATED_V2]
         start.found = dict(known or {})
         may_be_consolidated = options.get("consolidated") is not False
-        is_first = start.listing is None and not start.user_path and not start.found
+        is_first = start.listing is None and not handle.path and not start.found
         if start.group and is_first and may_be_consolidated:
             # As engine zarr does, read only the consolidated metadata of the root: one request.
             root = start.found[""] = await reader.node("", keys[""], "attributes")
-            is_supported = getattr(start.store, "supports_consolidated_metadata", True)
+            is_supported = getattr(handle.store, "supports_consolidated_metadata", True)
             if is_supported and _is_consolidated_group(root, start.group, options):
                 return start
         paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
@@ -182,7 +163,7 @@ async def _start_at(
             start.found[start.group] = {**start.found[start.group], **array}
     except XGroupStoreError as error:
         start.give_up()
-        raise with_store_name(error, describe_store(store_like)) from error.__cause__
+        raise with_store_name(error, handle.name) from error.__cause__
     except BaseException:
         start.give_up()
         raise
@@ -273,15 +254,15 @@ async def check_group(start: Start, tree: Tree) -> None:
 # Existing groups, for messages about a missing group.
 
 
-async def _not_found_error(start: Start, options: StoreOptions) -> XGroupError:
+async def _not_found_error(start: Start) -> XGroupError:
     """Return the error of a store that has neither a root nor the requested group.
 
     The text names a group of the other Zarr format, otherwise child groups.
     """
-    name, group, reader = describe_store(start.store_like), start.group, StoreReader(start.store)
+    name, group, reader = start.handle.name, start.group, StoreReader(start.handle)
     for refusal in start.refusals.values():
         return with_store_name(refusal, name)
-    requested = options.get("zarr_format")
+    requested = start.options.get("zarr_format")
     if requested is not None:
         other: ZarrFormat = 2 if requested == 3 else 3
         nodes = await gather(lambda path: reader.node(path, NODE_KEYS[other]), ["", group])
@@ -312,7 +293,7 @@ async def _groups_instead(start: Start, tree: Tree) -> tuple[str | None, list[st
     Also return the nearest existing group above the missing group, and its child groups. Child groups are read from the
     consolidated metadata if there are any, otherwise from listings.
     """
-    reader, top = StoreReader(start.store), start.user_path
+    reader, top = StoreReader(start.handle), start.handle.path
     if top == start.group or tree.document_if_read(Node(0, top)) is None:
         top = ""
     is_known = tree.stores[0].is_consolidated(top)
@@ -340,7 +321,7 @@ async def _groups_ending_in(start: Start, tree: Tree, above: str) -> list[str]:
 
     `above` is the nearest existing group above the missing one.
     """
-    reader, ending = StoreReader(start.store), start.group.removeprefix(above).strip("/")
+    reader, ending = StoreReader(start.handle), start.group.removeprefix(above).strip("/")
     is_known, level, found = tree.stores[0].is_consolidated(above), [above], list[str]()
     for _depth in range(_MOST_LEVELS):
         if is_known:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from reprlib import Repr
 from typing import Any
 
 import zarr
-from zarr.abc.store import Store
 
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Place, Topic, left_out, new_finding
@@ -22,15 +21,14 @@ from zarr_xgroup.metadata.documents import (
     NODE_KEYS,
     Found,
     Text,
-    ZarrFormat,
     consolidated_nodes,
     node_document,
 )
 from zarr_xgroup.metadata.nodes import Node
-from zarr_xgroup.metadata.paths import GroupFilter, is_below, is_node_path
+from zarr_xgroup.metadata.paths import GroupFilter, is_below
 from zarr_xgroup.metadata.tree import StoreRecord, Tree
-from zarr_xgroup.storage.addresses import is_served, splits_at_backslash
-from zarr_xgroup.storage.foreign import NO_LIMITS, ForeignLimits
+from zarr_xgroup.storage.handles import Handle
+from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits
 from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
 
 #: Largest size in bytes of a chunk of a foreign store that is read during opening.
@@ -42,15 +40,6 @@ _SHORTENED = Repr()
 _SHORTENED.maxstring = 100
 
 
-def store_record(
-    store: Store, name: str, zarr_format: ZarrFormat, *, is_foreign: bool = False
-) -> StoreRecord:
-    """Return the record of a store for the tree, with a function that checks paths of its nodes; nothing is read."""
-    splits = splits_at_backslash(store)
-    can_have = partial(is_node_path, is_served=is_served(store), splits_at_backslash=splits)
-    return StoreRecord(name, zarr_format, is_foreign, can_have)
-
-
 class OpenStore:
     """A store of an open call: reads its documents, listings and values.
 
@@ -58,19 +47,15 @@ class OpenStore:
     ----------
     number : int
         The index of the store in the tree; 0 is the store that the user opened.
-    store : zarr.abc.store.Store
-        The zarr store.
+    handle : Handle
+        The zarr store, and the path, in it, of the address that the user gave: consolidated metadata of groups above
+        it are used only if the address cannot be listed and has none.
     tree : Tree
         The documents of all stores of the open call, to which this store adds its own.
-    closes : bool
-        Whether closing a Dataset closes the store: True if the package opened the store, not the user.
     limits : ForeignLimits
         The limits of time and size for reading.
     ignores_consolidated : bool
         Whether the user gave ``consolidated=False``.
-    user_path : str
-        The path, in the store, of the address that the user gave: consolidated metadata of groups above
-        it are used only if the address cannot be listed and has none.
     root : mapping
         The documents of the root, if they have been read.
 
@@ -85,24 +70,21 @@ class OpenStore:
     def __init__(
         self,
         number: int,
-        store: Store,
+        handle: Handle,
         tree: Tree,
         *,
-        closes: bool = False,
         limits: ForeignLimits = NO_LIMITS,
         ignores_consolidated: bool = False,
-        user_path: str = "",
         root: Found | None = None,
     ) -> None:
         self.number = number
-        self.store = store
+        self.handle = handle
         self.tree = tree
-        self.closes = closes
         self.limits = limits
         self.findings: list[Finding] = []
         self.listings: dict[Node, set[str]] = {}
         self._ignores_consolidated = ignores_consolidated
-        self._user_path = user_path
+        self._user_path = handle.path
         self._root = root
         # Documents that a task is reading: other tasks that need one wait for its event.
         self._underway: dict[Node, asyncio.Event] = {}
@@ -122,16 +104,16 @@ class OpenStore:
 
         Made at its first use, when the store's client has connections.
         """
-        return request_limit(self.store)
+        return request_limit(self.handle)
 
     def _reader(self) -> StoreReader:
         """Return a reader of documents; its timeout starts with this call."""
-        return StoreReader(self.store, self.limits.timeout, self.limit, self.limits.document)
+        return StoreReader(self.handle, self.limits.timeout, self.limit, self.limits.document)
 
     async def read_values(self, array: zarr.Array[Any], path: str, *, whole: bool) -> Any:
         """Return all values of an array if `whole`, otherwise the first and the last."""
         most = MOST_STORED_BYTES if self.record.is_foreign else None
-        reader = StoreReader(self.store, self.limits.timeout, self.limit, most)
+        reader = StoreReader(self.handle, self.limits.timeout, self.limit, most)
         with self.naming_store():
             return await reader.values(array, f"/{path}", whole=whole)
 
@@ -366,7 +348,7 @@ class OpenStore:
         XGroupError
             If consolidated metadata are required, and are missing or unusable.
         """
-        is_supported = getattr(self.store, "supports_consolidated_metadata", True)
+        is_supported = getattr(self.handle.store, "supports_consolidated_metadata", True)
         if required is False or not is_supported:
             return
         for at in (self.node(path) for path in found if is_below(path, self._user_path)):

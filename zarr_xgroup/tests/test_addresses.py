@@ -20,7 +20,7 @@ from zarr_xgroup import (
     XGroupStoreError,
     XGroupStoreNotFoundError,
 )
-from zarr_xgroup.storage.addresses import root_of
+from zarr_xgroup.storage.addresses import address_of
 from zarr_xgroup.tests.addresses import ADDRESSES, OPEN_GROUPS, OPEN_STORES, Way, http
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
@@ -43,6 +43,7 @@ from zarr_xgroup.tests.builders import (
     stored,
     to_json,
     write_local,
+    write_zip,
 )
 from zarr_xgroup.tests.servers import Fault, FileServer
 from zarr_xgroup.tests.tables import rows
@@ -175,11 +176,12 @@ def test_a_relative_path_with_dots(root: Path, monkeypatch: pytest.MonkeyPatch) 
             "zip://in/a.zarr/b::simplecache::s3://bucket/x.zip",
             ("zip://in/a.zarr::simplecache::s3://bucket/x.zip", "b"),
         ),
-        (5, None),
     ],
 )
 def test_addresses_inside_of_a_store(address: Any, expected: tuple[str, str] | None) -> None:
-    assert root_of(address) == expected
+    above = address_of(address, {}).above
+    # The target is an absolute path; the name is the root as the user spelt it.
+    assert (None if above is None else (above.name, above.path)) == expected
 
 
 def document(**members: Any) -> bytes:
@@ -290,6 +292,20 @@ def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
                 f"There is no store {path.as_uri()}; local paths are not "
                 f"percent-decoded: did you mean {str(path)!r}?"
             )
+
+
+@pytest.mark.parametrize("within", ["", "/g"])
+def test_a_uri_inside_of_the_archive_of_an_address_is_the_same_store(
+    within: str, tmp_path: Path
+) -> None:
+    """The place of the store is that of the archive, wherever in it the address leads."""
+    path = tmp_path / "p.zip"
+    there = {"uri": path.as_uri() + within, "node": "/x" if within else "/g/x"}
+    data = stored([1.0], "x", **declaring("ref", there=there))
+    write_zip(build({"": {}, "g": {}, "g/a": data, "g/x": stored([2.0], "x")}), path)
+    for address, group in ((path, "g"), (path / "g", None)):
+        dataset = opened(xr.open_dataset, address, group=group, cross_store_max_stores=0)
+        assert dataset["x"].values == [2.0]
 
 
 # What stands for a URL.

@@ -17,9 +17,10 @@ import pytest
 import xarray as xr
 from fsspec.asyn import AsyncFileSystem
 from zarr.abc.store import Store
-from zarr.storage import StorePath, WrapperStore
+from zarr.storage import WrapperStore
 
-from zarr_xgroup.storage.addresses import open_store
+from zarr_xgroup.storage.addresses import Address, open_store
+from zarr_xgroup.storage.handles import Handle, handle_of
 from zarr_xgroup.storage.reading import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
@@ -239,13 +240,14 @@ def foreign_stores(
     stores: dict[str, DelayingStore] = {}
     delaying(FOREIGN, consolidated=consolidated)  # zarr cannot build it where stores are opened
 
-    async def opened_store(store_like: Any, options: dict[str, Any] | None) -> StorePath:
-        if isinstance(store_like, str) and store_like.startswith("http"):
-            assert store_like not in stores  # each is opened once
-            stores[store_like] = delaying(FOREIGN, consolidated=consolidated)
-            stores[store_like].log = near.log
-            return StorePath(stores[store_like], "")
-        return await open_store(store_like, options)
+    async def opened_store(address: Address) -> Handle:
+        url = address.target
+        if isinstance(url, str) and url.startswith("http"):
+            assert url not in stores  # each is opened once
+            stores[url] = delaying(FOREIGN, consolidated=consolidated)
+            stores[url].log = near.log
+            return handle_of(stores[url], name=address.name, is_ours=True)
+        return await open_store(address)
 
     with monkeypatch.context() as patch:
         patch.setattr("zarr_xgroup.storage.library.open_store", opened_store)
@@ -374,7 +376,7 @@ def aiohttp_client(kept: int = 1, **limits: int) -> Any:
     """Return what shows a connector as fsspec's filesystem for HTTP does."""
     connections = {Server("host", 80): [0] * kept, Server("another", 80): [0]}
     connector = SimpleNamespace(_conns=connections, **limits)
-    return SimpleNamespace(_session=SimpleNamespace(connector=connector))
+    return SimpleNamespace(_session=SimpleNamespace(connector=connector), protocol="http")
 
 
 @pytest.mark.parametrize(
@@ -398,8 +400,10 @@ def test_the_client_of_a_store_limits_requests(client: Any, expected: int) -> No
         def __init__(self, inner: Any) -> None:
             self._store = inner
 
-    store: Any = SimpleNamespace(fs=client, path="http://user@host/s.zarr")
-    assert request_limit(store)._value == request_limit(Holder(Holder(store)))._value == expected
+    client.protocol = "http"
+    store: Any = SimpleNamespace(fs=client, path="http://user@host/s.zarr", supports_listing=False)
+    for it in (store, Holder(Holder(store))):
+        assert request_limit(handle_of(it))._value == expected
 
 
 class ClosingServer(FileServer):

@@ -19,8 +19,7 @@ from zarr_xgroup.metadata.paths import (
     is_plain_name,
     normalize_path,
 )
-from zarr_xgroup.storage import start
-from zarr_xgroup.storage import stores as open_stores
+from zarr_xgroup.storage import handles
 from zarr_xgroup.tests.builders import (
     HAS_SYNC_FSSPEC,
     Array,
@@ -119,8 +118,7 @@ def stores(segment: str) -> Iterator[tuple[Contents, Json]]:
 def test_no_store_on_a_server_is_requested_for_unsafe_names(
     segment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (start, open_stores):
-        monkeypatch.setattr(module, "is_served", lambda _store: True)
+    monkeypatch.setattr(handles, "_LOCAL_STORES", ())
     for contents, options in stores(segment):
         store = recording_store(contents)
         function = xr.open_dataset if options else xr.open_datatree

@@ -18,7 +18,7 @@ from zarr.storage import FsspecStore
 from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError
 from zarr_xgroup._compat import sync
 from zarr_xgroup.storage import places, stores
-from zarr_xgroup.storage.foreign import ForeignLimits
+from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.tests.builders import (
     HAS_ICECHUNK,
     HAS_OBSTORE,

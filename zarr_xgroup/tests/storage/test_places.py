@@ -14,7 +14,8 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPathError
-from zarr_xgroup.storage.addresses import uri_of
+from zarr_xgroup.storage.foreign import _network_of
+from zarr_xgroup.storage.handles import handle_of
 from zarr_xgroup.storage.places import (
     Location,
     Network,
@@ -24,7 +25,6 @@ from zarr_xgroup.storage.places import (
     links_of,
     network_of_host,
     network_of_link,
-    network_of_store,
     options_by_place,
     options_of,
     place_of,
@@ -307,7 +307,8 @@ def test_the_uri_of_a_store_of_obstore(made_of: tuple[str, ...], uri: str | None
     if len(arguments) > 1:
         options["prefix"] = arguments.pop()
     store = ObjectStore(getattr(obstore.store, kind)(*arguments, **options))
-    assert uri_of(store) == uri_of(RecordingStore(store)) == uri
+    place = None if uri is None else Location.parse(uri)
+    assert handle_of(store).place == handle_of(RecordingStore(store)).place == place
 
 
 @pytest.mark.skipif(not HAS_OBSTORE, reason="this zarr has no ObjectStore, or needs obstore")
@@ -363,4 +364,4 @@ STORES: dict[str, tuple[Network, Callable[[Path], Store]]] = {
 def test_the_network_of_a_store(
     expected: Network, make: Callable[[Path], Store], tmp_path: Path
 ) -> None:
-    assert asyncio.run(network_of_store(make(tmp_path))) == expected
+    assert asyncio.run(_network_of(handle_of(make(tmp_path)))) == expected
