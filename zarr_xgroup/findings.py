@@ -123,10 +123,6 @@ class Place(msgspec.Struct, frozen=True):
         """The keys of the pointer."""
         return keys_of(self.pointer)
 
-    def moved(self, node: str, other: str) -> Place:
-        """Return the place moved to the node `other` if it is in `node`."""
-        return replace(self, node=other) if self.node == node else self
-
     def holds(self, other: Place) -> bool:
         """Return whether a place is this place, or within it."""
         is_same_node = (self.node, self.store) == (other.node, other.store)
@@ -180,15 +176,12 @@ class Finding(msgspec.Struct, frozen=True):
     related: tuple[Place, ...] = ()
 
     def at(self, node: Node) -> Finding:
-        """Return the finding moved from "" to a node."""
-        return self.moved("", str(node))
+        """Return the finding, which was made without a node, with its places at a node."""
 
-    def moved(self, node: str, other: str) -> Finding:
-        """Return the finding with all its places in `node` moved to the node `other`."""
-        if node == other:
-            return self
-        related = tuple(place.moved(node, other) for place in self.related)
-        return replace(self, place=self.place.moved(node, other), related=related)
+        def placed(place: Place) -> Place:
+            return place if place.node else replace(place, node=str(node))
+
+        return replace(self, place=placed(self.place), related=tuple(map(placed, self.related)))
 
     def as_error(self) -> XGroupError:
         """Return the cause, or an XGroupMetadataError made of the finding."""

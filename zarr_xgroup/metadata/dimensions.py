@@ -14,8 +14,6 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Keys
 
 NZ = "NZ-1.0 convention (zarr-conventions/nz)"
-NCZARR = "NCZarr specification (Unidata/netcdf-c, docs/nczarr.md)"
-XARRAY = "Zarr encoding specification of xarray"
 
 #: xarray's Zarr encoding: the attribute that names a v2 array's dimensions.
 DIMENSION_KEY = "_ARRAY_DIMENSIONS"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -13,34 +12,24 @@ from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import OWN_ARRAY, CsHandler
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
-from zarr_xgroup.conventions.descriptions import must_be, shown, write
+from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.multiscales import scopes_of
 from zarr_xgroup.conventions.spatial import DIMENSIONS, ORDER, SpatialHandler
 from zarr_xgroup.conventions.units import CF
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.errors import Rule
 from zarr_xgroup.findings import Finding, new_finding
-from zarr_xgroup.metadata.dimensions import (
-    DIMENSION_KEY,
-    NCZARR,
-    NCZARR_KEYS,
-    NCZARR_REFERENCES,
-    NZ,
-    XARRAY,
-    dimension_keys,
-)
-from zarr_xgroup.metadata.nodes import OBJECT, Fragment, Node
+from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NZ, dimension_keys
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.report.rules.checked import CheckedStore
 from zarr_xgroup.variables.fillvalues import OF_ITS_TYPE
 from zarr_xgroup.variables.sources import Computed
 
 NAMES = Rule("arrays/dimension-names", NZ, "Array: dimension_names")
 SIZES = Rule("arrays/one-size-for-a-dimension", NZ, "Dimension: shared dimension constraint")
-WRITTEN = Rule("arrays/array-dimensions", XARRAY, DIMENSION_KEY)
-REFERENCES = Rule("arrays/nczarr-dimensions", NCZARR, "Dimension references")
 DEGREES = Rule("arrays/degrees", CF, "4.1 Latitude Coordinate, 4.2 Longitude Coordinate")
 
-RULES = (NAMES, SIZES, WRITTEN, REFERENCES, OF_ITS_TYPE, DEGREES)
+RULES = (NAMES, SIZES, OF_ITS_TYPE, DEGREES)
 
 #: The largest valid longitude or latitude: producers write longitudes from -180 to 360 degrees.
 _FULL_CIRCLE = 360.0
@@ -92,42 +81,6 @@ def _names_by_shape(group: NodeView) -> Mapping[tuple[int, ...], tuple[str | Non
     """Return dimension names by shape: those of the first array of a group that names all its dimensions."""
     # Reversed, because the dict keeps the last array of a shape.
     return {array.shape: array.dims for array in reversed(group.arrays) if None not in array.dims}
-
-
-def check_names_in_attributes(_checked: CheckedStore, array: NodeView) -> Iterator[Finding]:
-    """Yield ``_ARRAY_DIMENSIONS`` and references of NCZarr that are not lists of names, or contradict the array."""
-    if not array.is_array:
-        return
-    for given, rule in _names_in_attributes(array):
-        key, values = given.keys[-1], given.value
-        likely: Any = _likely_names(array)
-        if rule is REFERENCES:
-            likely = [f"{str(array.node.group).rstrip('/')}/{name}" for name in likely]
-            likely = likely if key in NCZARR_REFERENCES else {NCZARR_REFERENCES[-1]: likely}
-        remedy = write(key, likely)
-        if not (isinstance(values, list) and all(isinstance(name, str) for name in values)):
-            yield new_finding(rule, given, must_be("a list of names", values), remedy)
-        elif len(values) != len(array.dims):
-            text = f"names {len(values)} dimensions, but the array has {len(array.dims)}"
-            yield new_finding(rule, given, text, remedy)
-        elif any(
-            dim is not None and name.rpartition("/")[2] != dim.rpartition("/")[2]
-            for name, dim in zip(values, array.dims, strict=True)
-        ):
-            text = f"differs from the dimension names of the array, which are used: {shown(list(array.dims))}"
-            yield new_finding(rule, given, text, remedy, severity="warning")
-
-
-def _names_in_attributes(array: NodeView) -> Iterator[tuple[Fragment, Rule]]:
-    """Yield the values in which xarray and NCZarr name an array's dimensions, each with the rule about it."""
-    if (names := array.attribute(DIMENSION_KEY)) is not None:
-        yield names, WRITTEN
-    for members in (Fragment(array.node, (), array.document), array.all_attributes):
-        for nczarr in filter(None, map(members.get, NCZARR_KEYS)):
-            paths = [nczarr]
-            if isinstance(nczarr.value, OBJECT):
-                paths = list(filter(None, map(nczarr.get, NCZARR_REFERENCES)))
-            yield from ((path, REFERENCES) for path in paths)
 
 
 def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:

@@ -36,14 +36,16 @@ def check_positions(
     known = ends({axis.node for _rule, _grid, axes in grids.values() for axis in axes.values()})
     for rule, grid, axes in grids.values():
         values = {dim: known[axis.node] for dim, axis in axes.items() if axis.node in known}
-        # Chunks that were not written have the same value everywhere.
-        if len(values) == 2 and all(
-            np.isfinite(pair).all() and pair[0] != pair[1] for pair in values.values()
-        ):
+        if len(values) == 2 and all(map(_is_written, values.values())):
             rounding = {dim: _rounding(axes[dim], values[dim]) for dim in values}
             finding = grid.finding_of_coordinates(values, rounding, rule)
             if finding is not None:
                 yield finding
+
+
+def _is_written(ends: tuple[float, float]) -> bool:
+    """Return whether values are written: chunks that were not written have the same value everywhere."""
+    return bool(np.isfinite(ends).all()) and ends[0] != ends[1]
 
 
 def _grids_of(array: NodeView) -> Iterator[tuple[Rule, WrittenGrid]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf import CfHandler
-from zarr_xgroup.conventions.model import Interpretation
+from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.datasets.undeclared import Undeclared
@@ -54,16 +54,12 @@ def _declaration(
     dims: list[str] = []
     attributes: dict[str, Any] = {}
     along = {
-        each.source.dims[0]: (each, each.source)
+        each.source.dims[0]: each
         for each in interpretation.coordinates
         if len(each.source.dims) == 1 and each.source.dims[0] in array.bare
     }
     # 1. A grid: both axes are computed from one transform.
-    lines = {
-        str(each.attributes.get("axis")): (dim, source.function)
-        for dim, (each, source) in along.items()
-        if isinstance(source, Computed) and isinstance(source.function, Regular)
-    }
+    lines = dict(_lines(along))
     if {"X", "Y"} <= lines.keys():
         (y, rows), (x, columns) = lines["Y"], lines["X"]
         dims = [y, x]
@@ -71,7 +67,7 @@ def _declaration(
         transform = [columns.step, 0.0, columns.first, 0.0, rows.step, rows.first]
         attributes |= {"spatial:dimensions": [y, x], "spatial:transform": transform}
     # 2. Coordinate variables of groups above.
-    elif dims := [dim for dim, (_each, source) in along.items() if isinstance(source, Stored)]:
+    elif dims := [dim for dim, each in along.items() if isinstance(each.source, Stored)]:
         used.append(CfHandler)
     crs = interpretation.crs
     if crs is not None and (SpatialHandler in used or not array.bare):
@@ -80,3 +76,11 @@ def _declaration(
         attributes[key] = crs.grid_mapping()["crs_wkt"] if crs.code is None else crs.code
     declared = [{"uuid": convention.uuid, "name": convention.name} for convention in used]
     return dims, {"zarr_conventions": declared, **attributes} if used else {}
+
+
+def _lines(along: Mapping[str, Coordinate]) -> Iterator[tuple[str, tuple[str, Regular]]]:
+    """Yield the axes whose coordinate is computed from a line: the name of the axis, the dimension and the line."""
+    for dim, coordinate in along.items():
+        source = coordinate.source
+        if isinstance(source, Computed) and isinstance(source.function, Regular):
+            yield str(coordinate.attributes.get("axis")), (dim, source.function)

@@ -292,20 +292,13 @@ CASES: list[BrokenRule] = [
          '"zarr_conventions"'),
     case("conventions/spelling-of-attributes", {f"{GRID}/spatial:transfrom": TRANSFORM, f"{GRID}/spatial:transform": GONE},
          '"spatial:transform"'),
-    # Dimensions: what Zarr, xarray and NCZarr write of them.
+    # Dimensions.
     case("arrays/dimension-names", {"/grid/other": Array(np.zeros((4, 6)), None)},
          'write "dimension_names": ["y", "x"]', at="/grid/other#/dimension_names"),
     case("arrays/dimension-names", {"/grid/band#/dimension_names": GONE, f"{BAND}/_ARRAY_DIMENSIONS": ["y", "x"]},
          "names in _ARRAY_DIMENSIONS"),
     case("arrays/one-size-for-a-dimension", {"/grid/other": sized("y x", 4, 3)},
          'write "dimension_names": ["y", "x_3"]', at="/grid/other#/dimension_names"),
-    case("arrays/array-dimensions", {f"{LON}/_ARRAY_DIMENSIONS": ["column", "row"]}, '"_ARRAY_DIMENSIONS": ["row", "column"]'),
-    case("arrays/array-dimensions", {f"{LON}/_ARRAY_DIMENSIONS": ["row"]}, '"_ARRAY_DIMENSIONS": ["row", "column"]'),
-    case("arrays/array-dimensions", {f"{LON}/_ARRAY_DIMENSIONS": "row column"}, '"_ARRAY_DIMENSIONS": ["row", "column"]'),
-    case("arrays/nczarr-dimensions", {f"{LON}/_nczarr_array": {"dimension_references": ["/swath/row", "/swath/line"]}},
-         '["/swath/row", "/swath/column"]', at=f"{LON}/_nczarr_array/dimension_references"),
-    case("arrays/nczarr-dimensions", {f"{LON}/_nczarr_array": ["/swath/row"]},
-         '{"dimension_references": ["/swath/row", "/swath/column"]}'),
     case("arrays/degrees", {f"{GRID}/proj:code": "EPSG:4326"}, "correct the CRS", at="/grid/band#"),
     case("arrays/degrees", {f"{SET}/values/regular": [10, 200]}, "correct the CRS", at="/model/tas#"),
     # cs.
