@@ -16,6 +16,7 @@ MINIMUM_VERSIONS: Mapping[str, str] = {
     "affine": "2.3",
     "fsspec": "2024.12",
     "tenacity": "8.2.3",
+    "rich": "13",
 }
 
 #: Extras of this package (``pip install xarray-zarr-xgroup[s3]``), by the package that they install.
@@ -23,7 +24,6 @@ EXTRAS: Mapping[str, str] = {
     "aiohttp": "http",
     "cftime": "calendars",
     "gcsfs": "gcs",
-    "rich": "cli",
     "s3fs": "s3",
 }
 

@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import zarr_xgroup
-from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.conventions.registry import named_conventions
 from zarr_xgroup.errors import XGroupError
-from zarr_xgroup.options import group_filter_of
+from zarr_xgroup.options import TreeReportOptions, group_filter_of
 from zarr_xgroup.redaction import presentable
 from zarr_xgroup.storage.reading import counted
 
-# rich, and the modules that use it, are imported only when a result is drawn.
+# rich, and the modules that use it, are imported only when a result is drawn, because that takes time.
 
 #: After how many seconds of reading the progress is shown.
 _PATIENCE = 1.0
@@ -35,8 +34,7 @@ _PATIENCE = 1.0
 _CLEAN, _PROBLEMS, _FAILED, _NOT_SHOWN = 0, 1, 2, 3
 _STATUSES = (
     "Exit status: 0: success. 1: check found problems. 2: the store could not be opened, or the "
-    "command line is wrong. 3: the result could not be shown, because a package is missing or a "
-    "file cannot be written."
+    "command line is wrong. 3: the result cannot be written to a file or the output."
 )
 #: The statuses of processes ended by a signal: 128 plus the number of the signal.
 _INTERRUPTED, _NOT_READ = 130, 141
@@ -84,7 +82,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         try:
             options = parser.parse_args(arguments)
-            status: int = options.run(options)
+            status = _demo() if options.command == "demo" else _report(options)
         finally:
             sys.stdout.flush()
     except argparse.ArgumentTypeError as error:
@@ -96,11 +94,6 @@ def _run(arguments: Sequence[str] | None) -> int:
     except XGroupError as error:
         _print_error(str(error))
         return _FAILED
-    except ImportError as error:
-        if (missing := missing_package([error])) is None:
-            raise
-        _print_error(missing)
-        return _NOT_SHOWN
     except OSError as error:
         _print_error(f"the output cannot be written: {error.strerror or error}")
         return _NOT_SHOWN
@@ -133,23 +126,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=zarr_xgroup.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, run, text in (
-        (
-            "explain",
-            _explain,
-            "Show the content of a store, and the sources of its coordinates.",
-        ),
-        ("check", _check, "Check a store against the conventions that it declares."),
-        ("demo", _demo, "Compare engine zarr and engine xgroup on a small store."),
+    for name, text in (
+        ("explain", "Show the content of a store, and the sources of its coordinates."),
+        ("check", "Check a store against the conventions that it declares."),
+        ("demo", "Compare engine zarr and engine xgroup on a small store."),
     ):
         command = commands.add_parser(name, help=text, description=text, epilog=_STATUSES)
-        command.set_defaults(run=run)
-        if run is _demo:
+        if name == "demo":
             continue
         _add_options_for_opening(command)
         output = command.add_mutually_exclusive_group()
         output.add_argument("--json", action="store_true", help="print JSON")
-        if run is _explain:
+        if name == "explain":
             text = "write an HTML page to a file"
             output.add_argument("--html", metavar="FILE", type=Path, help=text)
         output.add_argument("--all", action="store_true", help="show everything, without folding")
@@ -182,7 +170,8 @@ def _add_options_for_opening(parser: argparse.ArgumentParser) -> None:
         "a convention to treat as declared by all arrays, or auto for the conventions whose "
         "attributes they have; can be repeated"
     )
-    add("--assume", metavar="NAME", type=convention, help=text, **repeated)
+    form = {"metavar": "NAME", "type": convention, "dest": "assume_conventions"}
+    add("--assume", help=text, **form, **repeated)
     text = "a storage option of other stores whose URI has this prefix; can be repeated"
     add("--cross-store-option", metavar=("PREFIX", "KEY=VALUE"), nargs=2, help=text, **repeated)
     text = "follow references to all stores whose URI has this prefix"
@@ -201,75 +190,58 @@ def _setting(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _options_for_opening(options: argparse.Namespace) -> dict[str, Any]:
+def _options_for_opening(arguments: argparse.Namespace) -> TreeReportOptions:
     """Return the options for opening from the command line."""
-    others: dict[str, dict[str, Any]] = {prefix: {} for prefix in options.cross_store}
-    for prefix, setting in options.cross_store_option:
+    values = {name: vars(arguments).get(name) for name in TreeReportOptions.__annotations__}
+    values["storage_options"] = dict(arguments.storage_options)
+    others: dict[str, dict[str, Any]] = {prefix: {} for prefix in arguments.cross_store}
+    for prefix, setting in arguments.cross_store_option:
         others.setdefault(prefix, {}).update([_setting(setting)])
-    values = {
-        "group": options.group,
-        "group_filter": options.group_filter,
-        "consolidated": options.consolidated,
-        "storage_options": dict(options.storage_options),
-        "zarr_format": options.zarr_format,
-        "cross_store_storage_options": others,
-        "assume_conventions": options.assume,
-    }
+    values["cross_store_storage_options"] = others
+    given: Any = {name: value for name, value in values.items() if value not in (None, {}, [])}
     try:
-        group_filter_of({"group": options.group, "group_filter": options.group_filter})
+        group_filter_of(given)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    return {name: value for name, value in values.items() if value not in (None, {}, [])}
+    options: TreeReportOptions = given
+    return options
 
 
 # The commands.
 
 
-def _explain(options: argparse.Namespace) -> int:
+def _report(arguments: argparse.Namespace) -> int:
+    """Explain or check a store, and show the result."""
+    is_check = arguments.command == "check"
+    report: Any = zarr_xgroup.check if is_check else zarr_xgroup.explain
     with _reading():
-        explanation = zarr_xgroup.explain(options.store, **_options_for_opening(options))
-    if options.json:
-        _print_json(explanation)
-    elif options.html is not None:
+        result = report(arguments.store, **_options_for_opening(arguments))
+    if arguments.json:
+        # ASCII has no control sequences.
+        json.dump(result.to_dict(), sys.stdout, indent=2)
+        print()
+    elif not is_check and arguments.html is not None:
         from zarr_xgroup.report.page import page
 
-        text = page(explanation)
+        text = page(result)
         try:
-            options.html.write_text(text, encoding="utf-8")
+            arguments.html.write_text(text, encoding="utf-8")
         except OSError as error:
-            _print_error(f"{options.html} cannot be written: {error.strerror}")
+            _print_error(f"{arguments.html} cannot be written: {error.strerror}")
             return _NOT_SHOWN
     else:
-        from zarr_xgroup.report.terminal import StreamConsole, explanation_parts
+        from zarr_xgroup.report import terminal
 
-        parts = explanation_parts(explanation, is_whole=options.all, hint=" (--all)")
-        StreamConsole(sys.stdout).show(parts)
-    return _CLEAN
-
-
-def _check(options: argparse.Namespace) -> int:
-    with _reading():
-        verdict = zarr_xgroup.check(options.store, **_options_for_opening(options))
-    if options.json:
-        _print_json(verdict)
-    else:
-        from zarr_xgroup.report.terminal import StreamConsole, verdict_parts
-
-        parts = verdict_parts(verdict, is_whole=options.all, hint=" (--all)")
-        StreamConsole(sys.stdout).show(parts)
-    return _CLEAN if verdict.is_clean else _PROBLEMS
+        parts = terminal.verdict_parts if is_check else terminal.explanation_parts
+        drawn = parts(result, is_whole=arguments.all, hint=" (--all)")
+        terminal.StreamConsole(sys.stdout).show(drawn)
+    return _PROBLEMS if is_check and not result.is_clean else _CLEAN
 
 
-def _demo(_options: argparse.Namespace) -> int:
+def _demo() -> int:
     from zarr_xgroup import demo
 
     return demo.main()
-
-
-def _print_json(result: zarr_xgroup.Explanation | zarr_xgroup.Verdict) -> None:
-    """Print a result as JSON in ASCII, which has no control sequences."""
-    json.dump(result.to_dict(), sys.stdout, indent=2)
-    print()
 
 
 @contextmanager
@@ -290,13 +262,10 @@ def _progress() -> Iterator[None]:
     if not (sys.stdout.isatty() and sys.stderr.isatty()) or os.environ.get("NO_COLOR"):
         yield
         return
-    try:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        from zarr_xgroup.report.terminal import StreamConsole
-    except ImportError:  # drawing the result reports it; JSON does not need rich
-        yield
-        return
+    from zarr_xgroup.report.terminal import StreamConsole
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console, end = StreamConsole(sys.stderr), time.monotonic() + _PATIENCE
     with Progress(

@@ -8,6 +8,7 @@ from itertools import chain
 from math import prod
 from typing import Any, Unpack
 
+import numpy as np
 from msgspec.structs import replace
 
 from zarr_xgroup.conventions.crs import CRS_ATTRIBUTES, Crs, crs_in
@@ -251,17 +252,17 @@ class _Explaining:
         roles, replaced = _roles(variables), _replaced(plan, variables, self._tree)
         for coordinate in coordinates:
             name, source, dims = coordinate.name, coordinate.source, coordinate.dims
-            kind: Kind = "own" if coordinate.is_own else _KINDS.get(type(source), "computed")
-            texts, origin = [*roles[name], *replaced[name]], None
+            texts = [*roles[name], *replaced[name]]
             if dims or not texts or not isinstance(source, Literal):  # not a CRS
                 texts.insert(0, _described(source))
-            if isinstance(source, Stored) and dims == (name,) and not coordinate.is_own:
-                group = source.node.group
-                if group in plan.node.ancestors():
-                    texts.insert(0, f"inherited from {group}")
+            kind: Kind = "own" if coordinate.is_own else _KINDS.get(type(source), "computed")
+            origin = None
             if isinstance(source, Stored):
                 origin = _place(self._tree, source.node)
                 kind = "foreign" if kind == "stored" and origin.store is not None else kind
+                group = source.node.group
+                if kind != "own" and dims == (name,) and group in plan.node.ancestors():
+                    texts.insert(0, f"inherited from {group}")
             bounds = chain(*(_names(coordinate, key) for key in BOUNDARIES))
             yield FoundCoordinate(
                 name,
@@ -494,50 +495,64 @@ def _shortened(text: str) -> str:
 
 def _described(source: Source) -> str:
     """Return a description of a source, "" if it is a stored array used unchanged."""
-
-    def sides(bounds: Offset | RegularBounds) -> str:
-        return f"from {bounds.below:+} to {bounds.above:+} of each value"
-
-    def formula(first: float, *terms: tuple[float, str, float]) -> str:
-        text = str(first)
-        for factor, name, offset in terms:
-            position = f"({name} + {offset})" if offset else name
-            text += f" {'-' if factor < 0 else '+'} {abs(factor)} * {position}"
-        return text
-
     match source:
         case Stored(first=True):
             return f"its first element along {source.along[0]!r}"
         case Stored():
             return "transposed" if source.transposed else ""
         case Literal():
-            values = source.values.ravel()
-            shown = [str(value) for value in values[:_SHOWN_VALUES].tolist()]
-            shown += [str(value) for value in values[_SHOWN_VALUES:][-1:].tolist()]
-            shown = [redact(text)[:_LONGEST_VALUE] for text in shown]
-            if len(shown) > _SHOWN_VALUES:
-                shown.insert(_SHOWN_VALUES, "...")
-            return f"values {', '.join(shown)}" if shown else "no values"
+            return _first_values(source.values)
         case Offset():
-            return sides(source)
+            return _sides(source)
         case Unusable():
             return f"not usable: {presentable(source.finding.text)}"
         case HandlerVariable():
             return "a variable of a convention's handler"
-        case Computed(function=Regular(offset=None) as line):
-            return f"regular: {formula(line.first, (line.step, 'i', 0))}"
-        case Computed(function=Regular() as line):
-            return f"affine transform: {formula(line.first, (line.step, 'i', line.offset or 0))}"
-        case Computed(function=RegularBounds(values=line) as bounds):
-            return f"{formula(line.first, (line.step, 'i', 0))}; {sides(bounds)}"
-        case Computed(function=RotatedCentres() as centres):
-            column = (centres.column, "column", centres.offset)
-            row = (centres.row, "row", centres.offset)
-            return f"rotated affine transform: {formula(centres.origin, column, row)}"
         case Computed(arrays=(_first, *_others) as arrays):
             names: defaultdict[Node, list[str]] = defaultdict(list)
             for array in arrays:
                 names[array.node.group].append(array.node.name)
             places = (f"{group} ({', '.join(members)})" for group, members in names.items())
             return f"computed from {', '.join(places)}"
+        case Computed():
+            return _computation(source.function)
     return "computed"
+
+
+def _first_values(array: np.ndarray[Any, Any]) -> str:
+    """Return the first values of an array, and the last one."""
+    values = array.ravel()
+    kept = [*values[:_SHOWN_VALUES].tolist(), *values[_SHOWN_VALUES:][-1:].tolist()]
+    shown = [redact(str(value))[:_LONGEST_VALUE] for value in kept]
+    if len(shown) > _SHOWN_VALUES:
+        shown.insert(_SHOWN_VALUES, "...")
+    return f"values {', '.join(shown)}" if shown else "no values"
+
+
+def _computation(function: object) -> str:
+    """Return a description of the function of positions that computes a coordinate."""
+    match function:
+        case Regular(offset=None):
+            return f"regular: {_formula(function.first, (function.step, 'i', 0))}"
+        case Regular():
+            step = (function.step, "i", function.offset or 0)
+            return f"affine transform: {_formula(function.first, step)}"
+        case RegularBounds(values=line):
+            return f"{_formula(line.first, (line.step, 'i', 0))}; {_sides(function)}"
+        case RotatedCentres():
+            column = (function.column, "column", function.offset)
+            row = (function.row, "row", function.offset)
+            return f"rotated affine transform: {_formula(function.origin, column, row)}"
+    return "computed"
+
+
+def _sides(bounds: Offset | RegularBounds) -> str:
+    return f"from {bounds.below:+} to {bounds.above:+} of each value"
+
+
+def _formula(first: float, *terms: tuple[float, str, float]) -> str:
+    text = str(first)
+    for factor, name, offset in terms:
+        position = f"({name} + {offset})" if offset else name
+        text += f" {'-' if factor < 0 else '+'} {abs(factor)} * {position}"
+    return text

@@ -5,7 +5,6 @@ The modules that draw them, and rich, are imported only when a result is drawn.
 
 from __future__ import annotations
 
-from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.report.explanation import FoundLevel, FoundMistakes, FoundStore
 
 
@@ -16,9 +15,9 @@ class Levels(tuple[FoundLevel, ...]):
 
     def __repr__(self) -> str:
         """Return the table."""
-        from zarr_xgroup.report.terminal import as_text, level_lines
+        from zarr_xgroup.report.terminal import as_text, level_parts
 
-        return as_text(level_lines(self))
+        return as_text(level_parts(self))
 
 
 class Explanation(FoundStore, frozen=True):
@@ -46,10 +45,8 @@ class Explanation(FoundStore, frozen=True):
 
     def __repr__(self) -> str:
         """Return the explanation as text, with similar groups, arrays and problems folded."""
-        try:
-            from zarr_xgroup.report.terminal import as_text, explanation_parts
-        except ImportError as error:
-            return _not_drawn(self, error)
+        from zarr_xgroup.report.terminal import as_text, explanation_parts
+
         return as_text(explanation_parts(self))
 
     def _repr_html_(self) -> str:
@@ -84,15 +81,6 @@ class Verdict(FoundMistakes, frozen=True):
 
     def __repr__(self) -> str:
         """Return the verdict as text: each problem with its place, remedy and rule."""
-        try:
-            from zarr_xgroup.report.terminal import as_text, verdict_parts
-        except ImportError as error:
-            return _not_drawn(self, error)
+        from zarr_xgroup.report.terminal import as_text, verdict_parts
+
         return as_text(verdict_parts(self))
-
-
-def _not_drawn(result: FoundStore | FoundMistakes, error: ImportError) -> str:
-    """Return the `repr` of a result if the package that draws it is missing: how to install it."""
-    if (missing := missing_package([error])) is None:
-        raise error
-    return f"<{type(result).__name__} {result.store}: {missing}>"

@@ -9,37 +9,36 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
-from msgspec.structs import replace
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from zarr_xgroup.errors import after_place
-from zarr_xgroup.findings import Finding, Topic, place_before
+from zarr_xgroup.findings import Finding
 from zarr_xgroup.i18n import listed
 from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explanation import (
     FoundArray,
-    FoundConvention,
-    FoundCoordinate,
     FoundGroup,
     FoundLevel,
     FoundMistakes,
-    FoundProblem,
-    FoundReference,
     FoundStore,
     counted,
-    level_table,
-    parent_of,
-    path_in,
     short,
 )
-from zarr_xgroup.report.folding import Folding, similar_findings
+from zarr_xgroup.report.outline import (
+    MOST_NAMES,
+    MOST_SHOWN,
+    Line,
+    Outline,
+    Row,
+    level_lines,
+    names_part,
+    similar_findings,
+)
 
 #: The smallest width of lines, and the width of text that is not drawn for a terminal.
 _NARROWEST, _WIDTH_OF_TEXT = 40, 100
@@ -48,13 +47,18 @@ _DEEPEST = 6
 
 #: How many rows of groups and arrays are shown before further groups stay closed.
 _MOST_ROWS = 100
-#: How many names of similar arrays or groups are shown.
-_MOST_NAMES = 4
-#: How many problems, findings, lines below a label, and places of a finding are shown, and the longest text of a
-#: problem, in characters.
-_MOST_SHOWN, _MOST_PLACES, _LONGEST_PROBLEM = 20, 3, 1000
+#: How many places of a finding are shown.
+_MOST_PLACES = 3
 
-_KIND_STYLES: Mapping[str, str] = {
+#: The styles of rich by those of the parts of an outline.
+_STYLES: Mapping[str, str] = {
+    "dim": "dim",
+    "table dim": "dim",
+    "name": "bold",
+    "wrong": "red",
+    "warning": "yellow",
+    "principal": "bold",
+    "unknown": "yellow",
     "stored": "cyan",
     "foreign": "magenta",
     "computed": "green",
@@ -153,17 +157,17 @@ def explanation_parts(
     facts = f"Zarr v{found.zarr_format}, {'' if found.is_consolidated else 'not '}consolidated"
     yield Wrapped(literal(found.store, "bold") + literal(f": {facts}", "dim"))
     yield Text()
-    folding = Folding(found, is_whole=is_whole)
+    outline = Outline(found, is_whole=is_whole, is_short=True, hint=hint)
     if found.groups:
-        yield _StoreTree(found, folding, is_whole=is_whole, hint=hint).tree()
+        yield _tree(outline)
         yield Text()
-    rows = folding.problems if is_whole else folding.problems[:_MOST_SHOWN]
-    for number, row in enumerate(rows, 1):
-        text = _problem(number, row[0], is_whole=is_whole)
-        yield Wrapped(text + _similar(row[1:], hint), hanging=4)
-    if more := sum(problem.count for row in folding.problems[len(rows) :] for problem in row):
-        yield _more(more, "problem", hint)
-    if rows:
+    shown = outline.shown_problems
+    for number, (problem, *others) in enumerate(shown, 1):
+        line = [*outline.problem(number, problem), *outline.similar(others)]
+        yield Wrapped(_drawn(line), hanging=4)
+    if more := sum(problem.count for row in outline.problems[len(shown) :] for problem in row):
+        yield _drawn(outline.more(more, "problem"))
+    if shown:
         yield Text()
     counts = {
         "Groups": len(found.groups),
@@ -174,272 +178,55 @@ def explanation_parts(
     yield Wrapped(literal(" ".join(f"{noun}: {count}." for noun, count in counts.items()), "dim"))
 
 
-def _problem(number: int, problem: FoundProblem, *, is_whole: bool) -> Text:
-    """Return a problem: its topic, place and text, what is missing because of it, and the other affected arrays."""
-    text = literal(f"[{number}] ", "red") + literal(problem.kind.capitalize(), "bold")
-    if problem.text:
-        about = after_place(place_before(problem.place, problem.arrays), problem.text)
-        text += literal(": ") + literal(about if is_whole else short(about, _LONGEST_PROBLEM))
-    if problem.lost:
-        end = "" if problem.text.endswith("?") else "."
-        text += literal(f"{end} Opened without {problem.lost}")
-    # The text about arrays without a principal convention names them.
-    if (others := problem.other_arrays) and (
-        problem.kind != Topic.NO_PRINCIPAL.value or not problem.text
-    ):
-        text += literal(" (") + _names(others, "dim") + literal(")")
-    return text
+def _tree(outline: Outline) -> Tree:
+    """Return the tree of groups and arrays. Groups near the root take precedence over those far below it."""
+    root = outline.root()
+    tree = Tree(_row(root, root.path, outline), guide_style="dim")
+    pending, count = deque([(root, tree, 0)]), 1
+    while pending:
+        row, branch, depth = pending.popleft()
+        rows = outline.rows(row)
+        if rows and count > _MOST_ROWS and not outline.is_whole:
+            branch.add(literal(f"... and more{outline.hint}", "dim"))
+            continue
+        count += len(rows)
+        for inner in rows:
+            if not isinstance(inner, Row):
+                branch.add(_drawn(inner))
+            elif depth < _DEEPEST or isinstance(inner.nodes[0], FoundArray):
+                below = branch.add(_row(inner, inner.names[0], outline))
+                pending.append((inner, below, depth + 1))
+            else:  # there would be no room: it starts again at the left
+                pending.append((inner, tree.add(_row(inner, inner.path, outline)), 1))
+    return tree
 
 
-def _similar(others: Sequence[FoundProblem], hint: str) -> Text:
-    """Return the number of problems that share a row with another one, and their arrays; "" without others."""
-    if not others:
-        return Text()
-    count = sum(problem.count for problem in others)
-    paths = dict.fromkeys(path for problem in others for path in problem.arrays)
-    arrays = literal(" in ", "dim") + _names(list(paths), "dim") if paths else Text()
-    return (
-        literal(f" ... {counted(count, 'similar problem')}", "dim") + arrays + literal(hint, "dim")
-    )
+def _row(row: Row, name: str, outline: Outline) -> Wrapped:
+    """Return a row with its lines. A line with their number replaces the middle of many lines.
 
-
-class _StoreTree:
-    """The tree of a store's groups and arrays."""
-
-    def __init__(self, found: FoundStore, folding: Folding, *, is_whole: bool, hint: str) -> None:
-        self._root, self._is_whole, self._hint = found.groups[0], is_whole, hint
-        self._folding = folding
-
-    def tree(self) -> Tree:
-        """Return the tree. Groups near the root take precedence over those far below it."""
-        tree = Tree(self._group([self._root], self._root.path), guide_style="dim")
-        pending, rows = deque([(self._root, tree, 0)]), 1
-        while pending:
-            group, branch, depth = pending.popleft()
-            arrays, more_arrays = self._folding.arrays(group)
-            groups, more_groups = self._folding.groups(group)
-            if rows > _MOST_ROWS and not self._is_whole:
-                if arrays or groups:
-                    branch.add(literal(f"... and more{self._hint}", "dim"))
-                continue
-            rows += len(arrays) + len(groups)
-            # The arrays that have a CRS show it.
-            systems = {array.crs.variable for array in group.arrays if array.crs is not None}
-            known = {
-                coordinate.name: coordinate
-                for coordinate in group.coordinates
-                if coordinate.name not in systems or coordinate.replaces
-            }
-            above: set[str] = set()
-            shared = _shared_facts(group)
-            for similar in arrays:
-                branch.add(self._array(similar, known, above, shared))
-                if not similar[0].is_coordinate:
-                    above.update(similar[0].coordinates)
-            if more_arrays:
-                branch.add(_more(more_arrays, "array", self._hint))
-            for same in groups:
-                if depth < _DEEPEST:
-                    below, level = branch.add(self._group(same, same[0].name)), depth + 1
-                else:  # there would be no room: it starts again at the left
-                    below, level = tree.add(self._group(same, same[0].path)), 1
-                pending.append((same[0], below, level))
-            if more_groups:
-                branch.add(_more(more_groups, "group", self._hint))
-        return tree
-
-    def _group(self, similar: Sequence[FoundGroup], name: str) -> Wrapped:
-        """Return a group, the names of similar ones, the levels of its pyramid, and the facts that its arrays share."""
-        group, others = similar[0], [group.name for group in similar[1:]]
-        label = literal(short(name), "bold blue")
-        if others:
-            text = f" and {counted(len(others), 'group')} like it: "
-            label += literal(text, "dim") + _names(others)
-        levels = level_lines(group.levels, group.path) if group.levels else ()
-        facts = _shared_facts(group)
-        shared = [] if facts is None else _facts(facts, here=group.path)
-        return self._with_details(label, [*levels, *shared, *self._about(group.path, ())])
-
-    def _array(
-        self,
-        similar: Sequence[FoundArray],
-        known: Mapping[str, FoundCoordinate],
-        above: set[str],
-        shared: FoundArray | None,
-    ) -> Wrapped:
-        """Return similar arrays, without the facts that all arrays of the group share.
-
-        Only the names are shown of coordinates that arrays above them have.
-        """
-        array = similar[0]
-        label = _names([one.name for one in similar], "" if array.is_coordinate else "bold")
-        if len({(one.dims, one.shape, one.dtype) for one in similar}) == 1:
-            label += literal(f" {array.sizes_as_text} ") + literal(array.dtype, "dim")
-        coordinates = [known[name] for name in array.coordinates if name in known]
-        details = _facts(_without(array, shared), here=array.path)
-        if array.is_coordinate:
-            label += literal(": coordinate" if len(similar) == 1 else ": coordinates", "dim")
-        else:
-            details += self._coordinates(coordinates, above)
-        if array.missing:
-            names = self._listed(array.missing)
-            details.append(literal(f"no coordinate along {names}", "yellow"))
-        details += self._about(array.path, [coordinate.origin for coordinate in coordinates])
-        return self._with_details(label, details)
-
-    def _coordinates(
-        self, coordinates: Sequence[FoundCoordinate], above: set[str]
-    ) -> Iterator[Text]:
-        """Yield a line for each coordinate, one line for the group's own, and one for those of arrays above."""
-        own, again = [], []
-        for coordinate in coordinates:
-            if coordinate.name in above:
-                again.append(coordinate.name)
-            elif coordinate.kind == "own" and not coordinate.replaces:
-                own.append(coordinate.name)
-            else:
-                yield _coordinate(coordinate)
-        for text, names in (("of the group", own), ("as above", again)):
-            if names:
-                yield literal(f"coordinates {text}: {self._listed(names)}", "dim")
-
-    def _listed(self, names: Sequence[str]) -> str:
-        """Return names, only the first of many unless nothing is folded."""
-        return ", ".join(names) if self._is_whole else listed(names)
-
-    def _with_details(self, label: Text, details: list[Text]) -> Wrapped:
-        """Return a label with details below it. A line with their number replaces the middle of many details.
-
-        The last one is kept: it names the problems.
-        """
-        if (hidden := len(details) - _MOST_SHOWN) > 0 and not self._is_whole:
-            hint = _more(hidden, "line", self._hint)
-            details = [*details[: _MOST_SHOWN - 1], hint, details[-1]]
-        return Wrapped(label, *details)
-
-    def _about(self, path: str, origins: Sequence[object]) -> Iterator[Text]:
-        """Yield the references of a node, and the numbers of its problems.
-
-        References that the first rule resolves to the array of a coordinate are left out.
-        """
-        numbers = self._folding.numbers.get(path, ())
-        for reference in self._folding.references.get(path, ()):
-            end = reference.leads_to
-            is_plain = end is not None and end in origins and not reference.by_fallback
-            if self._is_whole or not is_plain:
-                # The text of a reference is in the text of its problem, if the node has any.
-                yield _reference(reference, with_text=self._is_whole or not numbers)
-        shown = [number for number in numbers if self._is_whole or number <= _MOST_SHOWN]
-        if shown:
-            yield literal(f"see {', '.join(f'[{number}]' for number in shown)} below", "red")
-        elif numbers:
-            yield literal(f"{counted(len(numbers), 'problem')}{self._hint}", "red")
-
-
-def _reference(reference: FoundReference, *, with_text: bool) -> Text:
-    """Return a reference and its target. A JSON pointer that is in both is shown once."""
-    end = reference.leads_to
-    text = literal("refers to ", "dim") + literal(reference.target, "" if end else "red")
-    if end and reference.target != str(end):
-        style = "yellow" if reference.by_fallback else "cyan"
-        is_repeated = end.pointer and reference.target.endswith(f"#{end.pointer}")
-        target = str(replace(end, pointer="") if is_repeated else end)
-        text += literal(", found at ", "dim") + literal(target, style)
-    return text + literal(f": {reference.text}") if reference.text and with_text else text
-
-
-def _shared_facts(group: FoundGroup) -> FoundArray | None:
-    """Return an array with the conventions and the CRS that all data of a group share, None if there are none.
-
-    Conventions that an array declares itself are its own.
+    The last one is kept: it names the problems.
     """
-    arrays = [array for array in group.arrays if not array.is_coordinate]
-    conventions = {array.conventions for array in arrays}
-    if len(conventions) != 1 or not arrays[0].conventions:
-        return None
-    if any(one.declared_in == array.path for array in arrays for one in array.conventions):
-        return None
-    shared = arrays[0]
-    is_one_crs = len({array.crs for array in arrays}) == 1
-    return replace(shared, crs=shared.crs if is_one_crs else None, times="")
+    if isinstance(row.nodes[0], FoundGroup):
+        label, others = literal(short(name), "bold blue"), row.names[1:]
+        if others:
+            label += literal(f" and {counted(len(others), 'group')} like it: ", "dim")
+            label += _drawn([names_part(others)])
+    else:
+        label = _drawn([names_part(row.names, "" if row.nodes[0].is_coordinate else "name")])
+    lines = row.lines
+    if (hidden := len(lines) - MOST_SHOWN) > 0 and not outline.is_whole:
+        lines = [*lines[: MOST_SHOWN - 1], outline.more(hidden, "line"), lines[-1]]
+    return Wrapped(label + _drawn(row.remarks), *map(_drawn, lines))
 
 
-def _without(array: FoundArray, shared: FoundArray | None) -> FoundArray:
-    """Return an array without the conventions and the CRS that all data of its group share."""
-    if shared is None:
-        return array
-    others = () if set(array.conventions) <= set(shared.conventions) else array.conventions
-    return replace(array, conventions=others, crs=None if array.crs == shared.crs else array.crs)
+def _drawn(line: Line) -> Text:
+    """Return a line as rich's Text."""
+    return Text().join(literal(part.text, _STYLES.get(part.style, "")) for part in line)
 
 
-def _facts(array: FoundArray, here: str) -> list[Text]:
-    """Return a line with the conventions, the CRS and the times of an array, if it has any, for the row of a node."""
-    group = parent_of(array.path) if here == array.path else ""
-    facts = [_conventions(array.conventions, here, group)] if array.conventions else []
-    if array.crs is not None:
-        code = "" if array.crs.code is None else f"{array.crs.code} "
-        name = literal(short(array.crs.name), "dim" if code else "")
-        facts.append(literal("CRS ", "dim") + literal(code) + name)
-    if array.times:
-        facts.append(literal(array.times))
-    return [literal("; ").join(facts)] if facts else []
-
-
-def _conventions(conventions: Iterable[FoundConvention], here: str, group: str) -> Text:
-    """Return the names of conventions, and which node declares them if it is not the one of the row."""
-    declared: defaultdict[tuple[str | None, bool], list[FoundConvention]] = defaultdict(list)
-    for convention in conventions:
-        declared[convention.declared_in, convention.is_assumed].append(convention)
-    texts = []
-    for (declaring, is_assumed), in_one_place in declared.items():
-        for convention in in_one_place:
-            style = {"principal": "bold", "unknown": "yellow"}.get(convention.tier, "")
-            texts.append(literal(convention.name, style))
-            if convention.tier in ("recognised", "unknown"):
-                texts[-1] += literal(f" ({convention.tier})", "dim")
-        if is_assumed:
-            texts[-1] += literal(" (assumed)", "dim")
-        elif declaring not in (None, here):
-            texts[-1] += literal(f" of {'the group' if declaring == group else declaring}", "dim")
-    word = "convention " if len(texts) == 1 else "conventions "
-    return literal(word, "dim") + literal(", ").join(texts)
-
-
-def _coordinate(coordinate: FoundCoordinate) -> Text:
-    """Return the name of a coordinate, its dimensions, and the source of its values."""
-    style = _KIND_STYLES.get(coordinate.kind, "")
-    dims = f" ({', '.join(coordinate.dims)}) " if coordinate.dims else " "
-    facts = [literal(coordinate.text)] if coordinate.text else []
-    if coordinate.kind == "own":
-        facts.insert(0, literal("of the group", "dim"))
-    elif coordinate.origin is not None:
-        facts.insert(0, literal("from ", "dim") + literal(str(coordinate.origin), style))
-    if coordinate.bounds is not None:
-        facts.append(literal(f"bounds {coordinate.bounds}", "dim"))
-    name = literal(short(coordinate.name), style)
-    text = literal(", ", "dim").join(facts) if facts else literal(coordinate.kind)
-    return name + literal(dims, "dim") + text
-
-
-def level_lines(levels: Sequence[FoundLevel], group: str = "") -> Iterator[Text]:
-    """Yield the lines of a table of levels, with paths relative to a group."""
-    rows = [[*map(short, (path_in(group, path), *cells))] for path, *cells in level_table(levels)]
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        cells = zip(row, widths, strict=True)
-        texts = (text + " " * (width - cell_len(text)) for text, width in cells)
-        yield literal("  ".join(texts).rstrip(), "" if number else "dim")
-
-
-def _names(names: Sequence[str], style: str = "") -> Text:
-    """Return the first of several names, and the number of the others."""
-    most = _MOST_NAMES if len(names) > _MOST_NAMES + 1 else len(names)
-    return literal(listed([*map(short, names)], most), style)
-
-
-def _more(count: int, noun: str, hint: str) -> Text:
-    """Return "... 3 more", with a noun and a hint."""
-    return literal(f"... {counted(count, f'more {noun}')}{hint}", "dim")
+def level_parts(levels: Sequence[FoundLevel]) -> Iterator[RenderableType]:
+    """Return the parts of a table of levels to draw."""
+    return map(_drawn, level_lines(levels))
 
 
 # Verdicts.
@@ -452,11 +239,11 @@ def verdict_parts(
     all_rows = similar_findings(
         verdict.mistakes, is_whole=is_whole, key=lambda mistake: mistake.severity
     )
-    rows = all_rows if is_whole else all_rows[:_MOST_SHOWN]
+    rows = all_rows if is_whole else all_rows[:MOST_SHOWN]
     for row in rows:
         yield from _mistake_parts(row, is_whole=is_whole, hint=hint)
     if more := sum(mistake.count for row in all_rows[len(rows) :] for mistake in row):
-        yield _more(more, "problem", hint)
+        yield literal(f"... {counted(more, 'more problem')}{hint}", "dim")
         yield Text()
     result = literal("no problems found", "green")
     bare = verdict.without_coordinates
@@ -469,7 +256,7 @@ def verdict_parts(
         text = 'no problems found, but little was checked: no node has "zarr_conventions"'
         result = literal(text)
     if bare:
-        names = listed(bare, len(bare) if is_whole else _MOST_NAMES)
+        names = listed(bare, len(bare) if is_whole else MOST_NAMES)
         result += literal(f"; {counted(len(bare), 'array')} without coordinates: {names}")
     yield Wrapped(literal(verdict.store, "bold") + literal(": ") + result)
 
@@ -495,6 +282,7 @@ def _mistake_parts(
         yield Wrapped(literal("Instead: ", "green") + literal(mistake.remedy), indent=2)
     if others:
         count = sum(other.count for other in others)
-        yield Wrapped(_more(count, "problem", f" of this kind{hint}"), indent=2)
+        more = f"... {counted(count, 'more problem')} of this kind{hint}"
+        yield Wrapped(literal(more, "dim"), indent=2)
     yield Wrapped(literal(f"{rule.name} ({rule.document}, {rule.section})", "dim"), indent=2)
     yield Text()

@@ -295,20 +295,6 @@ def test_json_needs_no_rich_and_libraries_log_nothing(store: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    ("command", "status"),
-    [("explain ocean.zarr", 3), ("check ocean.zarr", 3), ("explain no.zarr", 2), ("check .", 2)],
-)
-def test_missing_rich_has_its_own_exit_status(store: str, command: str, status: int) -> None:
-    program = (
-        "import sys; sys.modules['rich'] = None; from zarr_xgroup import cli; "
-        f"sys.exit(cli.main({command.split()!r}))"
-    )
-    done = run(sys.executable, "-c", program)
-    assert done.returncode == status
-    assert ("rich" in done.stderr) is (status == 3)
-
-
 #: What a shell runs, and its status: streams that are closed, full, or read by nobody.
 IN_A_SHELL = {
     "explain ocean.zarr --json <&- >&- 2>&-": 0,

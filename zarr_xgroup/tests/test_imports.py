@@ -115,11 +115,6 @@ NEEDING = (
     ("s3fs", "xr.open_dataset('s3://bucket/a.zarr', engine='xgroup')"),
     ("gcsfs", "xr.open_datatree('gs://bucket/a.zarr', engine='xgroup')"),
     ("cftime", "warnings.simplefilter('error'); xr.open_dataset({store!r}, engine='xgroup')"),
-    ("rich", "sys.exit(repr(zarr_xgroup.explain({store!r})))"),
-    ("rich", "sys.exit(repr(zarr_xgroup.check({store!r})))"),
-    ("rich", "sys.exit(cli.main(['explain', {store!r}]))"),
-    ("rich", "sys.exit(cli.main(['check', {store!r}]))"),
-    ("rich", "sys.exit(cli.main(['demo']))"),
 )
 
 
@@ -137,19 +132,6 @@ def test_missing_packages_are_named_with_their_extra_and_local_stores_open_witho
         last = (code if isinstance(code, str) else told).strip().splitlines()[-1]
         remedy = f'pip install "xarray-zarr-xgroup[{EXTRAS[package]}]"'
         assert f"package {package} is missing or too old: {remedy}" in last, program
-
-
-def test_an_error_that_is_about_no_package_of_an_extra_stays(
-    store: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("terminal", "folding"):
-        monkeypatch.delitem(sys.modules, f"zarr_xgroup.report.{name}", raising=False)
-    monkeypatch.setitem(sys.modules, "zarr_xgroup.report.folding", None)
-    with pytest.raises(ModuleNotFoundError, match=r"^import of zarr_xgroup\.report\.folding"):
-        repr(zarr_xgroup.explain(store))
-    monkeypatch.setattr(zarr_xgroup, "explain", None, raising=False)
-    with pytest.raises(TypeError, match="NoneType"):
-        cli.main(["explain", store])
 
 
 def test_an_old_package_of_an_extra_is_named_like_a_missing_one(

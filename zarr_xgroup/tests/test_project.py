@@ -167,7 +167,7 @@ def test_recipe_and_citation_agree_with_pyproject() -> None:
         return {f"{it.name} {it.specifier}" for it in map(Requirement, requirements)}
 
     known, about = project(), recipe["about"]
-    complete = [*known["dependencies"], *required_by("cli", "http", "calendars")]
+    complete = [*known["dependencies"], *required_by("http", "calendars")]
     python = f"python {known['requires-python']}"
     assert set(recipe["requirements"]["run"]) == {python, *as_conda(complete)}
     assert set(recipe["requirements"]["run_constraints"]) == as_conda(
