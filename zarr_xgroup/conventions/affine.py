@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zarr_xgroup.conventions.array import ArrayView, chunks_along
+from zarr_xgroup.conventions.array import ArrayView, chunks_along, has_coordinate
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import crs_of
 from zarr_xgroup.conventions.values import finite_numbers
@@ -143,11 +143,6 @@ def transform_of_gdal(written: Fragment) -> Transform:
 def coordinates_along(dims: Iterable[str]) -> str:
     """Return the name of the coordinates along dimensions, for warnings that they are missing."""
     return _("coordinates along {names}").format(names=", ".join(dims))
-
-
-def has_coordinate(array: ArrayView, dim: str) -> bool:
-    """Return whether the array's group has a coordinate variable of a dimension: a 1-D array with its name and length."""
-    return array.sibling(dim) is not None and array.siblings[dim] == {dim: array.sizes.get(dim)}
 
 
 def interpret_grid(

@@ -607,6 +607,22 @@ def shape_of(array: ArrayView, node: Node) -> tuple[int, ...]:
     return () if document is None else tuple(document["shape"])
 
 
+def coordinate_variable(array: NodeView, dim: str) -> Document | None:
+    """Return the document of the coordinate variable of a dimension in an array's group, or None.
+
+    It is 1-D along the dimension, and has its name and length.
+    """
+    document = array.tree.document_if_read(array.node.group.child(dim))
+    if document is None or not document.is_array or declared_dimensions(document) != (dim,):
+        return None
+    return document if document["shape"] == [array.sizes.get(dim)] else None
+
+
+def has_coordinate(array: ArrayView, dim: str) -> bool:
+    """Return whether an array's group is opened with a coordinate variable of a dimension."""
+    return dim in array.siblings and coordinate_variable(array, dim) is not None
+
+
 def chunks_along(array: ArrayView, dims: Iterable[str]) -> tuple[tuple[str, int], ...]:
     """Return pairs of dimension and chunk length for dask, for those dimensions that have a chunk length."""
     return tuple((dim, array.chunks[dim]) for dim in dims if dim in array.chunks)

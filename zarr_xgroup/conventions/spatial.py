@@ -22,14 +22,13 @@ from zarr_xgroup.conventions.affine import (
     affine_of,
     area_of,
     coordinates_along,
-    has_coordinate,
     interpret_grid,
     require_cell_area,
     transform_of_gdal,
 )
-from zarr_xgroup.conventions.array import ArrayView, NodeView
+from zarr_xgroup.conventions.array import ArrayView, NodeView, has_coordinate
 from zarr_xgroup.conventions.attributes import Attribute
-from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS
+from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS, dims_named, two_names
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.descriptions import Parsed, shown, write
@@ -86,16 +85,12 @@ _ROWS_AND_COLUMNS = {
 
 
 def _two_names(written: Fragment) -> tuple[str, str]:
-    """Return the names of the Y and X dimensions, or raise XGroupMetadataError.
-
-    They are the last two of three: the README of tag v1 of the convention allows a third name before them.
-    """
-    names = written.value
-    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if not (is_list and len(names) in (2, 3) and len({*names}) == len(names)):
-        text = _("must be the names of two dimensions, got {value}").format(value=shown(names))
-        raise written.error(text)
-    return names[-2], names[-1]
+    """Return the names of the Y and X dimensions, or raise XGroupMetadataError."""
+    names = two_names(written.value)
+    if names is None:
+        text = _("must be the names of two dimensions, got {value}")
+        raise written.error(text.format(value=shown(written.value)))
+    return names
 
 
 def _centre_of_registration(written: Fragment) -> float:
@@ -182,7 +177,7 @@ class SpatialHandler(ConventionHandler):
         if declared is None:
             return False
         names = DIMENSIONS.read(declared)[0]
-        return len(array.dims) > 1 if names is None else _dims_of_names(array, names) is not None
+        return len(array.dims) > 1 if names is None else dims_named(array, names) is not None
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names of an array's Y and X axes by ``spatial:dimensions``; () if it is not declared."""
@@ -271,25 +266,18 @@ def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Fi
     names = None if declared is None else DIMENSIONS.read(declared)[0]
     if declared is None or names is None:
         return
-    required, first = {*map(str.lower, names)}, None
+    first = None
     for array in group.below() if has_levels else group.arrays:
         dims = list(filter(None, array.dims))
         if len(dims) < 2 or len(dims) < len(array.dims):
             continue
         if scopes_of(array).get(DIMENSIONS.key) == declared:
-            if required <= {*map(str.lower, dims)}:
+            if dims_named(array, names) is not None:
                 return
             first = first or dims
     if first is not None:
         text = f"{shown(declared.value)} must both be dimensions of the array, which has {shown(first)}"
         yield new_finding(OF_ARRAY, declared, text, write(DIMENSIONS.key, first[-2:]))
-
-
-def _dims_of_names(array: ArrayView, names: tuple[str, str]) -> tuple[str, str] | None:
-    """Return the array's dimensions with two names, in any case; None if one is missing."""
-    anycase = {name.lower(): name for name in array.dims}
-    y, x = (name if name in array.dims else anycase.get(name.lower()) for name in names)
-    return (y, x) if y is not None and x is not None and x != y else None
 
 
 def _declared_dims(array: ArrayView) -> tuple[str, str]:
@@ -308,13 +296,7 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         remedy = write(DIMENSIONS.key, own[-2:] or ["y", "x"])
         raise place.error(text, REQUIRED if is_used else None, remedy)
     names = DIMENSIONS.value(declared)
-    dims = _dims_of_names(array, names)
-    if dims is not None:
-        _report_x_first(array, declared, names)
-    anycase = {name.lower(): name for name in own}
-    spelt = [name if name in own else anycase.get(name.lower(), name) for name in names]
-    if dims is not None and spelt == [*names]:
-        return dims
+    dims = dims_named(array, names)
     text = _("{value} must both be dimensions of the array, which has {dims}").format(
         value=shown(declared.value), dims=shown(own)
     )
@@ -323,7 +305,9 @@ def _declared_dims(array: ArrayView) -> tuple[str, str]:
         if len(array.dims) < 2:
             remedy = _("remove it from the array, which does not have two dimensions")
         raise declared.error(text, OF_ARRAY, remedy)
-    array.report(OF_ARRAY, declared, text, write(DIMENSIONS.key, spelt), severity="warning")
+    _report_x_first(array, declared, names)
+    if dims != names:
+        array.report(OF_ARRAY, declared, text, write(DIMENSIONS.key, dims), severity="warning")
     return dims
 
 
@@ -508,7 +492,7 @@ def _grid_of_level(
             other, document = group.child(member), existing_document
     existing, sizes = None, None
     if document is not None and document.is_array:
-        existing, sizes = other, _rows_and_columns(array, dims, document)
+        existing, sizes = other, _sizes_of_level(array, dims, document)
     membership = LevelMembership.of(existing, group, level.group, level.layout)
     scopes = AttributeScopes.of(array, existing, group, membership)
     written = scopes.get(TRANSFORM.key)
@@ -528,7 +512,7 @@ def _grid_of_level(
     return transform, sizes
 
 
-def _rows_and_columns(array: ArrayView, dims: tuple[str, str], other: Document) -> Sizes | None:
+def _sizes_of_level(array: ArrayView, dims: tuple[str, str], other: Document) -> Sizes | None:
     """Return the sizes of a different array along the Y and X dimensions of an array, None if it has fewer axes.
 
     Dimensions are matched by name, or by position if the other array does not have both names.

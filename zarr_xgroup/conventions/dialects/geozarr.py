@@ -18,11 +18,10 @@ from msgspec.structs import replace
 
 from zarr_xgroup.conventions.affine import (
     coordinates_along,
-    has_coordinate,
     interpret_grid,
     transform_of_gdal,
 )
-from zarr_xgroup.conventions.array import ArrayView, attributes_above
+from zarr_xgroup.conventions.array import ArrayView, attributes_above, has_coordinate
 from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.cf import array_named, links_of

@@ -17,11 +17,10 @@ from zarr_xgroup.conventions.affine import (
     Transform,
     affine_of,
     coordinates_along,
-    has_coordinate,
     interpret_grid,
     require_cell_area,
 )
-from zarr_xgroup.conventions.array import ArrayView, NodeView
+from zarr_xgroup.conventions.array import ArrayView, NodeView, has_coordinate
 from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import Marks
 from zarr_xgroup.conventions.crs import CRS_KEYS

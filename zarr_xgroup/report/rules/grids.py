@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from zarr_xgroup.conventions.array import NodeView
+from zarr_xgroup.conventions.array import NodeView, coordinate_variable
 from zarr_xgroup.conventions.dialects.stac import OF_ARRAY, StacProjHandler
 from zarr_xgroup.conventions.spatial import NUMBERS, SpatialHandler
 from zarr_xgroup.conventions.written_grids import WrittenGrid
@@ -58,12 +58,9 @@ def _grids_of(array: NodeView) -> Iterator[tuple[Rule, WrittenGrid]]:
 
 def _axes(array: NodeView, grid: WrittenGrid) -> dict[str, NodeView] | None:
     """Return the coordinate variables of the dimensions of a grid in the array's group, None unless both exist."""
-    axes = {dim: array.at(array.node.group.child(dim)) for dim in grid.dims}
-    known = {
-        dim: axis
-        for dim, axis in axes.items()
-        if axis is not None and axis.dims == (dim,) and axis.shape == (array.sizes[dim],)
-    }
+    along = (dim for dim in grid.dims if coordinate_variable(array, dim) is not None)
+    axes = {dim: array.at(array.node.group.child(dim)) for dim in along}
+    known = {dim: axis for dim, axis in axes.items() if axis is not None}
     return known if len(known) == 2 else None
 
 
