@@ -57,14 +57,11 @@ def name_dimensions(
     for name, document in arrays.items():
         before, shape = named[name], list(shapes[name])
         if declared[name] != before:
-            text = _(
-                "has no usable names for axes {axes} of shape {shape}; its dimensions are "
-                "named {dimensions}"
-            )
+            text = _("has no usable names for axes {axes}; its dimensions are named {dimensions}")
             if all(dim in declared[name] or dim.startswith(_PHONY) for dim in before):
                 text = _("has no usable names for dimensions; they are named phony_dim_0 and so on")
             axes = [axis for axis, dim in enumerate(declared[name]) if dim is None]
-            text = text.format(shape=shape, axes=axes, dimensions=list(before))
+            text = text.format(axes=axes, dimensions=list(before))
         elif len(set(zip(before, shape, strict=True))) > len(set(before)):
             sizes: dict[str, int] = {}
             distinct = []

@@ -27,9 +27,9 @@ from zarr_xgroup.conventions.units import (
 )
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.datasets.plan import PlannedVariable, UsedNames, longer_name
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
+from zarr_xgroup.errors import Severity, XGroupError, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, coordinate_named, new_finding
-from zarr_xgroup.i18n import _
+from zarr_xgroup.i18n import _, listed
 from zarr_xgroup.metadata.cf import (
     BOUNDARIES,
     LATITUDES,
@@ -54,6 +54,9 @@ _ATTRIBUTES_BY_UNITS: Mapping[str, Mapping[str, str]] = {
     **{units: {"standard_name": "longitude"} for units in LONGITUDES},
     **{units: {"standard_name": "latitude"} for units in LATITUDES},
 }
+
+#: How many arrays with renamed dimensions a text shows.
+_NAMED_SPLITS = 3
 
 
 class GroupPlanner:
@@ -668,7 +671,7 @@ class GroupPlanner:
         others: dict[tuple[str, Hashable], str] = {}
         known: dict[Interpretation, tuple[dict[str, str], Interpretation]] = {}
         result = []
-        for original, array in zip(declared, by_size, strict=True):
+        for array in by_size:
             interpretation, attached = array.interpretation, list(array.inherited.coordinates)
             if interpretation not in known:
                 names = self._names_of_split_dimensions(array, first, others)
@@ -686,34 +689,47 @@ class GroupPlanner:
             if names:
                 dims = tuple(names.get(dim, dim) for dim in array.dims)
                 split = replace(array, dims=dims, interpretation=interpretation)
-            self._report_split(original, array.dims, split.dims)
             result.append(split)
+        self._report_splits(declared, by_size, result)
         return result
 
-    def _report_split(
-        self, array: ArrayReading, by_size: tuple[str, ...], dims: tuple[str, ...]
+    def _report_splits(
+        self,
+        declared: Iterable[ArrayReading],
+        by_size: Iterable[ArrayReading],
+        result: Iterable[ArrayReading],
     ) -> None:
-        """Report the renamed dimensions of an array, except those of ancestors, which are reported for the group."""
-        inherited = array.inherited.renamed
-        declared = tuple(inherited.get(dim, dim) for dim in array.dims)
-        if dims == declared:
-            return
-        renamed = _renamings(
-            {old: new for old, new in zip(declared, dims, strict=True) if old != new}
-        )
-        place = Fragment(array.node, dimension_keys(array.document), None)
-        if by_size == declared:
+        """Report the arrays with renamed dimensions, with one text for all that are renamed for the same reason.
+
+        Renamed dimensions of ancestors are left out: they are reported for the group.
+        """
+        # By whether the sizes differ, or only the coordinates: the arrays, and their old and new names.
+        splits: dict[bool, dict[ArrayReading, str]] = {True: {}, False: {}}
+        for array, sized, split in zip(declared, by_size, result, strict=True):
+            inherited = array.inherited.renamed
+            dims = tuple(inherited.get(dim, dim) for dim in array.dims)
+            if dims != split.dims:
+                pairs = zip(dims, split.dims, strict=True)
+                renamed = _renamings({old: new for old, new in pairs if old != new})
+                splits[dims != sized.dims][array] = renamed
+        for has_other_sizes, arrays in splits.items():
             text = _(
                 "other arrays of the group have different coordinate values along its "
                 "dimensions; renamed {renamed}"
-            ).format(renamed=renamed)
-            self.findings.append(new_finding(Topic.DIMENSION, array.node, text))
-            return
-        text = _(
-            "declares the dimensions {named} for shape {shape}, but they have different sizes "
-            "in other arrays of the group; renamed {renamed}"
-        ).format(shape=list(array.shape), named=list(declared), renamed=renamed)
-        self.findings.append(new_finding(Topic.DIMENSION, place, text))
+            )
+            severity: Severity = "warning"
+            if has_other_sizes:
+                text = _(
+                    "other arrays of the group have different sizes along its dimensions; "
+                    "renamed {renamed}"
+                )
+                severity = "error"
+            text = text.format(renamed=listed(dict.fromkeys(arrays.values()), _NAMED_SPLITS))
+            for array in arrays:
+                place: Fragment | Node = array.node
+                if has_other_sizes:
+                    place = Fragment(array.node, dimension_keys(array.document), None)
+                self.findings.append(new_finding(Topic.DIMENSION, place, text, severity=severity))
 
     def _names_of_split_dimensions(
         self,

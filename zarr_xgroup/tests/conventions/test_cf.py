@@ -230,7 +230,7 @@ DIMENSIONS = {
         """
         t (t) 6 8 9
         t_v (t_v) 5 7
-        ! Dimension: /a/g/v#/dimension_names: declares the dimensions ['t'] for shape [2], but they have different sizes in other arrays of the group; renamed 't' -> 't_v'
+        ! Dimension: /a/g/v#/dimension_names: other arrays of the group have different sizes along its dimensions; renamed 't' -> 't_v'
         """,
     ),
     "not if the group has an array of the name": ({"t": T, "a/g/t": field("t z"), **V}, "t (t z) [[0.0 0.0] [0.0 0.0]]"),

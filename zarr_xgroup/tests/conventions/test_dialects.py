@@ -62,9 +62,7 @@ PUBLISHED: dict[str, tuple[Group | Nodes, str, str]] = {
         B05 (Y_B05 X_B05) @ X_B05 Y_B05
         B8A (Y_B05 X_B05) @ X_B05 Y_B05
         TCI (band Y_B02 X_B02) @ X_B02 Y_B02
-        ! Dimension: /B02#/dimension_names: declares the dimensions ['Y', 'X'] for shape [6, 6], but they have different sizes in other arrays of the group; renamed 'Y' -> 'Y_B02', 'X' -> 'X_B02'
-        ! Dimension: /B05, /B8A: /B05#/dimension_names and 1 more: declares the dimensions ['Y', 'X'] for shape [4, 4], but they have different sizes in other arrays of the group; renamed 'Y' -> 'Y_B05', 'X' -> 'X_B05'
-        ! Dimension: /TCI#/dimension_names: declares the dimensions ['band', 'Y', 'X'] for shape [3, 6, 6], but they have different sizes in other arrays of the group; renamed 'Y' -> 'Y_B02', 'X' -> 'X_B02'
+        ! Dimension: /B02, /B05, /B8A, /TCI: /B02#/dimension_names and 3 more: other arrays of the group have different sizes along its dimensions; renamed 'Y' -> 'Y_B02', 'X' -> 'X_B02', 'Y' -> 'Y_B05', 'X' -> 'X_B05'
         """),
     "the last dimensions without names are those of the grid": (
         Group({"TCI": unnamed(3, 4, 4), "red": unnamed(4, 4), "profile": unnamed(9)}, declaring("spatial", **CELLS)), "x y TCI red profile", """
@@ -73,15 +71,15 @@ PUBLISHED: dict[str, tuple[Group | Nodes, str, str]] = {
         TCI (phony_dim_0 y x) @ x y
         profile (phony_dim_1)
         red (y x) @ x y
-        ! Dimension: /TCI#/dimension_names: has no usable names for axes [0, 1, 2] of shape [3, 4, 4]; its dimensions are named ['phony_dim_0', 'y', 'x']
+        ! Dimension: /TCI#/dimension_names: has no usable names for axes [0, 1, 2]; its dimensions are named ['phony_dim_0', 'y', 'x']
         ! Dimension: /profile#/dimension_names: has no usable names for dimensions; they are named phony_dim_0 and so on
-        ! Dimension: /red#/dimension_names: has no usable names for axes [0, 1] of shape [4, 4]; its dimensions are named ['y', 'x']
+        ! Dimension: /red#/dimension_names: has no usable names for axes [0, 1]; its dimensions are named ['y', 'x']
         """),
     "so they are of arrays with more": (Group({"a": unnamed(2, 3, 4, 5)}, declaring("spatial", **CELLS)), "x y a", """
         x (x) 5.0 15.0 25.0 35.0 45.0 | axis=X
         y (y) 95.0 85.0 75.0 65.0 | axis=Y
         a (phony_dim_0 phony_dim_1 y x) @ x y
-        ! Dimension: /a#/dimension_names: has no usable names for axes [0, 1, 2, 3] of shape [2, 3, 4, 5]; its dimensions are named ['phony_dim_0', 'phony_dim_1', 'y', 'x']
+        ! Dimension: /a#/dimension_names: has no usable names for axes [0, 1, 2, 3]; its dimensions are named ['phony_dim_0', 'phony_dim_1', 'y', 'x']
         """),
     "a box that the last cells of a level overhang is the same": (boxed([0, 50, 50, 100], [20, 0, 0, 0, -20, 100]), "x", "x (x) 10.0 30.0 50.0 | axis=X"),
     "a box that reaches one cell further is the same": (boxed([0, 20, 80, 100], [20, 0, 0, 0, -20, 100]), "x", "x (x) 10.0 30.0 50.0 | axis=X"),

@@ -182,7 +182,7 @@ GRIDS: dict[str, tuple[Group, str]] = {
         X_w (X_w) 0.5 1.5 | axis=X
         Y (Y) -0.5 -1.5 -2.5 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
         Y_w (Y_w) -0.5 -1.5 -2.5 -3.5 -4.5 | axis=Y
-        ! Dimension: /w#/dimension_names: declares the dimensions ['X', 'Y'] for shape [2, 5], but they have different sizes in other arrays of the group; renamed 'X' -> 'X_w', 'Y' -> 'Y_w'
+        ! Dimension: /w#/dimension_names: other arrays of the group have different sizes along its dimensions; renamed 'X' -> 'X_w', 'Y' -> 'Y_w'
         """),
     "coordinate variables with a CRS": (of_gdal(32632), f"{AT_CENTRES[32632]}\nspatial_ref () EPSG:32632"),
     "coordinate variables in degrees": (of_gdal(4326), f"{AT_CENTRES[4326]}\nspatial_ref () EPSG:4326"),

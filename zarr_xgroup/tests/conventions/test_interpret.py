@@ -79,7 +79,7 @@ LEVELS = """
     level_k (level) 0 1
     spatial_ref () EPSG:32632
     surface () 3.0
-    ! Dimension: /i/a, /i/b: /i/a#/dimension_names and 1 more: has no usable names for axes [0] of shape [2]; its dimensions are named ['level']
+    ! Dimension: /i/a, /i/b: /i/a#/dimension_names and 1 more: has no usable names for axes [0]; its dimensions are named ['level']
     ! Dimension: /i/b: other arrays of the group have different coordinate values along its dimensions; renamed 'level' -> 'level_b'
 """  # fmt: skip
 

@@ -134,7 +134,7 @@ TOLD: dict[str, tuple[Any, str]] = {
         x (x) 6 7
         a (x) @ x
         b (x_b)
-        ! Dimension: /b#/attributes/_ARRAY_DIMENSIONS: declares the dimensions ['x'] for shape [3], but they have different sizes in other arrays of the group; renamed 'x' -> 'x_b'
+        ! Dimension: /b#/attributes/_ARRAY_DIMENSIONS: other arrays of the group have different sizes along its dimensions; renamed 'x' -> 'x_b'
         """,
     ),
     "no names, or too few": (
@@ -157,9 +157,26 @@ TOLD: dict[str, tuple[Any, str]] = {
         """
         a (x)
         v (phony_dim_0 y x_v)
-        ! Dimension: /v#/dimension_names: has no usable names for axes [0, 1, 2] of shape [7, 4, 5]; its dimensions are named ['phony_dim_0', 'y', 'x']
-        ! Dimension: /v#/dimension_names: declares the dimensions ['phony_dim_0', 'y', 'x'] for shape [7, 4, 5], but they have different sizes in other arrays of the group; renamed 'x' -> 'x_v'
+        ! Dimension: /v#/dimension_names: has no usable names for axes [0, 1, 2]; its dimensions are named ['phony_dim_0', 'y', 'x']
+        ! Dimension: /v#/dimension_names: other arrays of the group have different sizes along its dimensions; renamed 'x' -> 'x_v'
         ! Resolution: /v: 'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays y, x, so these dimensions get no coordinates
+        """,
+    ),
+    "a pyramid without names of dimensions, reported once": (
+        Group(
+            {f"{n}": Array(np.zeros((3, 64 >> n, 64 >> n)), None) for n in range(6)},
+            declaring("spatial", **{"spatial:dimensions": ["y", "x"]}),
+        ),
+        """
+        0 (phony_dim_0 y x)
+        1 (phony_dim_0 y_1 x_1)
+        2 (phony_dim_0 y_2 x_2)
+        3 (phony_dim_0 y_3 x_3)
+        4 (phony_dim_0 y_4 x_4)
+        5 (phony_dim_0 y_5 x_5)
+        ! Dimension: /0, /1, /2, /3, /4, /5: /0#/dimension_names and 5 more: has no usable names for axes [0, 1, 2]; its dimensions are named ['phony_dim_0', 'y', 'x']
+        ! Dimension: /1, /2, /3, /4, /5: /1#/dimension_names and 4 more: other arrays of the group have different sizes along its dimensions; renamed 'y' -> 'y_1', 'x' -> 'x_1', 'y' -> 'y_2', 'x' -> 'x_2', 'y' -> 'y_3', 'x' -> 'x_3' and 2 more
+        ! Resolution: /0, /1, /2, /3, /4, /5: 'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor 1-D arrays y, x, so these dimensions get no coordinates
         """,
     ),
 }
@@ -326,7 +343,7 @@ def _spatial(left: float, *more: str, **attributes: Any) -> Any:
 
 
 PAIR = Group({"c2d": stored([[1, 2], [3, 4]], "y x"), "c1d": stored([5, 6], "x")})
-X_OF_ARR = "! Dimension: /d/arr#/dimension_names: declares the dimensions ['x', 'y'] for shape [2, 2], but they have different sizes in other arrays of the group; renamed 'x' -> 'x_arr'"
+X_OF_ARR = "! Dimension: /d/arr#/dimension_names: other arrays of the group have different sizes along its dimensions; renamed 'x' -> 'x_arr'"
 BOTH_ATTACHED = f"""
     c1d (x_arr) 5 6
     c2d (y x_arr) [[1 2] [3 4]]
@@ -364,7 +381,7 @@ NEIGHBOURS: dict[str, tuple[Any, str]] = {
         ps (lat_arr) 5 6
         AA (lat)
         arr (lev lat_arr) @ lat_arr lev ps
-        ! Dimension: /d/arr#/dimension_names: declares the dimensions ['lev', 'lat'] for shape [2, 2], but they have different sizes in other arrays of the group; renamed 'lat' -> 'lat_arr'
+        ! Dimension: /d/arr#/dimension_names: other arrays of the group have different sizes along its dimensions; renamed 'lat' -> 'lat_arr'
         """,
     ),
     "a linked array, beside a grid at a different place": (
@@ -390,7 +407,7 @@ NEIGHBOURS: dict[str, tuple[Any, str]] = {
         y_b_bounds (y_b bounds) [[-4 4] [6 14]]
         a (y)
         b (y_b) @ y_b
-        ! Dimension: /d/b#/dimension_names: declares the dimensions ['y'] for shape [2], but they have different sizes in other arrays of the group; renamed 'y' -> 'y_b'
+        ! Dimension: /d/b#/dimension_names: other arrays of the group have different sizes along its dimensions; renamed 'y' -> 'y_b'
         """,
     ),
     "the axis of a dimension of an ancestor": (
