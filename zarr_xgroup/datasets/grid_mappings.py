@@ -22,7 +22,7 @@ from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import XGroupError, converting_errors
 from zarr_xgroup.findings import Topic, new_finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import names_in, only_mapping
+from zarr_xgroup.metadata.cf import mappings_in, names_in, only_mapping
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Literal
 
@@ -109,7 +109,7 @@ class _GridMappings:
     ) -> str:
         """Name the CRS of a variable in its ``grid_mapping``, and return the name of the grid mapping variable.
 
-        If that variable does not exist, it is added. It gets the attributes of the CRS unless it is an array of the
+        If that variable does not exist, it is added, and replaces a path to a missing one. It gets the attributes of the CRS unless it is an array of the
         group that describes a CRS itself. Return "" if the variable's own ``grid_mapping`` names a variable that cannot
         be a grid mapping, or, with a finding, one that other arrays use for a different CRS.
         """
@@ -121,7 +121,10 @@ class _GridMappings:
                 return ""  # the attribute is stored, and is kept
         else:
             equal = (name for name in same_numbers if self._crs_by_name[name].is_same(crs))
+            missing = mappings_in({"grid_mapping": name})
             name = next(equal, None) or self._new_name(crs, is_grid=is_grid)
+            if missing and variables.keys().isdisjoint(missing):
+                user.rewritten["grid_mapping"] = name
         if name not in variables:
             source = Literal(np.array(0, np.int64), ())
             variables[name] = PlannedVariable(name, source, (), {}, identity=("crs", crs.text))

@@ -174,7 +174,11 @@ class GroupPlanner:
             self.variables[name].users.append(variable.name)
 
     def findings_of(self, array: ArrayReading) -> Iterator[Finding]:
-        """Yield the findings about an array, without choices of coordinates that own arrays of the group replace."""
+        """Yield the findings about an array.
+
+        Left out are choices of coordinates that own arrays of the group replace, and missing grid mapping variables if
+        the array has a CRS.
+        """
         interpretation, of_unusable = array.interpretation, self._unusable[array.node]
         if not interpretation.findings:
             yield from of_unusable
@@ -190,7 +194,12 @@ class GroupPlanner:
             for followed in interpretation.references
             if followed.leads_to in replaced - others
         }
+        mapping = str(self.variables[array.node.name].get("grid_mapping"))
+        has_crs = mapping in self.variables
+        of_mapping = Place(str(array.node), "/attributes/grid_mapping")
         for finding in (*interpretation.findings, *of_unusable):
+            if has_crs and finding.topic is Topic.PROBLEM and finding.place == of_mapping:
+                continue
             if finding.topic is not Topic.CHOICE or (finding.place, finding.text) not in left_out:
                 yield finding
 

@@ -21,7 +21,7 @@ from zarr_xgroup.tests.builders import (
     opened_with_warnings,
     stored,
 )
-from zarr_xgroup.tests.tables import rows, store_of
+from zarr_xgroup.tests.tables import check, rows, store_of
 
 # rioxarray and rasterix use affine in a way that affine is about to give up.
 pytestmark = pytest.mark.filterwarnings("ignore:Use `@` matmul:PendingDeprecationWarning")
@@ -121,6 +121,10 @@ CRS_OF_ARRAYS = {
         {"a": grid("proj", grid_mapping="m", **code(32631)), "b": grid("proj", grid_mapping="m", **code(32632)), "m": stored(0)},
         "a=m EPSG:32631, b=m EPSG:32631, ! /b: the CRS (proj:code) differs from that of other arrays with grid mapping 'm' (proj:code)",
     ),
+    "that of proj in place of a missing grid mapping, named by CF or by a path": (
+        {"a": grid("CF", "proj", grid_mapping="m", **code(32631)), "b": placed(grid_mapping="/n", **code(32632))},
+        "a=m EPSG:32631, b=spatial_ref EPSG:32632",
+    ),
     "that of the layout, for its levels": (
         {**LEVELS, "": {**LEVELS[""], **code(32631)}, "2": {}, "2/a": grid("proj")},
         "0/a=spatial_ref EPSG:32631, 0/b=spatial_ref EPSG:32631, 1/a=spatial_ref EPSG:32631",
@@ -149,6 +153,15 @@ def crss_of(nodes: Any, **options: Any) -> str:
 @rows(CRS_OF_ARRAYS)
 def test_the_crs_of_an_array_is(nodes: Any, expected: str) -> None:
     assert crss_of(nodes) == expected
+
+
+def test_a_crs_without_a_name_is_reported() -> None:
+    """The grid mapping has the name of a group."""
+    nodes = {"": {}, "a": grid("CF", "proj", grid_mapping="g", **code(32631)), "g": {}}
+    check(nodes, """
+        a (y x) | grid_mapping=g
+        ! Resolution: /a was opened without 'g' of 'grid_mapping': /a#/attributes/grid_mapping: 'g' does not refer to an array; tried /g (a group)
+    """)  # fmt: skip
 
 
 def test_geozarr_uses_attributes_of_gdal_and_grid_mappings_of_ancestors() -> None:

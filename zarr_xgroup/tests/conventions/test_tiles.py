@@ -78,6 +78,13 @@ def test_axis_names_determine_the_order_of_corners(names: str, crs: Any) -> None
         assert first_of(tiled(tiles)) == (7.25, 51.75)
 
 
+def test_the_crs_of_tiles_has_the_name_of_a_missing_grid_mapping() -> None:
+    named = Array(np.zeros((3, 4)), ("y", "x"), {"grid_mapping": "crs"})
+    root = Group({"0": Group({"v": named})}, tiled(tile_set()).attrs)
+    _dataset, lines = outcome(root, group="0", only="crs v", assume_conventions="geozarr")
+    assert lines == ["crs () EPSG:32632", "v (y x) @ crs x y | grid_mapping=crs"]
+
+
 def test_documents_at_other_urls_are_not_read() -> None:
     root = tiled("https://example.org/tiles.json#/tiles")
     _dataset, (_array, told) = outcome(root, group="0", assume_conventions="geozarr")
