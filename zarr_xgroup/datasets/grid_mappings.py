@@ -17,8 +17,8 @@ from zarr_xgroup.conventions.crs import (
 )
 from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.model import Interpretation
-from zarr_xgroup.datasets.naming import GroupPlanner
 from zarr_xgroup.datasets.plan import PlannedVariable
+from zarr_xgroup.datasets.planner import GroupPlanner
 from zarr_xgroup.errors import XGroupError, converting_errors
 from zarr_xgroup.findings import Topic, new_finding
 from zarr_xgroup.i18n import _
@@ -50,7 +50,12 @@ def attach_grid_mappings(group: GroupPlanner) -> None:
             if mapping:
                 known[interpretation] = mapping
 
-    for name, (crs, referrer) in group.in_other_crs.items():
+    in_other_crs: dict[str, tuple[Crs, Node]] = {}
+    for declared in group.declarations:
+        other = declared.coordinate.crs
+        if other is not None and declared.outcome in ("new", "known"):
+            in_other_crs.setdefault(declared.variable, (other, declared.referrer))
+    for name, (crs, referrer) in in_other_crs.items():
         mappings.use(variables[name], crs, referrer)
 
 
@@ -60,14 +65,14 @@ def _name_mappings_alone(group: GroupPlanner) -> None:
     The variables x and y become coordinates, as with xarray's ``decode_coords="all"``.
     """
     variables = group.variables
-    for array in group.arrays:
+    for array in group.reading.arrays:
         variable = variables[array.node.name]
         written = {"grid_mapping": variable.get("grid_mapping")} if array.conventions else {}
         only = only_mapping(written)
         if only in variables and written["grid_mapping"] != only and not variables[only].dims:
             variable.rewritten["grid_mapping"] = only
             for name in names_in(written, "grid_mapping"):
-                if name in variables and name not in group.data:
+                if name in variables and name not in group.own.data:
                     variables[name].is_coordinate = True
 
 
@@ -76,11 +81,13 @@ def _arrays_on_grids(group: GroupPlanner) -> Iterator[tuple[ArrayReading, Crs]]:
 
     An array that becomes a grid mapping during the iteration is then a coordinate.
     """
-    systems = [(array, array.interpretation.crs) for array in group.arrays]
+    systems = [(array, array.interpretation.crs) for array in group.reading.arrays]
     gridded = [(array, crs) for array, crs in systems if crs is not None]
-    attributes = [array.document.attributes for array in (group.arrays if gridded else ())]
+    attributes = [array.document.attributes for array in (group.reading.arrays if gridded else ())]
     keys = ("coordinates", "bounds")
-    named = {name for own in attributes for key in keys for name in names_in(own, key)} - group.data
+    named = {
+        name for own in attributes for key in keys for name in names_in(own, key)
+    } - group.own.data
     for array, crs in gridded:
         variable = group.variables[array.node.name]
         is_axis = variable.is_coordinate or variable.dims == (variable.name,)

@@ -1,21 +1,23 @@
-"""The plan of a group's Dataset, made by `naming` before any variable is made, and not modified later."""
+"""The plan of a group's Dataset, made by `planning` before any variable is made, and not modified later."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from zarr_xgroup.conventions.handler_set import ArrayReading
+from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.units import is_bare_unit_of_time
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY, axis_by_attributes
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Source, Stored
+
+#: The role of an array for the array that refers to it. A path in the CF attribute ``coordinates`` makes it "linked".
+Role: TypeAlias = Literal["coordinate", "linked", "bounds", "other"]
 
 
 class PlannedVariable(msgspec.Struct, eq=False):
@@ -45,10 +47,8 @@ class PlannedVariable(msgspec.Struct, eq=False):
     referrer: str = ""
     #: The arrays of the group that have it as a coordinate.
     users: list[str] = []
-    #: The declared coordinates that it replaces, by identity: their source, and the array that declares them.
-    overruled: dict[Hashable, tuple[Source, str]] = {}
-    #: The names of parts of these declarations that are not arrays of the group and are not attached, by their sources.
-    left_out: dict[Source, tuple[str, str]] = {}
+    #: The first stored array that it replaces.
+    instead_of: Node | None = None
     #: Units and calendar of the times that it bounds, if the user dropped these times.
     dropped_times: Mapping[str, Any] = {}
     #: Whether xarray decodes it as times, by its units or those of the times that it bounds.
@@ -113,89 +113,50 @@ class PlannedVariable(msgspec.Struct, eq=False):
         return {key: declared[key] for key in sorted(DECODED_BY & declared.keys())}
 
 
+#: The result for a declared coordinate:
+#:
+#: - "known": it is a variable that exists already, an array of the group or one that was attached before
+#: - "new": it becomes a new variable
+#: - "replaced": an array of the group is used instead
+#: - "left out": it is not attached, because an array of the group replaces its axis
+#: - "unusable": it is not attached, because it cannot be made
+Outcome: TypeAlias = Literal["known", "new", "replaced", "left out", "unusable"]
+
+
+class Declaration(msgspec.Struct, frozen=True, eq=False):
+    """A coordinate that an array declares, and its outcome."""
+
+    coordinate: Coordinate
+    #: The array of the group that declares it, or the first of several that share the declaration.
+    referrer: Node
+    role: Role = "coordinate"
+    outcome: Outcome = "new"
+    #: The name of its variable, or of the array of the group that is used instead; "" if it is unusable.
+    variable: str = ""
+    #: Equal for coordinates that are one variable.
+    identity: Hashable = None
+
+    @property
+    def source(self) -> Source:
+        """The source of the coordinate."""
+        return self.coordinate.source
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether an array of the group is used instead."""
+        return self.outcome == "replaced"
+
+
 class GroupPlan(msgspec.Struct, frozen=True, eq=False):
     """The variables of a group's Dataset: its own arrays sorted by name, then the variables attached to them."""
 
     reading: GroupReading
     variables: tuple[PlannedVariable, ...]
     findings: tuple[Finding, ...]
+    #: The declared coordinates that are replaced or left out, each once.
+    replaced: tuple[Declaration, ...] = ()
 
     @property
     def node(self) -> Node:
         """The group."""
         return self.reading.node
-
-
-class UsedNames:
-    """The names in use in a group: of child groups, variables, and dimensions with their sizes."""
-
-    def __init__(self, groups: Collection[str], arrays: Iterable[ArrayReading]) -> None:
-        self._groups = groups
-        self._is_scalar: dict[str, bool] = {}
-        self._sizes: dict[str, int] = {}
-        self._last_numbers: Counter[str] = Counter()
-        for array in arrays:
-            self.add(array.node.name, array.sizes)
-
-    def add(self, name: str, sizes: Mapping[str, int]) -> None:
-        """Add the name of a variable and the names of its dimensions."""
-        self._is_scalar[name] = not sizes
-        self._sizes.update(sizes)
-
-    def remove(self, name: str) -> None:
-        """Free the name of a variable."""
-        del self._is_scalar[name]
-
-    def is_variable(self, name: str) -> bool:
-        """Return whether a variable has this name."""
-        return name in self._is_scalar
-
-    def is_dimension(self, name: str) -> bool:
-        """Return whether a variable has a dimension of this name."""
-        return name in self._sizes
-
-    def can_be_dimension(self, name: str, size: int) -> bool:
-        """Return whether a variable can have a dimension of this name and size."""
-        # xarray refuses a dimension with the name of a scalar variable.
-        return not self._is_scalar.get(name, False) and self._sizes.get(name, size) == size
-
-    def is_free(self, name: str) -> bool:
-        """Return whether a new dimension coordinate can have this name."""
-        # A DataTree does not accept a name with a slash, or the name of a child.
-        return "/" not in name and name not in self._is_scalar and name not in self._groups
-
-    def is_free_for_others(self, name: str) -> bool:
-        """Return whether a new variable that is not a dimension coordinate can have this name."""
-        return self.is_free(name) and name not in self._sizes
-
-    def new_dimension(self, wanted: str, size: int) -> str:
-        """Reserve and return a free name for a dimension."""
-
-        def can_be(name: str) -> bool:
-            return self.can_be_dimension(name, size) and name not in self._is_scalar
-
-        name = self.first_free(wanted, "", can_be)
-        self._sizes[name] = size
-        return name
-
-    def first_free(self, wanted: str, group: str, can_be: Callable[[str], bool]) -> str:
-        """Return the first free name: the wanted one, with the prefix of a group's path, or also with a number.
-
-        `group` is the path of the group that the variable comes from, or "". `can_be` returns whether a name is free.
-        Numbers continue from the last one, because restarting for each of many equal names would take quadratic time.
-        """
-        if can_be(wanted):
-            return wanted
-        longer = longer_name(wanted, group)
-        if group and can_be(longer):
-            return longer
-        number = self._last_numbers[longer] or 1
-        while not can_be(f"{longer}_{number}"):
-            number += 1
-        self._last_numbers[longer] = number
-        return f"{longer}_{number}"
-
-
-def longer_name(name: str, group: str) -> str:
-    """Return a name with the path of a group as its prefix, without slashes; without a prefix for the root."""
-    return (f"{group}_{name}" if group else name).replace("/", "_")

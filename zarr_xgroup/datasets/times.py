@@ -1,17 +1,30 @@
-"""Times of a tree: arrays that are times because arrays in different groups declare it."""
+"""Decide which arrays are times, in which units, and which variables xarray decodes as times."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from zarr_xgroup.conventions.handler_set import ArrayReading
-from zarr_xgroup.conventions.units import is_bare_unit_of_time, why_not_times
+from zarr_xgroup.conventions.model import Coordinate
+from zarr_xgroup.conventions.units import (
+    is_bare_unit_of_time,
+    is_same_unit_of_time,
+    why_not_times,
+    with_completed_units,
+)
 from zarr_xgroup.datasets.interpretation import GroupReading
+from zarr_xgroup.datasets.plan import PlannedVariable
+from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.variables.sources import Stored
+
+if TYPE_CHECKING:
+    from zarr_xgroup.variables.factory import VariableFactory
 
 
 def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
@@ -57,3 +70,87 @@ def _agreed_times(
     return {
         key: value for key, value in first.items() if all(time.get(key) == value for time in others)
     }
+
+
+def identity_of(coordinate: Coordinate, factory: VariableFactory) -> Hashable:
+    """Return the identity of a coordinate.
+
+    It contains declared units and calendar of times, unless the array's own units are used or the declared ones
+    cannot be decoded.
+    """
+    source = coordinate.source
+    if not isinstance(source, Stored) or "since" not in str(coordinate.attributes.get("units")):
+        return coordinate.identity
+    own = factory.attributes(source.node)
+    times = with_completed_units(coordinate.attributes, own)
+    is_own = "units" in own and not is_bare_unit_of_time(own["units"])
+    if is_own or why_not_times(times):
+        return coordinate.identity
+    return source, str(times["units"]), str(times.get("calendar"))
+
+
+def usable_attributes(coordinate: Coordinate, own: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the declared attributes of a coordinate that can be used, and the problem with its units, or "".
+
+    Units of time complete its `own` unit. Units that cannot be decoded are left out, because engine zarr could not open
+    a store with them.
+    """
+    declared = coordinate.attributes
+    attributes = dict(with_completed_units(declared, own))
+    units = attributes.get("units")
+    used = {**attributes, **own, **({"units": units} if units != declared.get("units") else {})}
+    if (reason := why_not_times(used)) and not why_not_times(own):
+        for key in ("units", "calendar"):
+            attributes.pop(key, None)
+        if is_time_axis(attributes.get("axis"), coordinate.source.dims, coordinate.name):
+            attributes.setdefault("standard_name", "time")
+        text = _(
+            "the units and calendar of its coordinate {name!r} were not added ({units}): {reason}"
+        ).format(name=coordinate.name, units=json.dumps(used["units"]), reason=reason)
+        return attributes, text
+    if " since " not in str(units) or is_same_unit_of_time(str(units), declared["units"]):
+        return attributes, ""
+    text = _(
+        "its coordinate {name!r} has units {own}, but {declared} are declared; it was opened with {units}"
+    ).format(
+        name=coordinate.name,
+        own=json.dumps(own["units"]),
+        declared=json.dumps(declared["units"]),
+        units=json.dumps(units),
+    )
+    return attributes, text
+
+
+def is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
+    """Return whether times lie along a temporal axis. `axis` is their attribute ``axis``, or None."""
+    return axis == "T" or (axis is None and dims in ((), (name,)))
+
+
+def decide_decoding(
+    variables: Mapping[str, PlannedVariable], bounds_of_dropped: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Set `is_time` of each variable, and add the attributes for decoding to its identity.
+
+    xarray decodes bounds without units with the units of the times that name them.
+    """
+    # 1. Bounds of times that the user dropped.
+    for name, attributes in bounds_of_dropped.items():
+        if (bounds := variables.get(name)) is not None:
+            bounds.is_time = bounds.get("units") is None
+            bounds.dropped_times = attributes if bounds.is_own else {}
+    # 2. Times by their units, and the bounds that they name.
+    for variable in variables.values():
+        if "since" in str(variable.get("units")):
+            variable.is_time = True
+            bounds = variables.get(str(variable.get("bounds")))
+            if bounds is not None and bounds.get("units") is None:
+                bounds.is_time = True
+                are_stored = variable.is_own and bounds.is_own
+                bounds.bounds_declared_times = (
+                    not are_stored or "units" in variable.declared_decoding
+                )
+        # 3. If other groups declare a different unit for the same numbers, it is a different coordinate.
+        if variable.identity is not None:
+            declared = variable.declared_decoding.items()
+            plain = (pair for pair in declared if isinstance(pair[1], str | int | float))
+            variable.identity = (variable.identity, *plain)

@@ -391,19 +391,15 @@ def _replaced(
 ) -> defaultdict[str, dict[str, None]]:
     """Return descriptions of the declarations that a group's own variables override, by the variables' names."""
     replaced: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for variable in variables.values():
-        for source, array in variable.overruled.values():
-            declared = _described(source)
-            if isinstance(source, Stored):
-                declared = str(_place(tree, source.node))
-            text = f"overrides the declaration of {array!r}: {declared}"
-            replaced[variable.name][text] = None
-        for source, (name, array) in variable.left_out.items():
-            declared = _described(source)
-            if isinstance(source, Stored):
-                declared = str(_place(tree, source.node))
-            text = f"leaves out {name!r}, which {array!r} declares for the same axis: {declared}"
-            replaced[variable.name][text] = None
+    for declaration in plan.replaced:
+        coordinate, array = declaration.coordinate, declaration.referrer.name
+        declared = _described(coordinate.source)
+        if isinstance(coordinate.source, Stored):
+            declared = str(_place(tree, coordinate.source.node))
+        text = f"overrides the declaration of {array!r}: {declared}"
+        if declaration.outcome == "left out":
+            text = f"leaves out {coordinate.name!r}, which {array!r} declares for the same axis: {declared}"
+        replaced[declaration.variable][text] = None
     for reading in plan.reading.arrays:
         overruled, crs = reading.interpretation.overruled_crs, reading.interpretation.crs
         if overruled is not None and crs is not None and overruled.differs(crs):
@@ -475,10 +471,10 @@ def _own_arrays_instead(plan: GroupPlan) -> dict[Place, Node]:
     A place with several is left out: its reference is not one to these arrays.
     """
     arrays: defaultdict[Place, set[Node]] = defaultdict(set)
-    for variable in plan.variables:
-        for source, _array in variable.overruled.values():
-            if isinstance(source, Unusable) and variable.stored is not None:
-                arrays[source.finding.place].add(variable.stored)
+    for declaration in plan.replaced:
+        source = declaration.source
+        if isinstance(source, Unusable) and declaration.is_replaced:
+            arrays[source.finding.place].add(plan.node.child(declaration.variable))
     return {place: nodes.pop() for place, nodes in arrays.items() if len(nodes) == 1}
 
 

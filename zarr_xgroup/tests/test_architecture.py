@@ -28,7 +28,8 @@ COMMON = {"errors", "findings", "i18n", "options", "redaction", "_compat", "_req
 PURE = (
     *("metadata.", "conventions.", "variables.sources.", "variables.functions.", "resolver."),
     *("datasets.dimensions.", "datasets.grid_mappings.", "datasets.interpretation."),
-    *("datasets.naming.", "datasets.plan.", "datasets.planning.", "report.rules."),
+    *("datasets.names.", "datasets.own_arrays.", "datasets.plan.", "datasets.planner."),
+    *("datasets.planning.", "datasets.splitting.", "datasets.times.", "report.rules."),
 )
 #: The one module of these that lends zarr objects to handlers of third parties.
 ADAPTER = "conventions.plugin_adapter"

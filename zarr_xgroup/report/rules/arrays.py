@@ -155,15 +155,16 @@ def check_degrees(plan: GroupPlan) -> Iterator[Finding]:
 
 def check_own_coordinates(plan: GroupPlan) -> Iterator[Finding]:
     """Yield arrays that declare other values than the coordinate in their group, and therefore lose bounds or other parts."""
-    for variable in plan.variables:
-        lost: defaultdict[str, list[str]] = defaultdict(list)
-        for name, array in variable.left_out.values():
-            lost[array].append(repr(name))
-        for array, names in lost.items():
-            text = (
-                f"declares other values than the group's own array {variable.name!r}, which is used, so "
-                f"{', '.join(names)} are not attached"
-            )
-            remedy = f'declare the array itself, by "external": {{"node": "{variable.name}"}}'
-            place = Fragment(plan.node.child(array), ("attributes", CS.key), None)
-            yield new_finding(OWN_ARRAY, place, text, remedy, severity="warning")
+    lost: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for declared in plan.replaced:
+        if declared.outcome == "left out":
+            array, name = declared.referrer.name, declared.coordinate.name
+            lost[declared.variable, array].append(repr(name))
+    for (own, array), names in lost.items():
+        text = (
+            f"declares other values than the group's own array {own!r}, which is used, so "
+            f"{', '.join(names)} are not attached"
+        )
+        remedy = f'declare the array itself, by "external": {{"node": "{own}"}}'
+        place = Fragment(plan.node.child(array), ("attributes", CS.key), None)
+        yield new_finding(OWN_ARRAY, place, text, remedy, severity="warning")
