@@ -27,6 +27,7 @@ from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.failures import raising_store_errors
 from zarr_xgroup.storage.handles import Handle, file_uri, handle_of
 from zarr_xgroup.storage.places import (
+    ARCHIVES,
     CACHES,
     Location,
     has_plain_hosts,
@@ -37,6 +38,8 @@ from zarr_xgroup.storage.places import (
 
 #: An address that continues after a segment ``*.zarr`` (the last one if there are several), and does not end with one.
 _IN_STORE = re.compile(r"(.*\.zarr)/+([^\\]+)(?<!\.zarr)", re.IGNORECASE | re.DOTALL)
+#: A URL of an archive that names a group in it, with its scheme and its path.
+_IN_ARCHIVE = re.compile(r"(\w+://)([^\\]+)(?<!\.zarr)", re.IGNORECASE | re.DOTALL)
 
 #: The beginning of a URL or a chain of URLs. Any other text is a local path.
 _URL = re.compile(r"[a-zA-Z][\w+.-]*(?:://|::)", re.ASCII)
@@ -138,21 +141,29 @@ def _of_path(path: Path, text: str, name: str, options: StoreOptions) -> Address
     """Return the address of a local path, which the user gave as `text`: of a folder, or of or in a .zip archive."""
     for file in (path, *path.parents):
         if file.suffix == ".zip" and os.path.isfile(file):
-            return _of_archive(file, name, options, "/".join(path.relative_to(file).parts))
+            inside = "/".join(path.relative_to(file).parts)
+            if not inside:
+                store = ZipStore(file, mode="r")
+                return Address(store, name, options, place=place_of(file_uri(file)))
+            address = _of_url(f"zip://{inside}::file://{file}", name, options)
+            if (above := address.above) is not None:
+                above = msgspec.structs.replace(above, name=_as_spelt(above.path, text, above.name))
+            return msgspec.structs.replace(address, above=above)
     above = None
     found = _IN_STORE.fullmatch(os.path.realpath(path) if ".." in path.parts else str(path))
     if found is not None and all(map(is_plain_name, found[2].split("/"))):
-        # The root as the user spelt it, if that ends with the path of the group.
-        text = text.rstrip("/")
-        spelt = text.removesuffix(f"/{found[2]}")
-        root = found[1] if spelt == text else spelt
-        place = place_of(file_uri(Path(found[1])))
-        above = Address(_local_path(root), redact(root), options, found[2], place)
+        root, group = found.groups()
+        spelt = _as_spelt(group, text, root)
+        place = place_of(file_uri(Path(root)))
+        above = Address(_local_path(spelt), redact(spelt), options, group, place)
     return Address(path, name, options, place=place_of(file_uri(path)), above=above)
 
 
-def _of_archive(file: Path, name: str, options: StoreOptions, path: str = "") -> Address:
-    return Address(ZipStore(file, mode="r"), name, options, path, place_of(file_uri(file)))
+def _as_spelt(group: str, text: str, root: str) -> str:
+    """Return the root of a group as the user spelt it in `text`, if that ends with the path of the group; or `root`."""
+    text = text.rstrip("/")
+    spelt = text.removesuffix(f"/{group}")
+    return root if spelt == text else spelt
 
 
 def _of_url(url: str, name: str, options: StoreOptions) -> Address:
@@ -163,25 +174,33 @@ def _of_url(url: str, name: str, options: StoreOptions) -> Address:
             "with storage_options"
         )
         raise XGroupStoreError(message.format(store=name))
-    outer, _separator, inner = url.partition("::")
-    archive = _local_path(inner) if outer in ("zip", "zip://") else None
-    if archive is not None and not options.get("storage_options") and os.path.isfile(archive):
-        return _of_archive(archive, name, options)
-    address = Address(url, name, options, place=place_of(url))
+    address = Address(_whole_archive(url, options) or url, name, options, place=place_of(url))
     before, link, after = parts_of_chain(url)
     link = link.rstrip("/")
     # "?" and "#" are in signed URLs, and in those of a version.
-    found = _IN_STORE.fullmatch(link) if {"?", "#"}.isdisjoint(link) and "://" in link else None
-    if found is None or not all(map(is_node_name, found[2].split("/"))):
+    if "://" not in link or not {"?", "#"}.isdisjoint(link):
+        return address
+    scheme = Location.parse(link).scheme
+    found = _IN_STORE.fullmatch(link) or (scheme in ARCHIVES and _IN_ARCHIVE.fullmatch(link))
+    if not found or not all(map(is_node_name, found[2].split("/"))):
         return address
     root, path = f"{before}{found[1]}{after}", found[2]
-    if Location.parse(link).scheme in ("http", "https"):
+    if scheme in ("http", "https"):
         path = unquote(path)
         # These characters have a special meaning in a URL.
         if not {"%", "?", "#", "\\"}.isdisjoint(path):
             return address
-    above = Address(root, redact(root), options, path, place_of(root))
+    target = _whole_archive(root, options) or root
+    above = Address(target, redact(root), options, path, place_of(root))
     return msgspec.structs.replace(address, above=above)
+
+
+def _whole_archive(url: str, options: StoreOptions) -> ZipStore | None:
+    """Return the store of a chain of URLs that names a whole .zip archive on this machine; None for any other URL."""
+    outer, _separator, inner = url.partition("::")
+    file = _local_path(inner) if outer in ("zip", "zip://") else None
+    is_archive = file is not None and not options.get("storage_options") and os.path.isfile(file)
+    return ZipStore(file, mode="r") if is_archive and file is not None else None
 
 
 # Opening a store.
@@ -199,8 +218,8 @@ async def open_store(address: Address) -> Handle:
     is_ours = not address.is_open
     try:
         with raising_store_errors(address.name, but=FileNotFoundError):
-            if isinstance(target, str) and links_of(target)[0].scheme in CACHES:
-                target = _cached_store(target, storage_options)
+            if isinstance(target, str) and links_of(target)[0].scheme in CACHES | ARCHIVES:
+                target = _store_of_chain(target, storage_options)
             if isinstance(target, Store):
                 opened = await StorePath.open(target, address.path)
                 path = opened.path
@@ -231,15 +250,34 @@ def _complete_archive_index(archive: Any) -> None:
         archive.ls("")
 
 
-def _cached_store(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
-    """Return the store at a chained URL that begins with one of fsspec's caches.
+def _store_of_chain(url: str, storage_options: dict[str, Any] | None) -> FsspecStore:
+    """Return the store at a chained URL that begins with one of fsspec's archives or caches.
 
-    A cache of an asynchronous filesystem claims to be asynchronous, but is not: its methods run in threads.
+    Their methods run in threads. A cache of an asynchronous filesystem claims to be asynchronous, but is not.
     """
     filesystem, path = url_to_fs(url, **(storage_options or {}))
-    has_index = links_of(url)[0].scheme != "simplecache"
-    wrapper = _OneFileAtATime if has_index else _Cache
+    scheme = links_of(url)[0].scheme
+    wrapper: type[AsyncFileSystemWrapper] = _OneFileAtATime
+    if scheme in ARCHIVES | {"simplecache"}:
+        wrapper = _Archive if scheme in ARCHIVES else _Cache
     return FsspecStore(wrapper(filesystem, asynchronous=True), read_only=True, path=path)
+
+
+class _Archive(AsyncFileSystemWrapper):  # type: ignore[misc]
+    """An asynchronous wrapper of an archive. For a missing file, older versions of fsspec raise KeyError."""
+
+    _cat_file: Any
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._cat_file_of_archive = self._cat_file
+        self._cat_file = self._cat_file_or_raise
+
+    async def _cat_file_or_raise(self, path: str, *arguments: Any, **options: Any) -> Any:
+        try:
+            return await self._cat_file_of_archive(path, *arguments, **options)
+        except KeyError as error:
+            raise FileNotFoundError(path) from error
 
 
 class _Cache(AsyncFileSystemWrapper):  # type: ignore[misc]

@@ -138,7 +138,7 @@ def _split_link(text: str) -> tuple[str, str, str]:
         return "file", "", text
     scheme, rest = (text, "") if url is None else (url[1], url[2])
     scheme = _ALIASES.get(scheme.lower(), scheme.lower())
-    if scheme != "file":  # names of files are literal: "?" and "#" do not start a query
+    if scheme not in {"file", *ARCHIVES}:  # names are literal: "?" and "#" do not start a query
         rest = _QUERY.sub("", rest)
     authority, _slash, path = rest.partition("/")
     return scheme, authority, path
@@ -166,8 +166,15 @@ def parts_of_chain(url: str) -> tuple[str, str, str]:
 
 
 def place_of(uri: str) -> Location | None:
-    """Return the only link of a URI that is not a cache; None if there are several, as for an archive."""
+    """Return the only location of a URI that is not a cache; None if there are several.
+
+    A folder in an archive is below the archive: ``zip://g::file:///p.zip`` is at ``file:///p.zip/g``.
+    """
     links = [link for link in links_of(uri) if link.scheme not in CACHES]
+    if len(links) == 2 and links[0].scheme in ARCHIVES:
+        archive = links.pop(0)
+        folder = tuple(filter(None, (archive.authority, *archive.segments)))
+        return msgspec.structs.replace(links[0], segments=links[0].segments + folder)
     return links[0] if len(links) == 1 else None
 
 

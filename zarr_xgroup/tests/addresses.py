@@ -86,9 +86,7 @@ def icechunk(contents: Contents, _folder: Path) -> Iterator[Naming]:
 
 local = _in_folder(lambda root, group: root / group)
 http = _on_server("{}/{}".format, listing=False, at="some where/p.zarr")
-_zip_chain = _in_archive(
-    lambda path, group: f"zip://in/p.zarr/{group}::file://{path}", at="in/p.zarr"
-)
+_zip_chain = _in_archive(lambda path, group: f"zip://{group}::file://{path}")
 
 
 def _way(name: str, way: Way, *, has: bool = True, is_server: bool = False) -> Any:
@@ -100,7 +98,7 @@ def _way(name: str, way: Way, *, has: bool = True, is_server: bool = False) -> A
 _SUPPORTS_MAPPINGS = Version("3.1") <= ZARR
 _LOCAL = _way("local", local)
 _LISTED = _way("listed", _on_server("{}/{}".format), is_server=True)
-_ZIP = _way("zip chain", _zip_chain, has=HAS_SYNC_FSSPEC)
+_ZIP = _way("zip chain", _zip_chain)
 _ICECHUNK = _way("icechunk", icechunk, has=HAS_ICECHUNK)
 
 #: Addresses (paths and URLs) of a group below the root of a store.
@@ -110,6 +108,12 @@ ADDRESSES = (
     _way("http", http, is_server=True),
     _LISTED,
     _ZIP,
+    _way(
+        "store in zip chain",
+        _in_archive(lambda path, group: f"zip://in/p.zarr/{group}::file://{path}", at="in/p.zarr"),
+    ),
+    _way("zip folder", _in_archive(lambda path, group: path / group)),
+    _way("store in zip", _in_archive(lambda path, group: path / "p.zarr" / group, at="p.zarr")),
     _way("memory", _fsspec_memory, has=HAS_SYNC_FSSPEC),
     _way("cached", _on_server("simplecache::{}/{}".format), has=HAS_SYNC_FSSPEC, is_server=True),
 )
@@ -117,7 +121,6 @@ ADDRESSES = (
 OPEN_GROUPS = (
     _way("path in store", _path_in_store),
     _ICECHUNK,
-    _way("zip folder", _in_archive(lambda path, group: path / group)),
 )
 #: Open stores whose root is the group.
 OPEN_STORES = (

@@ -166,6 +166,8 @@ def test_a_relative_path_with_dots(root: Path, monkeypatch: pytest.MonkeyPatch) 
         ("simplecache::http://h/a.zarr/b", ("simplecache::http://h/a.zarr", "b")),
         ("zip://in/a.zarr/b::file:///x.zip", ("zip://in/a.zarr::file:///x.zip", "b")),
         ("zip::file:///x.zarr/b", None),
+        ("zip://b/c::file:///x.zip", ("zip://::file:///x.zip", "b/c")),
+        ("zip://b/c.zarr::file:///x.zip", None),
         ("/d/a.zarr/b::c", ("/d/a.zarr", "b::c")),
         (Path("/d/a.zarr/b::c"), ("/d/a.zarr", "b::c")),
         ("http://h/a.zarr/b::c/d", ("http://h/a.zarr", "b::c/d")),
@@ -294,18 +296,45 @@ def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
             )
 
 
-@pytest.mark.parametrize("within", ["", "/g"])
-def test_a_uri_inside_of_the_archive_of_an_address_is_the_same_store(
-    within: str, tmp_path: Path
+@rows(
+    {
+        "in the group": ({"node": "/g/sub/x"}, 1),
+        "in a neighbour": ({"node": "../h/x"}, 2),
+        "in the root": ({"node": "/x"}, 3),
+        "in the archive": ({"uri": "file://{}", "node": "/h/x"}, 2),
+        "in a group of the archive": ({"uri": "file://{}/h", "node": "/x"}, 2),
+        "in the archive, as a chain": ({"uri": "zip::file://{}", "node": "/h/x"}, 2),
+        "in a group of the archive, as a chain": ({"uri": "zip://h::file://{}", "node": "/x"}, 2),
+    },
+    "reference, value",
+)
+@pytest.mark.parametrize(
+    ("form", "at"),
+    [("{}/g", ""), ("zip://g::file://{}", ""), ("{}/in/p.zarr/g", "in/p.zarr")],
+)
+def test_references_from_a_group_in_an_archive(
+    form: str, at: str, reference: dict[str, str], value: int, tmp_path: Path
 ) -> None:
-    """The place of the store is that of the archive, wherever in it the address leads."""
+    """The store is the archive, or the folder ``*.zarr`` in it: no other store is opened."""
     path = tmp_path / "p.zip"
-    there = {"uri": path.as_uri() + within, "node": "/x" if within else "/g/x"}
-    data = stored([1.0], "x", **declaring("ref", there=there))
-    write_zip(build({"": {}, "g": {}, "g/a": data, "g/x": stored([2.0], "x")}), path)
-    for address, group in ((path, "g"), (path / "g", None)):
-        dataset = opened(xr.open_dataset, address, group=group, cross_store_max_stores=0)
-        assert dataset["x"].values == [2.0]
+    there = {key: text.format(path) for key, text in reference.items()}
+    if at and "uri" in there:
+        there = {"uri": f"zip://{at}::file://{path}", "node": "/h/x"}
+    nodes: Nodes = {
+        "": {"title": "of the archive"},
+        "x": stored([3.0], "q"),
+        "g": {},
+        "g/a": stored([1.0], "q", **declaring("ref", there=there)),
+        "g/sub": {},
+        "g/sub/x": stored([1.0], "q"),
+        "h": {},
+        "h/x": stored([2.0], "q"),
+    }
+    contents = build(nodes)
+    write_zip(below(contents, at) if at else contents, path)
+    dataset = opened(xr.open_dataset, form.format(path), cross_store_max_stores=0)
+    assert dataset["x"].values == [value]
+    assert found(form.format(path))[1] == "/g"
 
 
 # What stands for a URL.

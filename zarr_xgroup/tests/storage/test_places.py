@@ -112,8 +112,9 @@ def test_an_absolute_uri_has_a_scheme_and_a_place() -> None:
     [
         ("s3://bucket/a", "s3://bucket/a", "s3"),
         ("filecache::blockcache::s3://bucket/a", "s3://bucket/a", "s3"),
-        ("zip::s3://bucket/a.zip", None, "s3"),
-        ("zip://a::simplecache::s3://bucket/a", None, "s3"),
+        ("zip::s3://bucket/a.zip", "s3://bucket/a.zip", "s3"),
+        ("zip://a/b::simplecache::s3://bucket/a", "s3://bucket/a/a/b", "s3"),
+        ("zip://a?b#c::file:///a", "file:///a/a?b#c", "file"),
         ("tar::zip://a::filecache::file:///a", None, "file"),
         ("reference::s3://bucket", None, "reference s3"),
         ("file:///a::s3://bucket", None, "file s3"),
