@@ -24,6 +24,7 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import is_node_name, is_plain_name, join_path
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact
+from zarr_xgroup.storage.clients import client_options
 from zarr_xgroup.storage.failures import raising_store_errors
 from zarr_xgroup.storage.handles import Handle, file_uri, handle_of
 from zarr_xgroup.storage.places import (
@@ -218,6 +219,8 @@ async def open_store(address: Address) -> Handle:
     is_ours = not address.is_open
     try:
         with raising_store_errors(address.name, but=FileNotFoundError):
+            if isinstance(target, str):
+                storage_options = client_options(target, storage_options) or None
             if isinstance(target, str) and links_of(target)[0].scheme in CACHES | ARCHIVES:
                 target = _store_of_chain(target, storage_options)
             if isinstance(target, Store):

@@ -33,6 +33,10 @@ _NO_DOCUMENT = f"errno{errno.ENAMETOOLONG} UnicodeEncodeError status410 status41
 _NO_LISTING = "NotImplementedError FileNotFoundError status405 status501"
 
 
+class PrivateAddressError(OSError):
+    """A client must not connect to an address, because it is not public."""
+
+
 @contextmanager
 def raising_store_errors(store: str, but: type[Exception] = XGroupError) -> Iterator[None]:
     """Convert any exception raised within to an XGroupStoreError: the store cannot be opened.
@@ -68,6 +72,9 @@ def reason_of(error: BaseException) -> str:
     detail = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if any(isinstance(link, ImportError) for link in chain):
         return missing_package(chain) or _("a package is missing ({detail})").format(detail=detail)
+    for link in chain:
+        if isinstance(link, PrivateAddressError):
+            return str(link.strerror)
     marks_of_error = _marks_of_chain(error)
     status = next((number for link in chain if (number := _status_of(link))), None)
     if status is not None:
@@ -100,7 +107,8 @@ def is_forbidden(error: BaseException) -> bool:
 
 def is_transient(error: BaseException) -> bool:
     """Return whether an error is temporary: a timeout, a broken connection, or a server that is too busy."""
-    return not _marks_of_chain(error).isdisjoint(_TRANSIENT.split())
+    marks = _marks_of_chain(error)
+    return PrivateAddressError.__name__ not in marks and not marks.isdisjoint(_TRANSIENT.split())
 
 
 def is_of_reading(error: BaseException) -> bool:

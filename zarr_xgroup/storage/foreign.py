@@ -19,9 +19,10 @@ from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import StoreOptions
 from zarr_xgroup.redaction import redact
 from zarr_xgroup.storage.addresses import Address, address_of
+from zarr_xgroup.storage.clients import http_client
 from zarr_xgroup.storage.failures import reason_of
 from zarr_xgroup.storage.handles import Handle
-from zarr_xgroup.storage.limits import ForeignLimits, http_client
+from zarr_xgroup.storage.limits import ForeignLimits
 from zarr_xgroup.storage.places import (
     Location,
     Network,
@@ -165,8 +166,8 @@ class ForeignStores:
             link = Location.parse(text)
             named = given[link]
             options = dict(_ANONYMOUS.get(link.scheme, {}) if named is None else named)
-            if link.scheme in ("http", "https"):
-                options.setdefault("get_client", partial(http_client, link in guarded))
+            if link in guarded and link.scheme in ("http", "https"):
+                options.setdefault("get_client", partial(http_client, True))
             if options and link.scheme != "file":
                 by_scheme[text.partition("://")[0].lower()] = options
         all_options = by_scheme if "::" in uri else next(iter(by_scheme.values()), None)

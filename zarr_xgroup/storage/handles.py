@@ -15,7 +15,7 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath, Wrappe
 from zarr_xgroup._compat import wrapped_store
 from zarr_xgroup.metadata.paths import is_node_path
 from zarr_xgroup.redaction import redact
-from zarr_xgroup.storage.limits import http_client
+from zarr_xgroup.storage.clients import http_client
 from zarr_xgroup.storage.places import ARCHIVES, HOSTED, LOCAL, Location, place_of
 
 #: zarr's stores of this machine. They take keys literally, and are fast.
@@ -153,6 +153,11 @@ class Handle(msgspec.Struct, frozen=True):
         if type(self.store) in _LOCAL_STORES or not self.store.supports_listing:
             return False
         return not (self.uri or "").startswith(("http://", "https://"))
+
+    @property
+    def supports_consolidated(self) -> bool:
+        """Whether zarr uses consolidated metadata of such a store."""
+        return bool(getattr(self.store, "supports_consolidated_metadata", True))
 
     @property
     def retries_itself(self) -> bool:

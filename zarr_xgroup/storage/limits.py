@@ -1,22 +1,16 @@
-"""How much of a foreign store is read, and for how long: limits, and an HTTP client that keeps to them."""
+"""How much of a foreign store is read, and for how long."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 
-from zarr_xgroup._requirements import check_requirements
 from zarr_xgroup.i18n import _
 from zarr_xgroup.options import DEFAULTS, StoreOptions
-from zarr_xgroup.storage.places import public_socket
-
-if TYPE_CHECKING:
-    import aiohttp  # at run time only where needed: importing it takes longer than all of this package
 
 
 class ForeignLimits(msgspec.Struct, frozen=True):
@@ -75,7 +69,7 @@ class TooLargeError(Exception):
 
 @contextmanager
 def reading_at_most(size: int | None) -> Iterator[None]:
-    """Limit the bytes of each document or chunk read within, for `check_size` and the HTTP client; None for no limit."""
+    """Limit the bytes of each document or chunk read within, for `check_size` and `http_client`; None for no limit."""
     token = _MOST_BYTES.set(size)
     try:
         yield
@@ -90,41 +84,6 @@ def check_size(size: int) -> None:
         raise TooLargeError(_("it is larger than {count} bytes").format(count=most))
 
 
-async def http_client(is_guarded: bool, **options: Any) -> aiohttp.ClientSession:
-    """Return an HTTP client that reads no more of a response than `reading_at_most` allows.
-
-    For the option ``get_client`` of fsspec's `HTTPFileSystem`. A range request is not enough, because a server may
-    ignore it. If `is_guarded`, the client connects only to public addresses, also after redirects.
-    """
-    import aiohttp  # not at the top: importing it takes longer than all of this package
-
-    if is_guarded:
-        check_requirements({"aiohttp": "3.12"})  # the first version with socket_factory
-        options["connector"] = aiohttp.TCPConnector(socket_factory=public_socket)
-    return aiohttp.ClientSession(**{"response_class": _bounded_response(), **options})
-
-
-@cache
-def _bounded_response() -> type[aiohttp.ClientResponse]:
-    """Return the class of bounded responses; a function, because importing aiohttp is slow."""
-    import aiohttp
-
-    class BoundedResponse(aiohttp.ClientResponse):
-        """An HTTP response that reads no more bytes than `reading_at_most` allows."""
-
-        async def read(self) -> bytes:
-            """Return the body, or raise TooLargeError and close the connection."""
-            if _MOST_BYTES.get() is None:
-                return await super().read()
-            body = bytearray()
-            try:
-                check_size(self.content_length or 0)
-                async for part in self.content.iter_any():
-                    body += part
-                    check_size(len(body))
-            except BaseException:
-                self.close()
-                raise
-            return bytes(body)
-
-    return BoundedResponse
+def is_limited() -> bool:
+    """Return whether `reading_at_most` limits the bytes that are read now."""
+    return _MOST_BYTES.get() is not None

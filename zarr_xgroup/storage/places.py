@@ -25,6 +25,7 @@ from zarr_xgroup.errors import XGroupPathError
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.paths import decoded_to_the_end
 from zarr_xgroup.redaction import redact
+from zarr_xgroup.storage.failures import PrivateAddressError
 
 #: Schemes whose authority is a host and a port.
 HOSTED = frozenset({"http", "https", "ftp", "sftp", "ssh"})
@@ -281,17 +282,35 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not is_special
 
 
-def public_socket(address: tuple[Any, ...]) -> socket.socket:
-    """Return a socket for a connection to an address; raise PermissionError if the address is not public.
+class AddressGuard:
+    """Decides to which addresses a client may connect.
 
-    The name of a host is resolved again for each connection (DNS rebinding), so that an earlier check of the
-    host is not enough.
+    If a client has connected to a public address, it connects to a private one only if it was connected to it before:
+    neither a redirect nor a name that resolves to a different address may lead it from a public server into a private
+    network. If `is_only_public`, it never connects to a private address.
     """
-    family, kind, protocol, _name, place = address
-    if not is_public(str(place[0])):
-        message = _("{address} is not a public address").format(address=place[0])
-        raise PermissionError(errno.EACCES, message)
-    return socket.socket(family=family, type=kind, proto=protocol)
+
+    def __init__(self, is_only_public: bool) -> None:
+        self._is_public = is_only_public
+        self._private: set[str] = set()
+
+    def socket(self, address: tuple[Any, ...]) -> socket.socket:
+        """Return a socket for a connection to an address; raise PrivateAddressError if it is not allowed."""
+        family, kind, protocol, _name, (host, *_rest) = address
+        if self._is_public and host not in self._private and not is_public(host):
+            message = _(
+                "{address} is not a public address, and the server is public (to allow it, use the storage option "
+                "get_client=fsspec.implementations.http.get_client)"
+            )
+            raise PrivateAddressError(errno.EACCES, message.format(address=host))
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+    def connected(self, host: str) -> None:
+        """Record that the client has connected to an IP address."""
+        if is_public(host):
+            self._is_public = True
+        elif not self._is_public:
+            self._private.add(host)
 
 
 async def network_of_host(host: str) -> Network:

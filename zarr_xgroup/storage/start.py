@@ -144,8 +144,7 @@ async def _start_at(
         if start.group and is_first and may_be_consolidated:
             # As engine zarr does, read only the consolidated metadata of the root: one request.
             root = start.found[""] = await reader.node("", keys[""], "attributes")
-            is_supported = getattr(handle.store, "supports_consolidated_metadata", True)
-            if is_supported and _is_consolidated_group(root, start.group, options):
+            if handle.supports_consolidated and _is_consolidated_group(root, start.group, options):
                 return start
         paths = [path for path in dict.fromkeys(["", *keys]) if path not in start.found]
 

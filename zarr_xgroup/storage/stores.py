@@ -241,7 +241,8 @@ class OpenStore:
             If they do not exist, or do not contain the group.
         """
         nodes: Mapping[str, Found | Text] | None = None
-        if self._root is not None and self._user_path and not self._ignores_consolidated:
+        is_allowed = self.handle.supports_consolidated and not self._ignores_consolidated
+        if self._root is not None and self._user_path and is_allowed:
             if self.record.zarr_format == 2:
                 with self.naming_store():
                     keys = (CONSOLIDATED_V2,)
@@ -325,6 +326,11 @@ class OpenStore:
                 "The members of group {group!r} cannot be found: {store} cannot be listed, and "
                 "consolidated=False excludes its consolidated metadata. Leave out consolidated=False."
             )
+        elif not self.handle.supports_consolidated:
+            message = _(
+                "The members of group {group!r} cannot be found: {store} cannot be listed, and stores of its "
+                "class have no consolidated metadata."
+            )
         else:
             message = _(
                 "The members of group {group!r} cannot be found: {store} cannot be listed and has "
@@ -348,8 +354,7 @@ class OpenStore:
         XGroupError
             If consolidated metadata are required, and are missing or unusable.
         """
-        is_supported = getattr(self.handle.store, "supports_consolidated_metadata", True)
-        if required is False or not is_supported:
+        if required is False or not self.handle.supports_consolidated:
             return
         for at in (self.node(path) for path in found if is_below(path, self._user_path)):
             nodes = self._consolidated_nodes(at, found, is_required=bool(required))

@@ -42,7 +42,9 @@ settings.register_profile(
 settings.load_profile("patient")
 
 
-SERVER_FIXTURES = frozenset({"http_server", "public_server", "s3_server", "gcs_server", "serve"})
+SERVER_FIXTURES = frozenset(
+    {"http_server", "public_server", "other_public_server", "s3_server", "gcs_server", "serve"}
+)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -93,16 +95,31 @@ def http_server() -> Iterator[FileServer]:
         yield server
 
 
-@pytest.fixture
-def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
-    """Return a running HTTP server whose address, and no other, is treated as public."""
-    host = "127.0.0.2"
+#: The addresses of servers that are treated as public, and no others.
+PUBLIC_HOSTS = ("127.0.0.2", "127.0.0.3")
+
+
+def serve_public(host: str, monkeypatch: pytest.MonkeyPatch) -> FileServer:
+    """Return an HTTP server whose address is treated as public."""
     try:
         server = serve_http({}, host=host)
     except OSError:
         pytest.skip(f"this system has no {host}")
-    monkeypatch.setattr("zarr_xgroup.storage.places.is_public", lambda address: address == host)
-    with server:
+    monkeypatch.setattr("zarr_xgroup.storage.places.is_public", PUBLIC_HOSTS.__contains__)
+    return server
+
+
+@pytest.fixture
+def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """Return a running HTTP server with a public address."""
+    with serve_public(PUBLIC_HOSTS[0], monkeypatch) as server:
+        yield server
+
+
+@pytest.fixture
+def other_public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    """Return a running HTTP server with a different public address."""
+    with serve_public(PUBLIC_HOSTS[1], monkeypatch) as server:
         yield server
 
 

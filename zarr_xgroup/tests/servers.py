@@ -297,6 +297,14 @@ class Proxy(Server):
             return Response(502, str(error).encode())
 
 
+class HTTPProxy(Server):
+    """A proxy for HTTP: clients send it requests with a whole URL as the target."""
+
+    def respond(self, request: Request) -> Response:
+        url = urlsplit(request.target)
+        return _forward(f"{url.scheme}://{url.netloc}", replace(request, target=url.path))
+
+
 def _forward(upstream: str, request: Request, body: bytes = b"") -> Response:
     parts = urlsplit(upstream)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)

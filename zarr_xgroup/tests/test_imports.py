@@ -13,7 +13,7 @@ import xarray as xr
 import zarr_xgroup
 from zarr_xgroup import cli
 from zarr_xgroup._requirements import EXTRAS
-from zarr_xgroup.storage import failures, limits
+from zarr_xgroup.storage import clients, failures
 from zarr_xgroup.tests.builders import Array, Group, build, write_local
 
 #: Modules of the package that are light, and that every user of xarray has to import.
@@ -144,6 +144,6 @@ def test_an_old_package_of_an_extra_is_named_like_a_missing_one(
     monkeypatch.syspath_prepend(tmp_path)
     too_old = r"aiohttp 3\.11\.0 is too old \(needed: 3\.12 or newer\)"
     with pytest.raises(ImportError, match=too_old) as raised:
-        asyncio.run(limits.http_client(True))
+        asyncio.run(clients.http_client(True))
     told = failures.reason_of(raised.value)
     assert told.endswith('aiohttp is missing or too old: pip install "xarray-zarr-xgroup[http]"')

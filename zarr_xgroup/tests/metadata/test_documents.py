@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import xarray as xr
+import zarr
 
 from zarr_xgroup import (
     XGroupGroupError,
@@ -224,6 +225,18 @@ def test_a_store_that_supports_no_consolidated_metadata(monkeypatch: pytest.Monk
     late = below(build(Group({"v": stored([1.0], "z")})), "late")
     store = recording_store({**build(SMALL, consolidated=True), **late})
     assert set(opened(xr.open_datatree, store).children) == {"a", "c", "late"}
+
+
+def test_consolidated_metadata_that_are_not_supported_replace_no_listing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A group is refused whether its address or its path is given."""
+    monkeypatch.setattr(RecordingStore, "supports_consolidated_metadata", False, raising=False)
+    store = recording_store(build(SMALL, consolidated=True))
+    store.unlistable["*"] = NotImplementedError()
+    for store_like, group in ((store, "a"), (zarr.open_group(store, path="a", mode="r"), None)):
+        with pytest.raises(XGroupStoreError, match="stores of its class have no consolidated"):
+            xr.open_dataset(store_like, engine="xgroup", group=group)  # type: ignore[arg-type]
 
 
 @each_format

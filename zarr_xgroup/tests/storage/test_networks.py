@@ -2,6 +2,7 @@
 
 import gzip
 import pickle
+import re
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import xarray as xr
 import zarr
+from fsspec.implementations.http import get_client
 from zarr.storage import FsspecStore
 
 from zarr_xgroup import XGroupResolutionWarning, XGroupStoreError
@@ -43,6 +45,7 @@ from zarr_xgroup.tests.servers import (
     Fault,
     FileServer,
     GCSServer,
+    HTTPProxy,
     S3Server,
     is_listing,
     patiently,
@@ -443,10 +446,14 @@ def test_indirect_references_are_refused_too(public_server: FileServer, tmp_path
     refused(write_local(build(Group({"v": data})), tmp_path / "product"), near, LOCAL)
 
 
-def test_public_stores_can_refer_to_public_ones(public_server: FileServer) -> None:
-    public_server.contents.update(below(product(y=f"{public_server.url}/grid"), "product"))
-    public_server.contents.update(below(build(grid(1)), "grid"))
-    check(opened(xr.open_dataset, f"{public_server.url}/product"), {"y": 1})
+def test_public_stores_can_refer_to_public_ones(
+    public_server: FileServer, other_public_server: FileServer
+) -> None:
+    for number, server in enumerate((public_server, other_public_server)):
+        server.contents.update(below(build(grid(number)), "grid"))
+    far, near = f"{other_public_server.url}/grid", f"{public_server.url}/grid"
+    public_server.contents.update(below(product(y=far, x=near), "product"))
+    check(opened(xr.open_dataset, f"{public_server.url}/product"), {"y": 1, "x": 0})
 
 
 def test_public_stores_cannot_refer_to_private_ones(
@@ -515,6 +522,75 @@ def test_redirects_of_chunks_into_a_private_network_are_not_followed(
         with pytest.raises(Exception, match=r"127\.0\.0\.1"):
             copy["lon"].compute()
     assert http_server.requests == []
+
+
+NOT_PUBLIC = (
+    "127.0.0.1 is not a public address, and the server is public (to allow it, use the storage option "
+    "get_client=fsspec.implementations.http.get_client)"
+)
+
+
+@pytest.mark.parametrize("key", ["zarr.json", "x/c/0", "v/c/0/0"])
+@pytest.mark.parametrize("form", ["{}", "simplecache::{}"])
+def test_an_opened_public_store_leads_into_no_private_network(
+    public_server: FileServer, http_server: FileServer, form: str, key: str
+) -> None:
+    """Neither its documents nor its values, also in a different process."""
+    if form != "{}" and not HAS_SYNC_FSSPEC:
+        pytest.skip("this zarr opens no caches")
+    contents = build(grid(1, "v"), consolidated=True)
+    http_server.contents.update(contents)
+    public_server.contents.update(contents)
+    public_server.faults[f"/{key}"] = redirect(f"{http_server.url}/{key}")
+    if key.startswith("v/"):
+        dataset = opened(xr.open_dataset, form.format(public_server.url), chunks={})
+        for copy in (dataset, pickle.loads(pickle.dumps(dataset))):
+            with pytest.raises(OSError, match=r"127\.0\.0\.1 is not a public address"):
+                copy["v"].compute()
+    else:
+        with pytest.raises(XGroupStoreError, match=re.escape(NOT_PUBLIC)):
+            xr.open_dataset(form.format(public_server.url), engine="xgroup")
+    assert http_server.requests == []
+    options = {"get_client": get_client}
+    options = options if form == "{}" else {"http": options}
+    dataset = opened(xr.open_dataset, form.format(public_server.url), storage_options=options)
+    np.testing.assert_array_equal(dataset["v"], DATA + 100)
+
+
+def test_an_opened_store_can_be_redirected_between_servers(
+    public_server: FileServer, other_public_server: FileServer, http_server: FileServer
+) -> None:
+    """A public store to a public server; a store in a private network to any server, and it is still read."""
+    contents = build(grid(1), consolidated=True)
+    other_public_server.contents.update(contents)
+    for server in (public_server, http_server):
+        server.contents.update(contents)
+        server.faults["/x/c/0"] = redirect(f"{other_public_server.url}/x/c/0")
+        dataset = opened(xr.open_dataset, server.url)
+        np.testing.assert_array_equal(dataset["x"], np.arange(3.0) + 100)
+        np.testing.assert_array_equal(dataset["lon"], DATA + 100)
+    # The public server cannot make the client of the private store connect to a third server.
+    with serve_http(contents) as third:
+        other_public_server.faults["/x/c/0"] = redirect(
+            f"{third.url}/x/c/0".replace(".0.1:", ".0.4:")
+        )
+        with pytest.raises(XGroupStoreError, match=r"127\.0\.0\.4 is not a public address"):
+            xr.open_dataset(http_server.url, engine="xgroup")
+        assert third.requests == []
+
+
+def test_a_public_store_behind_a_proxy(
+    public_server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client connects only to the proxy, which may be in a private network."""
+    public_server.contents.update(build(grid(1), consolidated=True))
+    with HTTPProxy() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        options = {"client_kwargs": {"trust_env": True}}
+        dataset = opened(xr.open_dataset, public_server.url, storage_options=options)
+        np.testing.assert_array_equal(dataset["lon"], DATA + 100)
+        assert len(proxy.requests) == len(public_server.requests) > 0
 
 
 def test_a_host_name_is_checked_again_on_connection(
