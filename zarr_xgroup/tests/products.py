@@ -162,6 +162,9 @@ def _sentinel_2(*, is_geozarr: bool) -> Group:
             "proj:transform": [side, 0.0, _LEFT, 0.0, -side, _TOP, 0.0, 0.0, 1.0],
             "proj:wkt2": wkt1,  # WKT1, as in the published products
         }
+        if not is_geozarr:
+            copy = {"coordinates": ["x", "y"], "dimensions": ["y", "x"], **attributes}
+            attributes = {**attributes, "_eopf_attrs": copy}
         members = {
             name: _array(dtype, {"y": size, "x": size}, {**attributes, **georeference})
             for name in names
