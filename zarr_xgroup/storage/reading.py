@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from queue import SimpleQueue
+from random import uniform
 from threading import Lock
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
@@ -47,10 +48,12 @@ FEW_CONNECTIONS = 5
 #: The seconds in which one thread reads the files of a local store alone, and the largest number of threads that help it.
 _ALONE_SECONDS, _MOST_HELPERS = 0.002, 32
 
-#: How often a request is made if it fails temporarily, and the seconds after which no further request is made.
-MOST_TRIES, MOST_SECONDS = 4, 10.0
-#: The pause in seconds before the first repetition. Each further pause is twice as long.
-FIRST_PAUSE = 0.2
+#: The key of ``zarr.config`` for the pauses in seconds before a failed request is made again, and the default.
+_PAUSES_KEY, _PAUSES = "xgroup.retry_pauses", (0.5, 1.5, 4.0)
+#: Each pause is shortened or extended at random by at most this part of it: many clients do not try at the same time.
+_JITTER = 0.2
+#: No further request is made if the failed ones have taken longer than the pauses and these seconds.
+_MOST_SECONDS = 4.0
 #: The longest time in seconds to wait because a server states it.
 MOST_RETRY_AFTER = 5.0
 
@@ -330,23 +333,19 @@ class StoreReader:
                 raise
             failures = [error]
         # Not at the top: it is needed only after a failure.
-        from tenacity import (
-            AsyncRetrying,
-            RetryCallState,
-            retry_if_exception,
-            wait_exponential,
-            wait_random,
-        )
+        from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
-        growing = wait_exponential(multiplier=FIRST_PAUSE) + wait_random(0, FIRST_PAUSE)
+        pauses = zarr.config.get(_PAUSES_KEY, _PAUSES)
+        own, last = iter(pauses), started + sum(pauses) + _MOST_SECONDS
 
         def pause(state: RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
             stated = retry_after(error) if error else 0.0
-            return max(growing(state), min(stated, MOST_RETRY_AFTER))
+            jitter = uniform(1 - _JITTER, 1 + _JITTER)
+            return max(next(own, 0.0) * jitter, min(stated, MOST_RETRY_AFTER))
 
         def is_enough(state: RetryCallState) -> bool:
-            return state.attempt_number >= MOST_TRIES or loop.time() > started + MOST_SECONDS
+            return state.attempt_number > len(pauses) or loop.time() > last
 
         async def again() -> T:
             if failures:  # the request that has failed is the first try

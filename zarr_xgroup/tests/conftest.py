@@ -11,6 +11,7 @@ from typing import Any
 
 import fsspec
 import pytest
+import zarr
 from hypothesis import HealthCheck, settings
 from zarr.storage import FsspecStore, LocalStore, ZipStore
 
@@ -33,6 +34,8 @@ from zarr_xgroup.tests.servers import (
 os.environ["GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT"] = "false"
 # Tests compare English messages, whatever the language of the user.
 os.environ["LANGUAGE"] = "en"
+# Failed requests are made again at once.
+zarr.config.set({"xgroup.retry_pauses": [0.001, 0.001, 0.001]})
 # No deadlines: the time of an example depends on the load of the machine.
 settings.register_profile(
     "patient",

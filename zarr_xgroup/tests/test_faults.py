@@ -1,17 +1,21 @@
 """Stores that fail: requests that raise, documents that are not JSON, chunks that cannot be read."""
 
+import asyncio
+import math
 import pickle
 import re
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+import tenacity
 import xarray as xr
 import zarr
 from zarr.storage import MemoryStore
@@ -26,8 +30,8 @@ from zarr_xgroup import (
     XGroupStoreError,
 )
 from zarr_xgroup.redaction import chain_of
-from zarr_xgroup.storage import reading
-from zarr_xgroup.storage.reading import MOST_TRIES
+from zarr_xgroup.storage.handles import handle_of
+from zarr_xgroup.storage.reading import StoreReader
 from zarr_xgroup.tests.builders import (
     Array,
     Contents,
@@ -202,16 +206,10 @@ FAULTS: dict[str, tuple[str, Fault, str]] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Repeat failed requests after a short pause."""
-    monkeypatch.setattr(reading, "FIRST_PAUSE", 0.001)
-
-
 @rows(FAULTS, "key, fault, text")
 @patiently
 def test_a_failed_request_loses_only_its_node(
-    http_server: FileServer, quick: None, key: str, fault: Fault, text: str, timeout: float
+    http_server: FileServer, key: str, fault: Fault, text: str, timeout: float
 ) -> None:
     http_server.contents.update(below({**build(FOREIGN), ".zattrs": b"{}"}, "a"))
     http_server.faults[f"/a/{key}"] = fault
@@ -222,11 +220,11 @@ def test_a_failed_request_loses_only_its_node(
     assert f"{http_server.url}/a" in str(warning) or text == "not found in store"
     if not fault.headers:  # not again for each array
         is_transient = fault.truncate or fault.status == 500
-        assert http_server.paths().count(f"/a/{key}") == (MOST_TRIES if is_transient else 1)
+        assert http_server.paths().count(f"/a/{key}") == (4 if is_transient else 1)
 
 
 @pytest.mark.server
-def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
+def test_connections_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as listener:
         listener.bind((LOOPBACK, 0))
         url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
@@ -318,7 +316,7 @@ def once(path: str) -> Callable[[Request], bool]:
 @pytest.mark.parametrize("zarr_format", [2, 3])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_request_that_fails_once_never_makes_the_result_smaller(
-    way: str, zarr_format: ZarrFormat, consolidated: bool, quick: None
+    way: str, zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
     function, below_root, options = WAYS[way]
     contents = below(build(FOUR, zarr_format, consolidated=consolidated), "p.zarr")
@@ -392,16 +390,77 @@ ALWAYS: dict[str, tuple[str, Any, dict[str, Any], str]] = {
 @pytest.mark.server
 @rows(ALWAYS, "path, function, options, text")
 def test_a_request_that_always_fails_raises_an_error(
-    path: str, function: Any, options: Any, text: str, quick: None
+    path: str, function: Any, options: Any, text: str
 ) -> None:
     with serve_http(below(build(FOUR), "p.zarr"), listing=True) as server:
         server.faults[f"/p.zarr{path}/zarr.json"] = Fault(503)
         with pytest.raises(XGroupStoreError) as raised:
             function(f"{server.url}/p.zarr", engine="xgroup", **options)
         assert str(raised.value).startswith(f"{server.url}/p.zarr: {text}")
-        assert server.paths().count(f"/p.zarr{path}/zarr.json") == MOST_TRIES
+        assert server.paths().count(f"/p.zarr{path}/zarr.json") == 4
         for link in chain_of(raised.value):  # workers of dask send errors with their causes
             assert str(pickle.loads(pickle.dumps(link))) == str(link)
+
+
+#: After how many seconds the server is back, how many each failed request takes, and how many the server states; the setting
+#: for pauses; the longest pauses, and the end of the error.
+PAUSES: dict[str, tuple[float, float, str, Sequence[float] | None, list[float], str]] = {
+    "back after two seconds": (2.0, 0.1, "", None, [0.5, 1.5, 4], ""),
+    "back at once": (0.01, 0.01, "", None, [0.5], ""),
+    "never back": (math.inf, 0.01, "", None, [0.5, 1.5, 4], "timeout (TimeoutError: busy) (tried 4 times)"),
+    "never back, and slow": (math.inf, 6.0, "", None, [0.5], "timeout (TimeoutError: busy) (tried 2 times)"),
+    "back when it states": (2.5, 0.01, "3", None, [3], ""),
+    "back when it states, too late": (60.0, 0.01, "60", None, [5, 5], "timeout (TimeoutError: busy) (tried 3 times)"),
+    "back later than it states": (2.9, 0.01, "0.1", None, [0.5, 1.5, 4], ""),
+    "back by longer pauses": (40.0, 0.01, "", [1, 10, 60], [1, 10, 60], ""),
+    "without pauses": (0.01, 0.01, "", [], [], "timeout (TimeoutError: busy)"),
+}  # fmt: skip
+
+
+@rows(PAUSES, "back, seconds, stated, setting, expected, text")
+def test_pauses_before_a_request_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+    back: float,
+    seconds: float,
+    stated: str,
+    setting: Sequence[float] | None,
+    expected: Sequence[float],
+    text: str,
+) -> None:
+    """The clock is that of the test. Each pause is at most a fifth shorter or longer, so the last may not be needed."""
+    now, pauses = 0.0, list[float]()
+
+    class Unavailable(MemoryStore):
+        async def get(self, *arguments: Any, **options: Any) -> Any:
+            nonlocal now
+            if now >= back:
+                return await super().get(*arguments, **options)
+            now += seconds
+            error: Any = TimeoutError("busy")
+            error.headers = {"Retry-After": stated} if stated else {}
+            raise error
+
+    async def pause(length: float) -> None:
+        nonlocal now
+        now += length
+        pauses.append(length)
+
+    async def document() -> Any:
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+        store = Unavailable(memory_store({"zarr.json": b"{}"})._store_dict)
+        return await StoreReader(handle_of(store)).node("", ["zarr.json"])
+
+    retrying = partial(tenacity.AsyncRetrying, sleep=pause)
+    monkeypatch.setattr(tenacity, "AsyncRetrying", retrying)
+    monkeypatch.delitem(zarr.config.config, "xgroup")
+    with ExitStack() as stack:
+        if setting is not None:
+            stack.enter_context(zarr.config.set({"xgroup.retry_pauses": setting}))
+        if text:
+            stack.enter_context(pytest.raises(XGroupStoreError, match=f"{re.escape(text)}$"))
+        assert asyncio.run(document()) == {"zarr.json": b"{}"}
+    assert len(expected) - len(pauses) <= (text == "")
+    assert pauses == pytest.approx(expected[: len(pauses)], rel=0.2)
 
 
 #: What happens to the listing of a group, and the reason in the error.
@@ -417,7 +476,7 @@ LISTINGS: dict[str, tuple[Fault, str]] = {
 
 @pytest.mark.server
 @rows(LISTINGS, "fault, reason")
-def test_a_listing_that_fails_raises_an_error(fault: Fault, reason: str, quick: None) -> None:
+def test_a_listing_that_fails_raises_an_error(fault: Fault, reason: str) -> None:
     with serve_http(below(build(SOUND), "p.zarr"), listing=True) as server:
         server.faults["/p.zarr/sub"] = server.faults["/p.zarr/sub/"] = fault
         text = f"{server.url}/p.zarr: the listing of /sub cannot be read: {reason} (tried 4 times)"
@@ -430,7 +489,7 @@ def test_a_listing_that_fails_raises_an_error(fault: Fault, reason: str, quick: 
 @pytest.mark.server
 @pytest.mark.parametrize("cache", ["simplecache", "filecache"])
 @pytest.mark.parametrize("key", ["ocean/sst/zarr.json", "axes/time/c/0"])
-def test_a_cache_does_not_hide_a_failure(cache: str, key: str, tmp_path: Path, quick: None) -> None:
+def test_a_cache_does_not_hide_a_failure(cache: str, key: str, tmp_path: Path) -> None:
     with serve_http(below(build(FOUR), "p.zarr"), listing=True) as server:
 
         def result(number: int) -> Any:
