@@ -157,6 +157,8 @@ class Builder:
             variable.dims = planned.dims
             variable.encoding = renamed_encoding(variable.encoding, names)
         attributes = variable.attrs
+        for key in planned.removed:
+            attributes.pop(key, None)
         for key, value in planned.attributes.items():
             if key not in attributes:
                 attributes[key] = copy_of(value)

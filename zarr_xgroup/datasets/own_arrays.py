@@ -147,7 +147,12 @@ class OwnArrays:
             others = slice(1, None) if source.transposed else slice(-1)
             own_dims, dims = own_dims[others], dims[others]
         is_repeated = len(set(own_dims)) < len(own_dims)
-        return own if own_dims == dims or is_repeated else None
+        if own_dims == dims or is_repeated:
+            return own
+        # 4. Under other dimension names it is still this array: a copy would come back whole after the data were cut and
+        #    written again. Only bounds, and an array with unnamed dimensions, are attached along those of the coordinate.
+        is_unnamed = None in self._arrays[own.name].inherited.declared
+        return None if declared.role == "bounds" or is_unnamed else own
 
     # Which bounds and formula terms belong to an array.
 

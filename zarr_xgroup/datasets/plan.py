@@ -41,6 +41,8 @@ class PlannedVariable(msgspec.Struct, eq=False):
     attributes: dict[str, Any] = {}
     #: Own attributes with new values: names in place of paths, and units of time completed with an epoch.
     rewritten: dict[str, str] = {}
+    #: Attributes of an attached array that the variable does not get.
+    removed: set[str] = set()
     #: The coordinates to name in ``coordinates`` of its encoding.
     coordinates: tuple[str, ...] = ()
     #: The first array of the group that refers to it, "" if it is an array of the group itself.
@@ -84,6 +86,13 @@ class PlannedVariable(msgspec.Struct, eq=False):
     def has(self, key: str) -> bool:
         """Return whether the variable will have an attribute."""
         return key in self.own_attributes or key in self.attributes
+
+    def remove(self, key: str) -> None:
+        """Remove an attribute of an attached array."""
+        own = self.own_attributes
+        self.own_attributes = {name: value for name, value in own.items() if name != key}
+        self.rewritten.pop(key, None)
+        self.removed.add(key)
 
     @property
     def horizontal_axis(self) -> str | None:

@@ -28,7 +28,7 @@ from zarr_xgroup.datasets.times import identity_of, is_time_axis, usable_attribu
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import Finding, Topic, coordinate_named, new_finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import BOUNDARIES, LATITUDES, LONGITUDES, with_names
+from zarr_xgroup.metadata.cf import BOUNDARIES, LATITUDES, LONGITUDES, names_by_key, with_names
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Source, Stored, Unusable
 
@@ -115,6 +115,21 @@ class GroupPlanner:
             self._attach(Declaration(coordinate, self.reading.node))
             self._add_standard_name(name, None)
 
+    def remove_names_of_other_arrays(self) -> None:
+        """Remove CF attributes of attached arrays that would name different arrays in this group.
+
+        Names in attributes mean arrays of the group in which they are written, or those that links attached for them.
+        """
+        for variable in self.variables.values():
+            node = variable.stored
+            if node is None or node.group == self.reading.node:
+                continue
+            for key, name in [*names_by_key(variable.own_attributes)]:
+                named = self.variables.get(name)
+                is_linked = name in self._names_of_links.get((variable.name, key), ())
+                if named is not None and not is_linked and named.stored != node.group.child(name):
+                    variable.remove(key)
+
     def _attach_declared(self, interpretation: Interpretation, referrer: Node) -> list[Declaration]:
         """Attach the coordinates of an interpretation, and return those that have a variable."""
         attached = []
@@ -177,6 +192,8 @@ class GroupPlanner:
             return declared
         variable = self.variables[declared.variable]
         self._identify(variable, declared)
+        if declared.role in ("coordinate", "linked") and self._has_other_dimensions(declared):
+            self._report_other_dimensions(declared)
         if declared.role == "bounds":
             variable.transpose_like(declared.source)
         attributes = self._usable_attributes(variable, declared)
@@ -221,6 +238,27 @@ class GroupPlanner:
             variable.identity = declared.identity
             self._names_by_identity[declared.identity] = variable.name
             self._names_by_identity.setdefault(declared.coordinate.identity, variable.name)
+
+    def _has_other_dimensions(self, declared: Declaration) -> bool:
+        """Return whether a coordinate is an own array that the referring array cannot have, because of dimension names."""
+        own, referrer = self.own.of_source(declared.source), declared.referrer.name
+        if own is None or declared.variable != own.name or referrer not in self.variables:
+            return False
+        dims = {*self.variables[referrer].dims}
+        return dims.issuperset(declared.source.dims) and not dims.issuperset(own.dims)
+
+    def _report_other_dimensions(self, declared: Declaration) -> None:
+        """Report an own array that the referring array does not get because of its dimension names."""
+        message = _("{node} has the dimensions {own}, not {dimensions}")
+        text = message.format(
+            node=self.reading.node.child(declared.variable),
+            own=", ".join(self.variables[declared.variable].dims),
+            dimensions=", ".join(declared.source.dims),
+        )
+        remedy = "write the same dimension names in both arrays"
+        lost = coordinate_named(declared.coordinate.name)
+        finding = new_finding(Topic.PROBLEM, declared.referrer, text, remedy, cost=lost)
+        self.findings.append(finding)
 
     def _new_variable(self, declared: Declaration) -> str:
         """2. Add a variable for a coordinate that is not an array of the group, and return its name."""
@@ -289,12 +327,15 @@ class GroupPlanner:
         attributes = {}
         if bounds and (name := self._attach(Declaration(bounds, referrer, "bounds")).variable):
             attributes["bounds"] = name
-        named = (
-            (term, self._attach(Declaration(part, referrer, "other")).variable)
-            for term, part in terms.items()
-        )
-        if text := " ".join(f"{term}: {name}" for term, name in named if name):
-            attributes["formula_terms"] = text
+        named = []
+        for term, part in terms.items():
+            attached = self._attach(Declaration(part, referrer, "other"))
+            if self._has_other_dimensions(attached):
+                self._report_other_dimensions(attached)
+            elif attached.variable:
+                named.append(f"{term}: {attached.variable}")
+        if named:
+            attributes["formula_terms"] = " ".join(named)
         return attributes
 
     def _attach_links(self, links: Iterable[Link], referrer: Node) -> list[tuple[Link, str]]:

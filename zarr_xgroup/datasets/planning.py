@@ -86,7 +86,9 @@ def _plan_group(
         planner.attach_coordinates_of(array)
     for name, attributes in reading.times.items():
         planner.declare_times(name, attributes)
+    planner.remove_names_of_other_arrays()
     attach_grid_mappings(planner)
+    planner.remove_names_of_other_arrays()  # of the grid mapping variables
     decide_decoding(planner.variables, reading.bounds_of_dropped)
     of_arrays = _findings_of_arrays(planner)
     findings = (*reading.findings, *of_dimensions, *planner.findings, *of_arrays)

@@ -267,9 +267,9 @@ DIMENSIONS: dict[str, tuple[Any, str]] = {
         ({"a": ("x", far("z", "p", "x")), "x_p": "y"}, "p (x_p_1) 30 31 32 33; a (x); x_p (y); ! Dimension /g/a"),
     "the group's own array takes the place of a coordinate of another length than the array":
         ({"a": ("x", far("z", "x", "x")), "x": "x"}, "x (x) 0 1; a (x) @ x"),
-    "an array with other coordinates is attached beside itself":
+    "an array with other coordinates keeps these":
         ({"a": ("yx", ONE, here("lon", "yx")), "lon": ("yx", OTHER)},
-         "g_lon (y x) [[0 1] [2 3] [4 5]]; lon (y x_lon) [[0 1] [2 3] [4 5]]; x (x) 1 2; x_lon (x_lon) 3 4; a (y x) @ g_lon x; ! Dimension /g/lon; ! Name /g/a"),
+         "lon (y x_lon) [[0 1] [2 3] [4 5]]; x (x) 1 2; x_lon (x_lon) 3 4; a (y x) @ x; ! Dimension /g/lon; ! Resolution /g/a"),
 }  # fmt: skip
 
 
@@ -291,9 +291,18 @@ OWN: dict[str, tuple[Any, str]] = {
         ({"a": ("yx", here("b", called="x")), "b": "x"}, "b (x) 0 1; x (x) 0 1; a (y x) @ b x"),
     "along another dimension":
         ({"a": ("yx", here("b")), "b": "n", "d": ("x", far("scalar", "n"))},
-         "b (n) 0 1; far_n () 80; g_b (x) 0 1; a (y x) @ far_n g_b; d (x) @ far_n g_b; ! Name /g/a; ! Name /g/d"),
+         "b (n) 0 1; far_n () 80; a (y x) @ far_n; d (x) @ far_n; ! Name /g/d; ! Resolution /g/a"),
+    "2-D, along other dimensions":
+        ({"a": ("yx", here("d", "yx")), "d": Array(np.arange(6).reshape(3, 2), ("p", "q"))},
+         "d (p q) [[0 1] [2 3] [4 5]]; a (y x); ! Resolution /g/a"),
+    "along dimensions without names":
+        ({"a": ("yx", here("d", "yx")), "d": Array(np.arange(6).reshape(3, 2), (None, None))},
+         "d (phony_dim_0 phony_dim_1) [[0 1] [2 3] [4 5]]; g_d (y x) [[0 1] [2 3] [4 5]]; a (y x) @ g_d; ! Dimension /g/d; ! Name /g/a"),
+    "a formula term along another dimension":
+        ({"a": ("x", values("x", 5, 7, formula_terms={"s": here("b"), "t": far("t")})), "b": "n"},
+         "b (n) 0 1; t (x) 2000-01-21 2000-01-22; x (x) 5 7 | formula_terms=t: t; a (x) @ t x; ! Resolution /g/a"),
     "of a dimension that others have":
-        ({"a": "yx", "d": ("p", here("x", "p")), "x": "x"}, "g_x (p) 0 1; x (x) 0 1; a (y x) @ x; d (p) @ g_x; ! Name /g/d"),
+        ({"a": "yx", "d": ("p", here("x", "p")), "x": "x"}, "x (x) 0 1; a (y x) @ x; d (p); ! Resolution /g/d"),
     "as bounds, whatever their side is called":
         ({"a": ("yx", C_BY_B), "b": "xm"}, "b (x m) [[0 1] [2 3]]; c (x) 10 11 | bounds=b; a (y x) @ c"),
     "an array of data": ({"a": ("yx", here("d", "yx")), "d": ("yx", Follows)}, "a (y x); d (y x)"),
@@ -301,7 +310,7 @@ OWN: dict[str, tuple[Any, str]] = {
         ({"b": ("yx", here("d", "yx", first=True)), "d": ("yx", Follows)}, "g_d (x) 0 1; b (y x) @ g_d; d (y x) @ g_d; ! Name /g/b"),
     "an array of data the other way round":
         ({"e": ("yx", here("d", "xy", transposed=True)), "d": ("yx", Follows)},
-         "g_d (y_g_d x_g_d) [[0 2 4] [1 3 5]]; d (y x); e (y x); ! Dimension /g/e; ! Name /g/e"),
+         "d (y x); e (y x)"),
     "in place of the first of two":
         ({"a": (array("z", coordinates="c"), far("z", "c"), far("zz", "c")), "c": "z"},
          "c (z) 0 1 2 3; far_c (z) 40 41 42 43; a (z) @ c far_c; ! Name /g/a"),
@@ -427,3 +436,48 @@ def test_grid_mappings_that_become_coordinates(members: Any, expected: str) -> N
     ]
     text = ", ".join(f"{name}: {mapping}" for name, mapping in sorted(named.items()) if mapping)
     assert f"{text} @ {', '.join(mappings) or '-'}" == expected
+
+
+# Names in attributes of attached arrays: they mean arrays of the group in which they are written.
+
+IN_TIME = Array([1.0, 2.0], ("time",))
+Z = Array(
+    [0.0, 1.0],
+    ("z",),
+    {"ancillary_variables": "q", "cell_measures": "area: a"} | {"coordinates": "c"},
+)
+LEVELS = {"axes": {"z": {"coordinates": [{"values": {"external": {"node": "/z"}}}]}}}
+FOREIGN_NAMES: dict[str, tuple[Any, str]] = {
+    "bounds of an inherited time":
+        ({"": {"Conventions": "CF-1.8"}, "g": {}, "time": Array([0, 1], ("time",), {**DAYS, "bounds": "b"}), "g/v": IN_TIME, "g/b": own([[1, 2], [3, 4]], "time nv")},
+         "time (time) 2000-01-01 2000-01-02 | standard_name=time; b (time nv) @ time; v (time) @ time"),
+    "bounds that exist in both groups":
+        ({"": {"Conventions": "CF-1.8"}, "g": {}, "time": Array([0, 1], ("time",), {**DAYS, "bounds": "b"}), "b": own([[0, 1], [1, 2]], "time nv"), "g/v": IN_TIME, "g/b": own([[1, 2], [3, 4]], "time nv")},
+         "time (time) 2000-01-01 2000-01-02 | standard_name=time; b (time nv) @ time; v (time) @ time"),
+    "bounds that are missing in its group":
+        ({"": {}, "g": {}, "time": Array([0, 1], ("time",), {**DAYS, "bounds": "b"}), "g/v": Array([1.0, 2.0], ("/time",)), "g/b": own([1, 2], "p")},
+         "time (time) 2000-01-01 2000-01-02; b (p); v (time) @ time"),
+    "names of a coordinate of cs":
+        ({"": {}, "g": {}, "z": Z, "g/v": Array([1.0, 2.0], ("z",), declaring("cs", cs={"crs": [LEVELS]})), **{f"g/{name}": own([1, 2], "z") for name in "aqc"}},
+         "z (z) 0.0 1.0; a (z) @ z; c (z) @ z; q (z) @ z; v (z) @ z"),
+    "without such arrays":
+        ({"": {}, "g": {}, "z": Z, "g/v": Array([1.0, 2.0], ("z",), declaring("cs", cs={"crs": [LEVELS]}))},
+         "z (z) 0.0 1.0 | ancillary_variables=q cell_measures=area: a; v (z) @ z"),
+    "a grid mapping that is added for the array":
+        ({"": {}, "g": {}, "z": Array([0.0, 1.0], ("z",), {"grid_mapping": "spatial_ref"}),
+          "g/v": Array(np.zeros((2, 2)), ("z", "y"), declaring("cs", "proj", **{"cs": {"crs": [LEVELS]}, "proj:code": "EPSG:32633"}))},
+         "spatial_ref () EPSG:32633; z (z) 0.0 1.0; v (z y) @ spatial_ref z | grid_mapping=spatial_ref"),
+}  # fmt: skip
+
+
+@rows(FOREIGN_NAMES)
+def test_names_in_attributes_of_attached_arrays_do_not_name_arrays_of_the_group(
+    nodes: Any, expected: str
+) -> None:
+    assert brief(nodes, group="g") == expected
+
+
+def test_an_own_array_is_not_decoded_as_the_bounds_of_an_inherited_time() -> None:
+    nodes, _expected = FOREIGN_NAMES["bounds of an inherited time"]
+    dataset, _told = opened_with_warnings(xr.open_dataset, store_of(nodes), group="g")
+    assert dataset["b"].values.tolist() == [[1, 2], [3, 4]]
