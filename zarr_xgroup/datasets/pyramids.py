@@ -64,8 +64,6 @@ class Level(msgspec.Struct, frozen=True):
     unit: str = ""
     #: The stored 1-D coordinates along Y and X whose values show the cell size if metadata do not define it, or ().
     stored: tuple[()] | tuple[Node, Node] = ()
-    #: The convention that would define the resolution if it were assumed, or "".
-    assumable: str = ""
     #: The dimensions of the finest array along Y and X, () without arrays; then the different `dims` of all arrays.
     dims: tuple[()] | tuple[str, str] = ()
     orders: tuple[tuple[str, ...], ...] = ()
@@ -101,55 +99,41 @@ class Pyramid(msgspec.Struct, frozen=True):
         """Return the coarsest level that is at least as fine as a resolution, or the finest one if there is none.
 
         Also return the groups and arrays of the other levels, and findings about the choice. Raises XGroupGroupError if
-        cell sizes, or their unit, are not known.
+        cell sizes are not known, or not in one unit.
         """
         known = [(level, level.resolution) for level in self.levels if level.resolution]
         units = {level.unit for level, _size in known}
         if len(units) != 1 or "" in units:
-            message = _("Group {group}: {reason}; open one of {levels} with group=")
-            levels, reason = listed([str(level.node) for level in self.levels]), self._why_unknown()
-            raise XGroupGroupError(message.format(group=self.group, reason=reason, levels=levels))
+            message = _(
+                "Group {group}: the cell sizes of its levels are not known in one unit; open one of "
+                "{levels} with group="
+            )
+            levels = listed([str(level.node) for level in self.levels])
+            raise XGroupGroupError(message.format(group=self.group, levels=levels))
         most_y, most_x = (length * (1 + _ROUNDING) for length in resolution)
         fitting = [level for level, (y, x) in known if y <= most_y and x <= most_x]
         chosen = [known[0][0], *fitting][-1]
-        others: list[Node] = []
+        remarks = self._remarks(chosen, resolution)
+        findings = [new_finding(Topic.CHOICE, self.group, text) for text in remarks]
+        return chosen, list(self._others_than(chosen)), findings
+
+    def _others_than(self, chosen: Level) -> Iterator[Node]:
+        """Yield the groups and arrays that belong only to levels that were not chosen."""
         for other in self.levels:
             if other.node == other.group and not is_below(chosen.group.path, other.group.path):
-                others.append(other.group)
+                yield other.group
             elif other != chosen:
                 own = chosen.arrays if other.group == chosen.group else frozenset()
-                others += map(other.group.child, other.arrays - own)
-        remarks = self._remarks(chosen, resolution)
-        return chosen, others, [new_finding(Topic.CHOICE, self.group, text) for text in remarks]
-
-    def _why_unknown(self) -> str:
-        """Return why cell sizes cannot be compared with a resolution."""
-        units = sorted({level.unit for level in self.levels if level.resolution})
-        assumable = sorted({level.assumable for level in self.levels} - {""})
-        if not units and assumable:
-            text = _(
-                "metadata do not define the cell sizes of its levels, except with "
-                "assume_conventions={names!r}"
-            )
-            return text.format(names=", ".join(assumable))
-        if not units:
-            return _("metadata do not define the cell sizes of its levels")
-        if "" not in units:
-            text = _("the cell sizes of its levels have different units: {units}")
-            return text.format(units=", ".join(units))
-        return _("the unit of its cell sizes is not known, because its levels have no usable CRS")
+                yield from map(other.group.child, other.arrays - own)
 
     def _remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
         """Yield warnings about the level chosen for a resolution: levels left out, or possibly a wrong unit."""
-        known = {"level": chosen.node, "unit": chosen.unit}
-        if unknown := [str(level.node) for level in self.levels if level.resolution is None]:
+        unknown = [level.node for level in self.levels if level.resolution is None]
+        if left_out := [str(node) for node in (*unknown, *self.missing)]:
             yield _(
-                "metadata do not define the cell size of {levels}; {level} was chosen from the other levels"
-            ).format(**known, levels=listed(unknown))
-        if self.missing:
-            yield _(
-                "levels of its layout do not exist ({levels}); {level} was chosen from the others"
-            ).format(**known, levels=listed([str(node) for node in self.missing]))
+                "levels do not exist, or their cell size is not known: {levels}; {level} was chosen from "
+                "the others"
+            ).format(levels=listed(left_out), level=chosen.node)
         own = chosen.resolution or resolution
         ratios = [length / size for length, size in zip(resolution, own, strict=True)]
         if not all(1 / _UNIT_FACTOR < ratio < _UNIT_FACTOR for ratio in ratios):
@@ -158,7 +142,7 @@ class Pyramid(msgspec.Struct, frozen=True):
             )
             yield _(
                 "resolution {requested} is in the unit of the CRS, {unit}; the cells of {level} have size {size}"
-            ).format(**known, requested=requested, size=size)
+            ).format(level=chosen.node, unit=chosen.unit, requested=requested, size=size)
 
 
 # Find and measure levels.
@@ -200,17 +184,17 @@ def pyramid_of(
 
     `readings` are those of the groups of all levels that exist. Without `steps`, no values are used.
     """
-    levels = {}
-    for asset in layout.items:
-        node = group.child(asset)
+    nodes = {asset: group.child(asset) for asset in layout.items}
+    levels, named = dict[str, Level](), {*nodes.values()}
+    for asset, node in nodes.items():
         reading = readings.get(group_of_level(node, tree) or node)
         if reading is not None:
             # If the level is a group, its arrays are those of the group, except arrays that are levels themselves.
+            is_group = reading.node == node
             arrays = [
                 array
                 for array in reading.arrays
-                if array.node == node
-                or (reading.node == node and layout.item_of(array.node, group) is None)
+                if array.node == node or (is_group and array.node not in named)
             ]
             levels[asset] = _level_of_arrays(Level(node, reading.node), arrays, reading)
     if not levels:
@@ -223,7 +207,7 @@ def pyramid_of(
         )
         sized = _with_derived_sizes(group, layout, {**sized, **measured})
     ordered = sorted(sized.values(), key=lambda level: level.coarseness)
-    missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
+    missing = tuple(node for asset, node in nodes.items() if asset not in levels)
     return Pyramid(group, tuple(ordered), missing)
 
 
@@ -290,12 +274,11 @@ def _level_of_grid(level: Level, array: ArrayReading, reading: GroupReading) -> 
         dims=dims,
         orders=(array.dims,),
     )
-    if size is None:
+    if size is None and STAC in array.assumed:
         written = transform_of_stac(array.node, array.document.attributes, level.shape)
-        if written is None or STAC not in array.assumed:
-            level = replace(level, assumable="" if written is None else STAC)
-            return _level_with_stored(level, array, reading)
-        size = written.cell_size
+        size = None if written is None else written.cell_size
+    if size is None:
+        return _level_with_stored(level, array, reading)
     is_known = all(map(is_size, size))
     return replace(level, resolution=size if is_known else None, unit=_unit(unit, array))
 
@@ -452,17 +435,10 @@ def no_pyramid(group: Node, layout: Layout | None, tree: Tree) -> XGroupGroupErr
         return XGroupGroupError(message.format(group=group, levels=levels))
     children = list(map(group.child, tree.groups(group)))
     pyramids = [node for node in (*group.ancestors(), *children) if layout_at(node, tree)]
-    if pyramids:
-        message = _("Group {group} is not a pyramid; open one of the pyramids near it: {groups}")
-    elif children:
+    message = _("Group {group} is not a pyramid, because it has no multiscales layout")
+    if near := pyramids or children:
         message = _(
             "Group {group} is not a pyramid, because it has no multiscales layout; open one of "
-            "its groups with group=: {groups}"
+            "{groups} with group="
         )
-    else:
-        message = _(
-            "Group {group} is not a pyramid, because it has no multiscales layout and no child "
-            "groups; open it without resolution"
-        )
-    groups = listed([str(node) for node in pyramids or children])
-    return XGroupGroupError(message.format(group=group, groups=groups))
+    return XGroupGroupError(message.format(group=group, groups=listed(list(map(str, near)))))

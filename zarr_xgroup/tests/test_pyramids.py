@@ -426,11 +426,11 @@ def test_invalid_resolutions(resolution: Any) -> None:
 TOLD: Mapping[str, tuple[Group, float, int, str]] = {
     "levels that are not there": (
         Group({name: THREE[name] for name in "02"}, declared(*ITEMS, **UTM)), 20, 8,
-        "/: levels of its layout do not exist (/1); /0 was chosen from the others",
+        "/: levels do not exist, or their cell size is not known: /1; /0 was chosen from the others",
     ),
     "levels whose cells are of no known size": (
         of_three(ITEMS[0], level("1", **cells(20)), level("2")), 1000, 4,
-        "/: metadata do not define the cell size of /2; /1 was chosen from the other levels",
+        "/: levels do not exist, or their cell size is not known: /2; /1 was chosen from the others",
     ),
     "degrees for metres": (
         PYRAMID, 0.0005, 8,
@@ -450,25 +450,25 @@ def test_an_uncertain_choice_of_level_is_reported(
     assert dataset.sizes["y"] == size
 
 
-NONE = "is not a pyramid, because it has no multiscales layout; open one of its groups with group=:"
+NONE = "is not a pyramid, because it has no multiscales layout; open one of"
 # fmt: off
 #: A store, the group that is opened, and why no level of it can be chosen.
 REFUSED: Mapping[str, tuple[Group, str, str]] = {
     "no size is known": (
         of_three(level("0"), level("1")), "/",
-        "/: metadata do not define the cell sizes of its levels; open one of /0, /1 with group=",
+        "/: the cell sizes of its levels are not known in one unit; open one of /0, /1 with group=",
     ),
     "the unit is not known": (
         of_three(*ITEMS, **{"proj:code": None, **BOX}), "/",
-        "its cell sizes is not known, because its levels have no usable CRS; open one of /0, /1, /2",
+        "the cell sizes of its levels are not known in one unit; open one of /0, /1, /2",
     ),
     "a transform of STAC is not assumed": (
         Group({"0": Group({"v": field(8, 12, **stac(8, 12))})}, declared(level("0"), **UTM)), "/",
-        "the cell sizes of its levels, except with assume_conventions='proj'; open one of /0",
+        "the cell sizes of its levels are not known in one unit; open one of /0",
     ),
-    "a pyramid is below": (Group({"images": PYRAMID}), "/", "/ is not a pyramid; open one of the pyramids near it: /images"),
-    "a pyramid is above": (Group({"images": PYRAMID}), "images/1", "/images/1 is not a pyramid; open one of the pyramids near it: /images"),
-    "neither a layout nor child groups": (Group({"a": field(2, 2)}), "/", "/ is not a pyramid, because it has no multiscales layout and no child groups"),
+    "a pyramid is below": (Group({"images": PYRAMID}), "/", f"/ {NONE} /images with group="),
+    "a pyramid is above": (Group({"images": PYRAMID}), "images/1", f"/images/1 {NONE} /images with group="),
+    "neither a layout nor child groups": (Group({"a": field(2, 2)}), "/", "/ is not a pyramid, because it has no multiscales layout"),
     "no layout": (Group({"a": Group(THREE)}), "a", f"/a {NONE} /a/0, /a/1, /a/2"),
 }
 # fmt: on
@@ -545,7 +545,7 @@ def test_a_tree_keeps_one_level_of_each_layout() -> None:
         **{f"/unknown/{name}": ["v"] for name in "012"},
     }
     assert [*groups["/b"].data_vars] == ["half"]
-    assert "/unknown: Group /unknown: metadata do not define the cell sizes" in str(told[0])
+    assert "/unknown: Group /unknown: the cell sizes of its levels are not known" in str(told[0])
 
 
 # fmt: off
