@@ -84,7 +84,7 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
                 What to do with the attributes of conventions: keep them (default), drop them as
                 `drop_conventions` does, or convert all attributes that netCDF cannot store to JSON text.
             resolution : float or pair of float, optional
-                The required cell size, for y and x, in the unit of the CRS. The coarsest level of the
+                The required cell size, for y and x, in the unit of the coordinates. The coarsest level of the
                 pyramid `group` whose cells are not larger is opened; in a tree, one level of each layout.
             group_filter : str, optional
                 Only for `open_datatree` and `open_groups`: a pattern for paths of groups as in

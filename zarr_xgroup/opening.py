@@ -26,7 +26,8 @@ from zarr_xgroup.datasets.pyramids import (
     choices_in_tree,
     group_of_level,
     layout_at,
-    pyramid_at,
+    no_pyramid,
+    pyramids_of,
 )
 from zarr_xgroup.datasets.times import with_times
 from zarr_xgroup.datasets.undeclared import (
@@ -182,7 +183,10 @@ class Opening:
         levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
         readings = self._interpreted(dict.fromkeys(level for level in levels if level))
         by_group = {reading.node: reading for reading in readings}
-        return pyramid_at(group, layout, tree, by_group, self.steps)
+        pyramids = pyramids_of([group], by_group, tree, self.assumed, self.steps)
+        if group not in pyramids:
+            raise no_pyramid(group, layout, tree)
+        return pyramids[group]
 
     def ends(self, arrays: Iterable[Node]) -> dict[Node, tuple[float, float]]:
         """Return the first and last values of 1-D arrays of numbers, unpacked; other arrays are left out.

@@ -226,7 +226,7 @@ def resolution_of(value: Any) -> Pair | None:
     if len(numbers) != 2 or not all(map(is_size, numbers)):
         message = _(
             "resolution must be a positive number, or a pair of them for y and x, in the unit of "
-            "the CRS, got {value!r}"
+            "the coordinates, got {value!r}"
         )
         raise ValueError(message.format(value=value))
     return float(numbers[0]), float(numbers[1])

@@ -1,8 +1,8 @@
 """Pyramids: groups that hold an image at several levels, and the level for a requested resolution.
 
 Levels are named in a `multiscales` layout, or are the child groups of a group with a tile matrix set. Cell sizes follow
-from the interpretations of arrays. If metadata do not define them, they follow from the first and last values of stored
-coordinates, which the caller reads (`Steps`).
+from the first and last values of stored coordinates, which the caller reads (`Steps`). If nothing is stored, they follow
+from the interpretations of arrays.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeAlias
 
 import msgspec
@@ -36,8 +37,8 @@ from zarr_xgroup.options import Pair, is_size
 from zarr_xgroup.variables.functions import Regular, RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Stored
 
-#: The relative difference up to which two cell sizes are treated as equal.
-_ROUNDING = 1e-6
+#: The relative difference up to which a cell size is treated as equal to a resolution, and a stored one to a declared one.
+_ROUNDING, _SAME_SIZE = 1e-6, 1e-3
 
 #: If the resolution and the cells of the chosen level differ by this factor, the user may have meant a different unit:
 #: degrees and metres differ by a factor of about 100 000.
@@ -62,8 +63,10 @@ class Level(msgspec.Struct, frozen=True):
     #: The cell size along Y and X, None if it is not known, and its unit, "" if not known.
     resolution: Pair | None = None
     unit: str = ""
-    #: The stored 1-D coordinates along Y and X whose values show the cell size if metadata do not define it, or ().
+    #: The stored 1-D coordinates along Y and X, whose values show the cell size, () unless both exist.
     stored: tuple[()] | tuple[Node, Node] = ()
+    #: The cell size that metadata declare, whatever is stored.
+    declared: Pair | None = None
     #: The dimensions of the finest array along Y and X, () without arrays; then the different `dims` of all arrays.
     dims: tuple[()] | tuple[str, str] = ()
     orders: tuple[tuple[str, ...], ...] = ()
@@ -76,6 +79,14 @@ class Level(msgspec.Struct, frozen=True):
         """A sort key, finest first: the area of a cell, infinite if not known, then the refinement."""
         area = math.inf if self.resolution is None else math.prod(self.resolution)
         return area, -(self.refinement or 0)
+
+    @property
+    def is_declared_wrongly(self) -> bool:
+        """Whether the declared cell size differs from that of the stored coordinates by more than a thousandth."""
+        if not self.stored or self.resolution is None or self.declared is None:
+            return False
+        ratios = (own / size for own, size in zip(self.declared, self.resolution, strict=True))
+        return any(abs(ratio - 1) > _SAME_SIZE for ratio in ratios)
 
 
 class Pyramid(msgspec.Struct, frozen=True):
@@ -102,8 +113,9 @@ class Pyramid(msgspec.Struct, frozen=True):
         cell sizes are not known, or not in one unit.
         """
         known = [(level, level.resolution) for level in self.levels if level.resolution]
-        units = {level.unit for level, _size in known}
-        if len(units) != 1 or "" in units:
+        # Without a CRS, the unit is that of the coordinates, whatever it is.
+        units = {level.unit for level, _size in known} - {""}
+        if not known or len(units) > 1:
             message = _(
                 "Group {group}: the cell sizes of its levels are not known in one unit; open one of "
                 "{levels} with group="
@@ -126,8 +138,26 @@ class Pyramid(msgspec.Struct, frozen=True):
                 own = chosen.arrays if other.group == chosen.group else frozenset()
                 yield from map(other.group.child, other.arrays - own)
 
+    def wrong_declarations(self) -> str:
+        """Return a text about levels whose stored coordinates contradict the declared cell size, "" if there are none."""
+        texts = [
+            _("{level} ({stored} instead of {declared})").format(
+                level=level.node,
+                stored=_as_text(level.resolution),
+                declared=_as_text(level.declared),
+            )
+            for level in self.levels
+            if level.is_declared_wrongly
+        ]
+        message = _(
+            "cell sizes by stored coordinates, which are used, contradict metadata: {levels}"
+        )
+        return message.format(levels=listed(texts)) if texts else ""
+
     def _remarks(self, chosen: Level, resolution: Pair) -> Iterator[str]:
-        """Yield warnings about the level chosen for a resolution: levels left out, or possibly a wrong unit."""
+        """Yield warnings about the choice of a level: wrong declarations, levels left out, or possibly a wrong unit."""
+        if text := self.wrong_declarations():
+            yield text
         unknown = [level.node for level in self.levels if level.resolution is None]
         if left_out := [str(node) for node in (*unknown, *self.missing)]:
             yield _(
@@ -137,12 +167,20 @@ class Pyramid(msgspec.Struct, frozen=True):
         own = chosen.resolution or resolution
         ratios = [length / size for length, size in zip(resolution, own, strict=True)]
         if not all(1 / _UNIT_FACTOR < ratio < _UNIT_FACTOR for ratio in ratios):
-            requested, size = (
-                " x ".join(f"{length:g}" for length in pair) for pair in (resolution, own)
-            )
             yield _(
-                "resolution {requested} is in the unit of the CRS, {unit}; the cells of {level} have size {size}"
-            ).format(level=chosen.node, unit=chosen.unit, requested=requested, size=size)
+                "resolution {requested} is in the unit of the coordinates, {unit}; the cells of {level} "
+                "have size {size}"
+            ).format(
+                requested=_as_text(resolution),
+                unit=chosen.unit or _("which is not known"),
+                level=chosen.node,
+                size=_as_text(own),
+            )
+
+
+def _as_text(size: Pair | None) -> str:
+    """Return a cell size along Y and X as text."""
+    return " x ".join(f"{length:g}" for length in size or ())
 
 
 # Find and measure levels.
@@ -173,17 +211,46 @@ def group_of_level(node: Node, tree: Tree) -> Node | None:
     return node.group if document.is_array else node
 
 
-def pyramid_of(
-    group: Node,
-    layout: Layout,
-    tree: Tree,
+def pyramids_of(
+    groups: Iterable[Node],
     readings: Mapping[Node, GroupReading],
+    tree: Tree,
+    assumed: Collection[str],
     steps: Steps | None = None,
-) -> Pyramid | None:
-    """Return the pyramid that the layout of a group describes, None if no level exists.
+) -> dict[Node, Pyramid]:
+    """Return the pyramids of those groups that have a layout of which a level exists.
 
-    `readings` are those of the groups of all levels that exist. Without `steps`, no values are used.
+    `readings` are those of the groups of all levels that exist. The values of all pyramids are read together; without
+    `steps`, none are used.
     """
+    layouts = {group: layout for group in groups if (layout := layout_at(group, tree, assumed))}
+    found = {
+        group: levels
+        for group, layout in layouts.items()
+        if (levels := _levels_of_layout(group, layout, tree, readings))
+    }
+    every = chain.from_iterable(levels.values() for levels in found.values())
+    stored = {node for level in every for node in level.stored}
+    measured = steps(stored) if steps is not None and stored else {}
+    pyramids = {}
+    for group, levels in found.items():
+        layout = layouts[group]
+        declared = _with_derived_sizes(group, layout, levels)
+        levels = {
+            asset: _measured(replace(level, declared=declared[asset].resolution), measured)
+            for asset, level in levels.items()
+        }
+        sized = _with_derived_sizes(group, layout, levels)
+        ordered = sorted(sized.values(), key=lambda level: level.coarseness)
+        missing = tuple(group.child(asset) for asset in layout.items if asset not in levels)
+        pyramids[group] = Pyramid(group, tuple(ordered), missing)
+    return pyramids
+
+
+def _levels_of_layout(
+    group: Node, layout: Layout, tree: Tree, readings: Mapping[Node, GroupReading]
+) -> dict[str, Level]:
+    """Return the existing levels of a group's layout, by asset, with the cell sizes that their arrays declare."""
     nodes = {asset: group.child(asset) for asset in layout.items}
     levels, named = dict[str, Level](), {*nodes.values()}
     for asset, node in nodes.items():
@@ -197,39 +264,24 @@ def pyramid_of(
                 if array.node == node or (is_group and array.node not in named)
             ]
             levels[asset] = _level_of_arrays(Level(node, reading.node), arrays, reading)
-    if not levels:
-        return None
-    sized = _with_derived_sizes(group, layout, levels)
-    bare = {asset: level for asset, level in sized.items() if not level.resolution and level.stored}
-    if bare and steps is not None:
-        measured = _measured(
-            bare, steps({node for level in bare.values() for node in level.stored})
-        )
-        sized = _with_derived_sizes(group, layout, {**sized, **measured})
-    ordered = sorted(sized.values(), key=lambda level: level.coarseness)
-    missing = tuple(node for asset, node in nodes.items() if asset not in levels)
-    return Pyramid(group, tuple(ordered), missing)
+    return levels
 
 
-def _measured(levels: Mapping[str, Level], steps: Mapping[Node, float]) -> dict[str, Level]:
-    """Return levels with the cell sizes that the steps of their stored coordinates show, if both are known."""
-    sizes = {
-        asset: tuple(abs(steps.get(node, 0.0)) for node in level.stored)
-        for asset, level in levels.items()
-    }
-    return {
-        asset: replace(levels[asset], resolution=(y, x))
-        for asset, (y, x) in sizes.items()
-        if is_size(y) and is_size(x)
-    }
+def _measured(level: Level, steps: Mapping[Node, float]) -> Level:
+    """Return a level with the cell size that the steps of its stored coordinates show, if both are known."""
+    if not level.stored:
+        return level
+    y, x = (abs(steps.get(node, 0.0)) for node in level.stored)
+    return replace(level, resolution=(y, x)) if is_size(y) and is_size(x) else level
 
 
 def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading], reading: GroupReading) -> Level:
     """Return a level with the grid or cells of its finest array."""
+    own = {array.node.name: array for array in reading.arrays if array.dims == (array.node.name,)}
     grids = [
         grid
         for array in arrays
-        if (grid := _level_of_cells(level, array) or _level_of_grid(level, array, reading))
+        if (grid := _level_of_cells(level, array) or _level_of_grid(level, array, own))
     ]
     known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
     if not known:
@@ -259,45 +311,56 @@ def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
     return None
 
 
-def _level_of_grid(level: Level, array: ArrayReading, reading: GroupReading) -> Level | None:
-    """Return the level with the grid and cell size of an array of a group, None if it has fewer than two dimensions."""
+def _level_of_grid(
+    level: Level, array: ArrayReading, own: Mapping[str, ArrayReading]
+) -> Level | None:
+    """Return the level with the grid and declared cell size of an array, None if it has fewer than two dimensions.
+
+    `own` are the 1-D arrays of its group that have the name of their dimension.
+    """
     if len(array.dims) < 2:
         return None
     dims, size, unit = _grid_by_coordinates(array)
     rows, columns = map(array.dims.index, dims)
+    shape = array.shape[rows], array.shape[columns]
+    if size is None and STAC in array.assumed:
+        written = transform_of_stac(array.node, array.document.attributes, shape)
+        size = None if written is None else written.cell_size
     chunks = array.template.encoding.get("chunks") or array.shape
-    level = replace(
+    stored, attributes = _stored_along(array, dims, own)
+    return replace(
         level,
         arrays=frozenset([array.node.name]),
-        shape=(array.shape[rows], array.shape[columns]),
+        shape=shape,
         chunk=(chunks[rows], chunks[columns]),
         dims=dims,
         orders=(array.dims,),
+        stored=stored,
+        resolution=size if size is not None and all(map(is_size, size)) else None,
+        unit=_unit(str(attributes.get("units", "")) or unit, array),
     )
-    if size is None and STAC in array.assumed:
-        written = transform_of_stac(array.node, array.document.attributes, level.shape)
-        size = None if written is None else written.cell_size
-    if size is None:
-        return _level_with_stored(level, array, reading)
-    is_known = all(map(is_size, size))
-    return replace(level, resolution=size if is_known else None, unit=_unit(unit, array))
 
 
-def _level_with_stored(level: Level, array: ArrayReading, reading: GroupReading) -> Level:
-    """Return a level with the stored 1-D coordinates along the dimensions of its array, if both exist."""
-    along: dict[str, Node] = {}
-    for coordinate in (*array.interpretation.coordinates, *array.inherited.coordinates):
+def _stored_along(
+    array: ArrayReading, dims: tuple[str, str], own: Mapping[str, ArrayReading]
+) -> tuple[tuple[()] | tuple[Node, Node], Mapping[str, Any]]:
+    """Return the stored 1-D coordinates along two dimensions of an array, and the attributes of the second one.
+
+    Nothing unless both exist. Arrays of the group (`own`) take the place of declared coordinates.
+    """
+    along: dict[str, tuple[Node | None, Mapping[str, Any]]] = {}
+    coordinates = (*array.interpretation.coordinates, *array.inherited.coordinates)
+    # The coordinate with the name of a dimension is the one of its cells, whatever else lies along it.
+    for coordinate in sorted(coordinates, key=lambda one: one.source.dims != (one.name,)):
         source = coordinate.source
-        if isinstance(source, Stored) and len(source.along) == len(source.dims) == 1:
-            along.setdefault(source.dims[0], source.node)
-    own = (other for other in reading.arrays if other.dims == (other.node.name,))
-    along.update({other.node.name: other.node for other in own})
-    y, x = (along.get(dim) for dim in level.dims)
-    if y is None or x is None:
-        return level
-    written = (other.document.attributes for other in reading.arrays if other.node == x)
-    units = [str(attributes["units"]) for attributes in written if "units" in attributes]
-    return replace(level, stored=(y, x), unit=_unit("".join(units), array))
+        if len(source.dims) == 1:
+            node = source.node if isinstance(source, Stored) and len(source.along) == 1 else None
+            along.setdefault(source.dims[0], (node, coordinate.attributes))
+    for dim in dims:
+        if dim in own and own[dim].shape == (array.sizes[dim],):
+            along[dim] = own[dim].node, own[dim].document.attributes
+    (y, _attributes), (x, attributes) = (along.get(dim, (None, {})) for dim in dims)
+    return ((), {}) if y is None or x is None else ((y, x), attributes)
 
 
 def _unit(unit: str, array: ArrayReading) -> str:
@@ -378,20 +441,6 @@ def _derived_size(
     return None
 
 
-def pyramid_at(
-    group: Node,
-    layout: Layout | None,
-    tree: Tree,
-    readings: Mapping[Node, GroupReading],
-    steps: Steps,
-) -> Pyramid:
-    """Return the pyramid of a group by its layout and the readings of its levels, or raise XGroupGroupError."""
-    pyramid = None if layout is None else pyramid_of(group, layout, tree, readings, steps)
-    if pyramid is None:
-        raise no_pyramid(group, layout, tree)
-    return pyramid
-
-
 def choices_in_tree(
     top: Node,
     readings: Iterable[GroupReading],
@@ -409,13 +458,15 @@ def choices_in_tree(
     others: list[Node] = []
     findings: list[Finding] = []
     errors, is_chosen = [], False
+    pyramids = pyramids_of(known, known, tree, assumed, steps)
     for node in known:
         layout = layout_at(node, tree, assumed)
         if layout is None:
             continue
         try:
-            pyramid = pyramid_at(node, layout, tree, known, steps)
-            _level, others_here, remarks = pyramid.choice(resolution)
+            if node not in pyramids:
+                raise no_pyramid(node, layout, tree)
+            _level, others_here, remarks = pyramids[node].choice(resolution)
             others += others_here
             findings += remarks
             is_chosen = True

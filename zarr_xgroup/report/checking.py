@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Unpack
 
 from msgspec.structs import replace
 
 from zarr_xgroup.datasets.plan import GroupPlan
+from zarr_xgroup.datasets.pyramids import Pyramid, pyramids_of
 from zarr_xgroup.datasets.undeclared import forgotten_declarations
 from zarr_xgroup.findings import Finding, group_findings
 from zarr_xgroup.metadata.nodes import Node
@@ -70,6 +71,18 @@ def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict
         return Verdict(name, f"/{call.group}", tuple(mistakes), is_declared, without)
 
 
+def _pyramids(call: Opening, plans: list[GroupPlan]) -> Iterable[Pyramid]:
+    """Return the pyramids that have stored coordinates beside declared cell sizes, measured by the stored ones."""
+    readings = {plan.node: plan.reading for plan in plans}
+    pyramids = pyramids_of(readings, readings, call.tree, call.assumed)
+    groups = [
+        node
+        for node, pyramid in pyramids.items()
+        if any(level.stored and level.declared for level in pyramid.levels)
+    ]
+    return pyramids_of(groups, readings, call.tree, call.assumed, call.steps).values()
+
+
 def _all_mistakes(
     call: Opening, plans: list[GroupPlan], checked: CheckedStore
 ) -> Iterator[Finding]:
@@ -82,7 +95,9 @@ def _all_mistakes(
     mistakes += list(references.check(found_references(plans, tree), mistakes, checked))
     yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
-    yield from grids.check_positions(checked, call.ends)
+    positions = list(grids.check_positions(checked, call.ends))
+    yield from positions
+    yield from grids.check_cell_sizes(_pyramids(call, plans), positions)
     yield from chain.from_iterable(map(arrays.check_own_coordinates, plans))
     # The findings of opening that no rule has reported.
     undeclared = call.undeclared(plans, is_tree=True)

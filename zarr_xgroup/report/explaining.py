@@ -27,7 +27,7 @@ from zarr_xgroup.conventions.registry import Nz, declarable
 from zarr_xgroup.conventions.units import why_not_times
 from zarr_xgroup.datasets.decode import times_undecoded
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.datasets.pyramids import Pyramid, layout_at, pyramid_of
+from zarr_xgroup.datasets.pyramids import Pyramid, pyramids_of
 from zarr_xgroup.datasets.undeclared import (
     inherited_indexes,
     undeclared_findings,
@@ -119,7 +119,7 @@ XGroupMetadataError, ValueError, TypeError
 def levels(filename_or_obj: Any, group: str | None = None, **options: Any) -> Levels:
     """Return the levels of a pyramid, from which the option ``resolution`` chooses.
 
-    Only metadata documents are read.
+    Only metadata documents are read, and the first and last values of the levels' stored coordinates.
 
     Parameters
     ----------
@@ -145,10 +145,12 @@ TypeError
     """
     all_options: Any = {"group": group, **options}
     with opening(filename_or_obj, all_options, ReportOptions) as call:
-        return _levels(call.pyramid())
+        return _levels(call.pyramid(), is_measured=True)
 
 
-def _levels(pyramid: Pyramid) -> Levels:
+def _levels(pyramid: Pyramid, *, is_measured: bool) -> Levels:
+    """Return the levels of a pyramid for users; `is_measured` is whether values of their stored coordinates were read."""
+    is_declared = not is_measured and any(level.stored for level in pyramid.levels)
     # Levels without a known size of cells are sorted by the sizes of their arrays.
     levels = sorted(pyramid.levels, key=lambda level: (level.coarseness, -prod(level.shape)))
     return Levels(
@@ -160,6 +162,7 @@ def _levels(pyramid: Pyramid) -> Levels:
             level.chunk or None,
             pyramid.factor(level),
             level.refinement,
+            is_declared=is_declared and level.resolution is not None,
         )
         for level in levels
     )
@@ -171,7 +174,8 @@ class _Explaining:
     def __init__(self, call: Opening) -> None:
         self._call, self._tree = call, call.tree
         self._plans = {plan.node: plan for plan in call.plan_tree()}
-        self._readings = {node: plan.reading for node, plan in self._plans.items()}
+        readings = {node: plan.reading for node, plan in self._plans.items()}
+        self._pyramids = pyramids_of(readings, readings, self._tree, call.assumed)
         self._declared: dict[Node, Declared] = {}
 
     def explanation(self) -> Explanation:
@@ -213,11 +217,8 @@ class _Explaining:
             *self._inherited(inherited, arrays),
             *self._coordinates(plan, variables, coordinates, arrays),
         )
-        layout = layout_at(plan.node, self._tree, self._call.assumed)
-        levels: tuple[FoundLevel, ...] = ()
-        if layout is not None:
-            pyramid = pyramid_of(plan.node, layout, self._tree, self._readings)
-            levels = () if pyramid is None else tuple(_levels(pyramid))
+        pyramid = self._pyramids.get(plan.node)
+        levels = () if pyramid is None else tuple(_levels(pyramid, is_measured=False))
         return FoundGroup(str(plan.node), arrays, in_dataset, levels)
 
     def _parents(self, plan: GroupPlan) -> Iterator[GroupPlan]:

@@ -247,17 +247,18 @@ class FoundLevel(msgspec.Struct, frozen=True):
     path : str
         The absolute path of its group or array.
     resolution : tuple of float or None
-        The size of its cells along Y and X, None if metadata do not define it.
+        The size of its cells along Y and X, None if it is not known.
     unit : str
         The unit of the resolution, "" if it is not known.
     shape, chunk : tuple of int or None
         The numbers of rows and columns of its finest array, and of a chunk of that array. The number of cells in
         a discrete global grid system.
     factor : tuple of float or None
-        The length of its cells along Y and X, as a multiple of those of the finest level. None if metadata do
-        not define it.
+        The length of its cells along Y and X, as a multiple of those of the finest level. None if it is not known.
     refinement : int or None
         The refinement level of its cells in a discrete global grid system.
+    is_declared : bool
+        Whether the resolution is the declared one although coordinates are stored, because `explain` reads no values.
     """
 
     path: str
@@ -267,6 +268,7 @@ class FoundLevel(msgspec.Struct, frozen=True):
     chunk: tuple[int, ...] | None = None
     factor: tuple[float, float] | None = None
     refinement: int | None = None
+    is_declared: bool = False
 
 
 def counted(number: int, noun: str) -> str:
@@ -288,6 +290,8 @@ def level_table(levels: Sequence[FoundLevel]) -> list[list[str]]:
     rows = [["level", "resolution", "rows x columns", "chunk", "factor"]]
     for level in levels:
         size = f"{_pair(level.resolution)} {level.unit if level.resolution else ''}".strip()
+        if level.is_declared:
+            size = f"{size} (declared)"
         if level.refinement is not None:
             size = f"refinement level {level.refinement}"
         texts = size, _pair(level.shape), _pair(level.chunk), _factor(level, levels)

@@ -6,6 +6,7 @@ A level declares its grid, or derives it from the grid of its source. The tests 
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,14 @@ from zarr_xgroup.tests.builders import (
     ZarrFormat,
     build,
     declaring,
+    memory_store,
+    needs_writing,
     opened,
     opened_with_warnings,
     recording_store,
     stored,
 )
+from zarr_xgroup.tests.servers import DelayingStore
 from zarr_xgroup.tests.tables import brief, check, outcome, rows, store_of
 
 
@@ -276,6 +280,13 @@ def own(rows: int, columns: int, **more: Array) -> Group:
     return Group({**own, "v": field(rows, columns), **more})
 
 
+def placed(size: int, step: float, *, values: Any = None, **attributes: Any) -> Group:
+    """Return a group with an array `v` and its coordinates."""
+    values = step * np.arange(float(size)) if values is None else values
+    members = {name: stored(values, name, **attributes) for name in ("y", "x")}
+    return Group({"v": field(size, size), **members})
+
+
 def stac(rows: int, columns: int) -> Json:
     """Return the transform of an array by STAC, of cells of 10 m."""
     return {"proj:transform": [10, 0, 100, 0, -10, 200], "proj:shape": [rows, columns]}
@@ -421,6 +432,7 @@ def test_invalid_resolutions(resolution: Any) -> None:
         opened(xr.open_dataset, store_of(PYRAMID), resolution=resolution)
 
 
+CONTRADICTED = "cell sizes by stored coordinates, which are used, contradict metadata"
 # fmt: off
 #: A pyramid, a resolution, how many rows the chosen level has, and what is told about the choice.
 TOLD: Mapping[str, tuple[Group, float, int, str]] = {
@@ -434,7 +446,20 @@ TOLD: Mapping[str, tuple[Group, float, int, str]] = {
     ),
     "degrees for metres": (
         PYRAMID, 0.0005, 8,
-        "/: resolution 0.0005 x 0.0005 is in the unit of the CRS, m; the cells of /0 have size 10 x 10",
+        "/: resolution 0.0005 x 0.0005 is in the unit of the coordinates, m; the cells of /0 have size 10 x 10",
+    ),
+    "no CRS": (
+        of_three(*ITEMS, **{"proj:code": None}), 1e6, 2,
+        "/: resolution 1e+06 x 1e+06 is in the unit of the coordinates, which is not known; the cells of /2 have size 40 x 40",
+    ),
+    # The level 0 has cells of 10 m by its transform, and by its coordinates cells of 20 m.
+    "stored coordinates contradict the transforms": (
+        Group({"0": placed(8, 20), "1": placed(4, 40)}, declared(ITEMS[0], level("1", **cells(20)), **UTM)), 20, 8,
+        f"/: {CONTRADICTED}: /0 (20 x 20 instead of 10 x 10), /1 (40 x 40 instead of 20 x 20)",
+    ),
+    "stored coordinates contradict a scale": (
+        Group({"0": placed(8, 10), "1": placed(4, 40)}, declared(*ITEMS[:2], **UTM)), 20, 8,
+        f"/: {CONTRADICTED}: /1 (40 x 40 instead of 20 x 20)",
     ),
 }
 # fmt: on
@@ -458,9 +483,9 @@ REFUSED: Mapping[str, tuple[Group, str, str]] = {
         of_three(level("0"), level("1")), "/",
         "/: the cell sizes of its levels are not known in one unit; open one of /0, /1 with group=",
     ),
-    "the unit is not known": (
-        of_three(*ITEMS, **{"proj:code": None, **BOX}), "/",
-        "the cell sizes of its levels are not known in one unit; open one of /0, /1, /2",
+    "two units": (
+        Group({"0": placed(8, 10, units="m"), "1": placed(4, 1, units="degrees_east")}, declared(level("0"), level("1"))), "/",
+        "the cell sizes of its levels are not known in one unit; open one of /1, /0",
     ),
     "a transform of STAC is not assumed": (
         Group({"0": Group({"v": field(8, 12, **stac(8, 12))})}, declared(level("0"), **UTM)), "/",
@@ -484,19 +509,20 @@ def test_the_reason_why_no_level_can_be_chosen(root: Group, group: str, text: st
 # Cell sizes by stored coordinates.
 
 
-def placed(size: int, step: float, *, values: Any = None, **attributes: Any) -> Group:
-    """Return a group with an array `v` and its coordinates."""
-    values = step * np.arange(float(size)) if values is None else values
-    members = {name: stored(values, name, **attributes) for name in ("y", "x")}
-    return Group({"v": field(size, size), **members})
-
-
-#: The levels 0 and 1 without a declared size, a layout, and the sizes that `levels` returns.
+ROUGH, TEN = stored(np.arange(4) * 90.0, "x"), stored(np.arange(10) * 90.0, "y")
+#: The levels 0 and 1, the item of level 1, and the sizes and the unit that `levels` returns.
 BY_VALUES: Mapping[str, tuple[Any, Any, Any, Any]] = {
     "first and last value": (placed(8, -10), placed(4, 20), level("1"), [10, 20, "m"]),
     "of packed values": (placed(8, 1, scale_factor=10.0), placed(4, 2, scale_factor=10.0), level("1"), [10, 20, "m"]),
-    "they take precedence over a scale from a level without declared size":
-        (placed(8, 10), placed(4, 19), level("1", "0", 2), [10, 19, "m"]),
+    "they take precedence over a scale": (placed(8, 10), placed(4, 19), level("1", "0", 2), [10, 19, "m"]),
+    "they take precedence over a transform": (placed(8, 10), placed(4, 40), level("1", **cells(20)), [10, 40, "m"]),
+    "they take precedence over cells of a rotated grid": (placed(8, 5), placed(4, 40), level("1", **TURNED), [5, 40, "m"]),
+    "nothing is stored": (placed(8, 10), of(4, 4), level("1", **cells(20)), [10, 20, "m"]),
+    "only one coordinate is stored": (placed(8, 10), Group({"v": field(4, 4), "x": ROUGH}), level("1", **cells(20)), [10, 20, "m"]),
+    "a coordinate has another size": (placed(8, 10), Group({"v": field(4, 4), "x": ROUGH, "y": TEN}), level("1", **cells(20)), [10, 20, "m"]),
+    "a row has no step": (placed(8, 10), placed(1, 40), level("1", **cells(20)), [10, 20, "m"]),
+    "all values are the same, beside a transform": (placed(8, 10), placed(4, 0), level("1", **cells(20)), [10, 20, "m"]),
+    "units of coordinates take precedence over the CRS": (placed(8, 1, units="km"), placed(4, 2, units="km"), level("1"), [1, 2, "km"]),
     "a level without coordinates follows from one with them": (placed(8, 10), of(4, 4), level("1", "0", 2), [10, 20, "m"]),
     "in degrees": (placed(8, 0.5, units="degrees_east"), placed(4, 1, units="degrees_east"), level("1"), [0.5, 1, "degree"]),
     "all values are the same": (placed(8, 0), placed(4, 20), level("1"), [20, None, "m"]),
@@ -516,12 +542,22 @@ def test_stored_coordinates_show_the_size_of_cells(
     assert found[0].unit == unit or sizes[0] is None
 
 
-def test_values_are_read_only_for_levels_of_unknown_size() -> None:
-    root = Group({"0": placed(8, 99), "1": placed(4, 20)}, declared(ITEMS[0], level("1"), **UTM))
+def test_a_resolution_reads_the_stored_coordinates_of_all_levels_at_once() -> None:
+    levels = {"0": placed(8, 10), "1": placed(4, 20), "2": of(2, 2)}
+    root = Group(levels, declared(ITEMS[0], level("1"), level("2", "1", 2), **UTM))
+    delayed: Any = DelayingStore(memory_store(build(root)), 0.02)
+    zarr_xgroup.levels(delayed)
+    axes = {f"{level}/{name}/c/0" for level in "01" for name in "yx"}
+    assert dict(delayed.chunk_gets) == dict.fromkeys(axes, 1)
+    other: Any = DelayingStore(memory_store(build(root)), 0.02)
+    zarr_xgroup.explain(other)
+    assert delayed.rounds == other.rounds + 1
+    # Nothing more is read without a resolution.
     store = recording_store(build(root))
-    dataset, told = opened_with_warnings(xr.open_dataset, store, resolution=20)
-    assert (dataset.sizes["x"], told) == (4, [])
-    assert {key.partition("/c")[0] for key in store.chunk_gets} == {"1/x", "1/y"}
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="1")
+    assert set(store.chunk_gets) == {"1/y/c/0", "1/x/c/0"}
+    chosen, told = opened_with_warnings(xr.open_dataset, store, resolution=20)
+    assert (dataset.identical(chosen), told) == (True, [])
     store.failing["1/x/c/0"] = OSError("no")
     with pytest.raises(XGroupStoreError, match="/1/x cannot be read"):
         zarr_xgroup.levels(store)
@@ -531,6 +567,37 @@ def test_sizes_are_printed_with_six_digits() -> None:
     sizes = {"0": placed(8, 10), "1": placed(4, 722.3684210526317)}
     found = zarr_xgroup.levels(store_of(Group(sizes, declared(level("0"), level("1"), **UTM))))
     assert [line.split()[1] for line in repr(found).splitlines()[1:]] == ["10", "722.368"]
+
+
+#: Layouts that declare cells of 10, 20 and 40 m.
+TO_COARSEN = {
+    "scales": ITEMS,
+    "transforms": tuple(level(name, **cells(size)) for name, size in zip("012", (10, 20, 40), strict=True)),
+}  # fmt: skip
+
+
+@needs_writing
+@rows(TO_COARSEN, "items")
+def test_a_pyramid_that_was_coarsened_and_written_again(items: Any, tmp_path: Path) -> None:
+    levels = {"0": of(16, 24), "1": of(8, 12), "2": of(4, 6)}
+    tree = opened(xr.open_datatree, store_of(Group(levels, declared(*items, **UTM))))
+    path = tmp_path / "coarse.zarr"
+    halved: Any = tree.map_over_datasets(
+        lambda level: level.coarsen(x=2, y=2, boundary="trim").mean() if level.sizes else level
+    )
+    halved.to_zarr(path, consolidated=False)
+    dataset, told = opened_with_warnings(xr.open_dataset, path, resolution=20)
+    assert dataset["x"].values.tolist() == list(range(110, 350, 20))
+    sizes = (
+        "/0 (20 x 20 instead of 10 x 10)",
+        "/1 (40 x 40 instead of 20 x 20)",
+        "/2 (80 x 80 instead of 40 x 40)",
+    )
+    assert [str(warning) for warning in told] == [f"/: {CONTRADICTED}: {', '.join(sizes)}"]
+    assert listed(zarr_xgroup.levels(path)) == "/0 20 m, /1 40 m, /2 80 m"
+    assert "10 m (declared)" in repr(zarr_xgroup.explain(path))
+    rules = {mistake.rule.name for mistake in zarr_xgroup.check(path).mistakes}
+    assert "spatial/transform" in rules
 
 
 # Trees.
@@ -564,11 +631,14 @@ def test_a_scale_must_fit_the_sizes_of_levels(
     item = level("1", "0", {"scale": [scale, scale], "translation": [shift, shift]})
     axes = {name: stored(np.arange(float(size)), name, units="m") for name in ("y", "x")}
     located = Group({**of(size, size).members, **axes})
-    for coarse in (located, of(size, size)):  # with coordinates of its own, and without
+    for coarse in (
+        located,
+        of(size, size),
+    ):  # with coordinates of its own, which are used, and without
         groups = {"0": of(64, 64), "1": coarse}
         store: Any = store_of(Group(groups, declared(ITEMS[0], item, **UTM)))
         found = {it.path: it.resolution for it in zarr_xgroup.levels(store)}
-        by_values = (1.0, 1.0) if coarse is located else None
-        assert found["/1"] == ((10.0 * scale, 10.0 * scale) if fits else by_values)
+        by_scale = (10.0 * scale, 10.0 * scale) if fits else None
+        assert found["/1"] == ((1.0, 1.0) if coarse is located else by_scale)
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="1")
     assert ("x" in dataset.coords, len(told)) == (fits, not fits)

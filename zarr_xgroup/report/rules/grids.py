@@ -1,18 +1,21 @@
-"""Rules about declared grids: their transforms, and the stored coordinates of the same dimensions."""
+"""Rules about declared grids: their transforms and cell sizes, and the stored coordinates of the same dimensions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
 from zarr_xgroup.conventions.array import NodeView, coordinate_variable
 from zarr_xgroup.conventions.dialects.stac import OF_ARRAY, StacProjHandler
+from zarr_xgroup.conventions.multiscales import ATTRIBUTE, TRANSFORM
 from zarr_xgroup.conventions.spatial import NUMBERS, SpatialHandler
 from zarr_xgroup.conventions.written_grids import WrittenGrid
+from zarr_xgroup.datasets.pyramids import Pyramid
 from zarr_xgroup.errors import Rule
-from zarr_xgroup.findings import Finding
-from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.findings import Finding, new_finding
+from zarr_xgroup.metadata.nodes import Fragment, Node
+from zarr_xgroup.metadata.paths import is_below
 from zarr_xgroup.report.rules.checked import CheckedStore
 
 #: By how much integers are rounded, in their unit; and by how many units in the last place floats are.
@@ -41,6 +44,22 @@ def check_positions(
             finding = grid.finding_of_coordinates(values, rounding, rule)
             if finding is not None:
                 yield finding
+
+
+def check_cell_sizes(
+    pyramids: Iterable[Pyramid], reported: Collection[Finding]
+) -> Iterator[Finding]:
+    """Yield layouts that declare other cell sizes than stored coordinates have.
+
+    `reported` are findings about transforms. If one is about a pyramid, all its cell sizes may follow from that transform.
+    """
+    for pyramid in pyramids:
+        paths = (finding.place.node.strip("/") for finding in reported)
+        text = pyramid.wrong_declarations()
+        if text and not any(is_below(path, pyramid.group.path) for path in paths):
+            place = Fragment(pyramid.group, ("attributes", ATTRIBUTE.key), None)
+            remedy = 'correct each "transform" of the layout, or leave it out'
+            yield new_finding(TRANSFORM, place, text, remedy, severity="warning")
 
 
 def _is_written(ends: tuple[float, float]) -> bool:

@@ -635,6 +635,43 @@ def test_so_is_that_of_proj(
     assert all(how in mistake.text for mistake in found)
 
 
+def squares(size: int, step: float) -> Nodes:
+    """Return an array of a level, and its coordinates."""
+    axes = {name: stored(step * np.arange(size), name) for name in ("y", "x")}
+    return {"": {}, "band": sized("y x", size, size), **axes}
+
+
+DOUBLED: Json = {"asset": "coarse", "derived_from": "fine", "transform": {"scale": [2.0, 2.0]}}
+CONTRADICTED = "cell sizes by stored coordinates, which are used, contradict metadata"
+#: The members of two levels, the item of the second one, and the places and texts of contradictions.
+SIZES_OF_LEVELS: dict[str, tuple[Nodes, Nodes, Json, dict[str, str]]] = {
+    "all agree": (squares(8, 10), squares(4, 20), DOUBLED, {}),
+    "nothing is stored": ({"": {}, "band": sized("y x", 8, 8)}, {"": {}, "band": sized("y x", 4, 4)}, DOUBLED, {}),
+    "less than a thousandth": (squares(8, 10), squares(4, 20.01), DOUBLED, {}),
+    "a scale": (
+        squares(8, 10), squares(4, 40), DOUBLED,
+        {"/p#multiscales": f"{CONTRADICTED}: /p/coarse (40 x 40 instead of 20 x 20)"}),
+    # The transform is reported alone, because other sizes follow from it.
+    "a transform": (
+        squares(8, 20), squares(4, 40), DOUBLED, {"/p#multiscales/layout/0/spatial:transform": "gives 'y' from 0 to 70"}),
+}  # fmt: skip
+
+
+@rows(SIZES_OF_LEVELS, "fine, coarse, item, expected")
+def test_declared_sizes_of_cells_are_compared_with_stored_coordinates(
+    fine: Nodes, coarse: Nodes, item: Json, expected: dict[str, str]
+) -> None:
+    fine_item = {"asset": "fine", "spatial:transform": [10.0, 0.0, -5.0, 0.0, 10.0, -5.0]}
+    names = declaring("multiscales", "spatial", multiscales={"layout": [fine_item, item]})
+    nodes: Nodes = {"": {}, "p": {**names, "spatial:dimensions": ["y", "x"]}}
+    for name, members in {"fine": fine, "coarse": coarse}.items():
+        nodes |= {f"p/{name}/{path}".rstrip("/"): node for path, node in members.items()}
+    mistakes = zarr_xgroup.check(store_of(nodes)).mistakes
+    found = {str(it.place).replace("/attributes/", "", 1): it.text for it in mistakes}
+    assert found.keys() == expected.keys()
+    assert all(found[place].startswith(text) for place, text in expected.items())
+
+
 GDAL_TEXT = "500000 10 0 4600000 0 -10"
 OF_STAC: Json = {"proj:transform": TRANSFORM, "proj:shape": [4, 6], "proj:epsg": 32633}
 #: Stores that declare nothing, the array without coordinates or a CRS, and the coordinates that it gets by the remedy.
