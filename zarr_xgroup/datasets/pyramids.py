@@ -55,7 +55,8 @@ class Level(msgspec.Struct, frozen=True):
     node: Node
     #: The group to open.
     group: Node
-    #: The arrays of that group that belong to the level.
+    #: The names of its arrays, and of those that have a grid or cells.
+    members: frozenset[str] = frozenset()
     arrays: frozenset[str] = frozenset()
     #: Rows and columns of the finest array, or its number of cells, and the same for a chunk; () without arrays.
     shape: tuple[int, ...] = ()
@@ -263,7 +264,8 @@ def _levels_of_layout(
                 for array in reading.arrays
                 if array.node == node or (is_group and array.node not in named)
             ]
-            levels[asset] = _level_of_arrays(Level(node, reading.node), arrays, reading)
+            level = Level(node, reading.node, frozenset(array.node.name for array in arrays))
+            levels[asset] = _level_of_arrays(level, arrays, reading)
     return levels
 
 

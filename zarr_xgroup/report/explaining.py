@@ -151,6 +151,9 @@ TypeError
 def _levels(pyramid: Pyramid, *, is_measured: bool) -> Levels:
     """Return the levels of a pyramid for users; `is_measured` is whether values of their stored coordinates were read."""
     is_declared = not is_measured and any(level.stored for level in pyramid.levels)
+    # The arrays of groups are compared by name. A level that is an array has only itself.
+    groups = [level for level in pyramid.levels if level.node == level.group]
+    names = frozenset[str]().union(*(level.arrays for level in groups))
     # Levels without a known size of cells are sorted by the sizes of their arrays.
     levels = sorted(pyramid.levels, key=lambda level: (level.coarseness, -prod(level.shape)))
     return Levels(
@@ -163,6 +166,8 @@ def _levels(pyramid: Pyramid, *, is_measured: bool) -> Levels:
             pyramid.factor(level),
             level.refinement,
             is_declared=is_declared and level.resolution is not None,
+            arrays=tuple(sorted(names & level.members if level in groups else level.arrays)),
+            missing=tuple(sorted(names - level.members if level in groups else ())),
         )
         for level in levels
     )

@@ -259,6 +259,8 @@ class FoundLevel(msgspec.Struct, frozen=True):
         The refinement level of its cells in a discrete global grid system.
     is_declared : bool
         Whether the resolution is the declared one although coordinates are stored, because `explain` reads no values.
+    arrays, missing : tuple of str
+        The names of its arrays along Y and X, and of those that only other levels have. Sorted.
     """
 
     path: str
@@ -269,6 +271,8 @@ class FoundLevel(msgspec.Struct, frozen=True):
     factor: tuple[float, float] | None = None
     refinement: int | None = None
     is_declared: bool = False
+    arrays: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def counted(number: int, noun: str) -> str:
@@ -284,8 +288,7 @@ def short(text: str, longest: int = LONGEST_NAME) -> str:
 def level_table(levels: Sequence[FoundLevel]) -> list[list[str]]:
     """Return levels as a table of texts: the column headings, then a row for each level.
 
-    If metadata define no factors, these are the ratios of the sizes of arrays, with ``~`` unless they are whole
-    numbers.
+    If factors are not known, these are the ratios of the sizes of arrays, with ``~`` unless they are whole numbers.
     """
     rows = [["level", "resolution", "rows x columns", "chunk", "factor"]]
     for level in levels:

@@ -40,6 +40,8 @@ F = TypeVar("F", FoundProblem, Finding)
 _MOST_ROWS, MOST_SHOWN = 12, 20
 #: How many names of similar arrays or groups a line has.
 MOST_NAMES = 4
+#: How many levels, and how many of their arrays, are named if not all levels have the same arrays.
+_MOST_OF_LEVELS = 20
 #: How many findings that break the same rule at the same JSON pointer are shown, each in its own row.
 _MOST_SIMILAR = 2
 #: The longest text of a problem, in characters.
@@ -481,7 +483,10 @@ def _coordinate(coordinate: FoundCoordinate) -> Line:
 
 
 def level_lines(levels: Sequence[FoundLevel], group: str = "") -> list[Line]:
-    """Return the lines of a table of levels, with paths relative to a group; [] without levels."""
+    """Return the lines of a table of levels, and about levels without arrays that others have; [] without levels.
+
+    Paths are relative to a group.
+    """
     if not levels:
         return []
     rows = [[*map(short, (path_in(group, path), *cells))] for path, *cells in level_table(levels)]
@@ -492,4 +497,13 @@ def level_lines(levels: Sequence[FoundLevel], group: str = "") -> list[Line]:
             text + " " * (width - cell_len(text)) for text, width in zip(row, widths, strict=True)
         )
         lines.append([Part("  ".join(texts).rstrip(), "table" if number else "table dim")])
+    differing: defaultdict[tuple[tuple[str, ...], ...], list[str]] = defaultdict(list)
+    for level in levels:
+        if level.missing:
+            differing[level.arrays, level.missing].append(path_in(group, level.path))
+    for (arrays, missing), paths in differing.items():
+        where, has, others = (
+            listed([*map(short, names)], _MOST_OF_LEVELS) for names in (paths, arrays, missing)
+        )
+        lines.append([Part(f"{where}: {has or 'no arrays'}; missing: {others}")])
     return lines

@@ -15,6 +15,7 @@ import xarray as xr
 
 import zarr_xgroup
 from zarr_xgroup import XGroupGroupError, XGroupStoreError
+from zarr_xgroup.report.page import page
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
@@ -348,7 +349,7 @@ LISTED: Mapping[str, tuple[Group, str]] = {
 def listed(found: Any) -> str:
     """Return the first two columns of a table of levels."""
     lines = [re.split(r"\s{2,}", line.strip()) for line in str(found).splitlines()[1:]]
-    return ", ".join(f"{name} {size}" for name, size, *_others in lines)
+    return ", ".join(" ".join(line[:2]) for line in lines if len(line) > 1)
 
 
 @rows(LISTED, "root, expected")
@@ -370,13 +371,51 @@ def test_levels_are_a_table() -> None:
     items = (level("0", **wide), level("1", "0", [1, 2]), level("2"))
     root = Group({"0": Group(chunked), "1": of(8, 6), "2": of(2, 2)}, declared(*items, **UTM))
     found = zarr_xgroup.levels(store_of(root))
-    assert found[0] == type(found[0])("/0", (10.0, 30.0), "m", (8, 12), (4, 5), (1.0, 1.0))
+    expected: Any = type(found[0])(
+        "/0", (10.0, 30.0), "m", (8, 12), (4, 5), (1.0, 1.0), arrays=("v",)
+    )
+    assert found[0] == expected
     assert repr(found).splitlines() == [
         "level  resolution  rows x columns  chunk  factor",
         "/0     10 x 30 m   8 x 12          4 x 5  1",
         "/1     10 x 60 m   8 x 6           8 x 6  1 x 2",
         "/2     ?           2 x 2           2 x 2  ?",
     ]
+
+
+def bands(size: int, *names: str, **more: Any) -> Group:
+    return Group({**dict.fromkeys(names, field(size, size)), **more})
+
+
+#: Levels, and the arrays that not all of them have.
+BANDS: Mapping[str, tuple[Group, list[str]]] = {
+    "all have the same arrays": (PYRAMID, []),
+    "bands of several resolutions": (
+        Group({"0": bands(8, "b02", "b03"), "1": bands(4, "b02", "b05"), "2": bands(2, "b02", "b05")}, declared(*ITEMS, **UTM)),
+        ["/0: b02, b03; missing: b05", "/1, /2: b02, b05; missing: b03"],
+    ),
+    "a level without arrays": (Group({"0": bands(8, "v"), "1": Group()}, declared(*ITEMS, **UTM)), ["/1: no arrays; missing: v"]),
+    # The coordinates and bounds of a level are not named, and an array without a grid is not missing.
+    "arrays of other shapes": (
+        Group({"0": Group({"v": field(8, 8), "w": field(8, 8), "x": stored(np.arange(8.0), "x")}),
+               "1": Group({"v": field(4, 4), "w": field(4, 9, "y z"), "z_bnds": field(9, 2, "z n")})},
+              declared(level("0", **cells(10)), level("1", **cells(20)), **UTM)), [],
+    ),
+    "levels are arrays of one group": (Group({"0": field(8, 8), "1": field(4, 4)}, declared(*ITEMS, **UTM)), []),
+}  # fmt: skip
+
+
+@rows(BANDS, "root, expected")
+def test_arrays_that_only_some_levels_have(root: Group, expected: list[str]) -> None:
+    store: Any = store_of(root)
+    levels, explanation = zarr_xgroup.levels(store), zarr_xgroup.explain(store)
+    rows_of_table = 1 + len(levels)
+    assert repr(levels).splitlines()[rows_of_table:] == expected
+    shown = [line.replace("/", "") for line in expected]
+    assert [
+        line.strip() for line in repr(explanation).splitlines() if "; missing: " in line
+    ] == shown
+    assert all(line in page(explanation) for line in shown)
 
 
 # Which level a resolution means.
