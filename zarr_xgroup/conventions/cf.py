@@ -73,6 +73,10 @@ SOMEWHERE = Rule("cf/leads-somewhere", CF, "2.7 Groups")
 MISSING = Rule("cf/missing-value", CF, "2.5.1 Missing data, valid and actual range of data")
 PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 
+#: Remedies for arrays that cannot be the coordinates of other arrays: their documents are invalid, or sizes differ.
+WRITE_AGAIN = "write the document again with zarr"
+OTHER_DIMENSION = "give one of the dimensions a different name, or write arrays of one size"
+
 #: The longest chain of references: to a coordinate, to its boundaries, and to the terms of their formula.
 _MAX_STEPS = 3
 
@@ -584,12 +588,55 @@ def _coordinate_of(
         )
         text = message.format(dim=dimension.name, nodes=", ".join(map(str, nodes)))
         array.report(Topic.CHOICE, array.node, text)
+    if not nodes:
+        _report_unused(array, dimension)
     if len(nodes) != 1:
         return None
     place = Fragment(array.node, dimension_keys(array.document), dimension.name)
     array.resolver.record(place, dimension.name, nodes[0])
     coordinate = follower.attached(nodes[0], (dimension.dim,), place)
     return replace(coordinate, name=dimension.dim)
+
+
+def _report_unused(array: ArrayView, dimension: _Dimension) -> None:
+    """Report arrays above an array's group that would be the coordinate of a dimension if they could be used."""
+    for node, reason in _unused(array, dimension.name, dimension):
+        problem = array.tree.problem(node)
+        if node.group == array.node.group:  # the group reports it
+            continue
+        if problem is not None:
+            cost = coordinate_named(dimension.dim)
+            array.report(Topic.PROBLEM, array.node, problem, WRITE_AGAIN, cost=cost)
+        elif dimension.path is None:  # NCZarr would specify a different dimension
+            text = _("dimension {dim!r} has no coordinate: {reason}")
+            text = text.format(dim=dimension.name, reason=reason)
+            array.report(Topic.CHOICE, array.node, text, OTHER_DIMENSION)
+
+
+def unused_coordinates(array: ArrayView) -> Iterator[tuple[Node, str]]:
+    """Yield arrays that would be coordinates of an array if they could be used, each with the reason.
+
+    They have the name of a dimension without a coordinate, in the array's group or above, or ``coordinates`` names them.
+    """
+    for dimension in _dimensions_without_coordinate(array, ()):
+        yield from _unused(array, dimension.name, dimension)
+    for name in names_in(array.attributes, "coordinates"):
+        yield from _unused(array, name)
+
+
+def _unused(
+    array: ArrayView, name: str, dimension: _Dimension | None = None
+) -> Iterator[tuple[Node, str]]:
+    """Yield the read nodes of a name that have no usable document, or not the size of a dimension; and the reason."""
+    for node in _candidate_nodes(array.node, name):
+        document, problem = array.tree.document_if_read(node), array.tree.problem(node)
+        if document is not None and _is_coordinate_variable(node, document):
+            length = document["shape"][0]
+            if dimension is not None and length != dimension.size:
+                text = _("{node} has length {length}, not {size}")
+                yield node, text.format(node=node, length=length, size=dimension.size)
+        elif problem is not None:
+            yield node, str(problem)
 
 
 def _groups_to_search(array: ArrayView, dimension: _Dimension) -> list[Node]:

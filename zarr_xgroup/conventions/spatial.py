@@ -29,7 +29,7 @@ from zarr_xgroup.conventions.affine import (
 from zarr_xgroup.conventions.array import ArrayView, NodeView, has_coordinate
 from zarr_xgroup.conventions.attributes import Attribute
 from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS, dims_named, two_names
-from zarr_xgroup.conventions.base import ConventionHandler
+from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.descriptions import Parsed, shown, write
 from zarr_xgroup.conventions.model import Interpretation
@@ -179,6 +179,17 @@ class SpatialHandler(ConventionHandler):
         names = DIMENSIONS.read(declared)[0]
         return len(array.dims) > 1 if names is None else dims_named(array, names) is not None
 
+    @classmethod
+    def marks(cls, array: ArrayView) -> Marks | None:
+        """Return the dimensions of the array that ``spatial:dimensions`` names, if there is also a grid."""
+        marks, scopes = super().marks(array), scopes_of(array)
+        if marks is None or not marks.dims:
+            return marks
+        declared = scopes.get(DIMENSIONS.key)
+        names = None if declared is None else DIMENSIONS.read(declared)[0]
+        has_grid = any(map(scopes.get, (TRANSFORM.key, BOX.key))) or level_of(array) is not None
+        return Marks(dims_named(array, names or ()) or ()) if has_grid else Marks()
+
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names of an array's Y and X axes by ``spatial:dimensions``; () if it is not declared."""
         if not follows_by_level(type(self), array):
@@ -258,6 +269,18 @@ class SpatialHandler(ConventionHandler):
 
 
 # spatial:dimensions: the name of Y is first, whatever the order of the array's axes.
+
+
+def missing_dimensions(array: NodeView) -> tuple[Fragment, str] | None:
+    """Return the place where an array needs ``spatial:dimensions``, and the attribute that is not used without it.
+
+    None if it is not missing, or the array has neither a transform nor a bounding box.
+    """
+    scopes = scopes_of(array)
+    written = scopes.get(TRANSFORM.key) or _box(scopes)
+    if len(array.dims) < 2 or written is None or scopes.get(DIMENSIONS.key) is not None:
+        return None
+    return Fragment(written.node, (*written.keys[:-1], DIMENSIONS.key), None), written.keys[-1]
 
 
 def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from zarr_xgroup.conventions.cf import unused_coordinates
 from zarr_xgroup.conventions.crs import SPATIAL_REF
 from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.registry import (
@@ -18,17 +19,18 @@ from zarr_xgroup.conventions.registry import (
     in_handler_order,
     why_not_declared,
 )
+from zarr_xgroup.conventions.spatial import missing_dimensions
 from zarr_xgroup.datasets.interpretation import Interpreter
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
-from zarr_xgroup.findings import Finding, Topic, new_finding
+from zarr_xgroup.findings import Finding, Place, Topic, new_finding, shortened
 from zarr_xgroup.i18n import _, listed, ngettext
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, mappings_in, names_by_key
-from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.tree import Tree
 from zarr_xgroup.redaction import printable
 
-#: The greatest length of the warning, and of its list of arrays.
-_LONGEST, _NAMED_EXAMPLES = 400, 3
+#: The greatest length of the warning and of the reasons in it, and of its list of arrays.
+_LONGEST, _LONGEST_WHY, _NAMED_EXAMPLES = 400, 200, 3
 
 
 class Undeclared(msgspec.Struct, frozen=True):
@@ -42,8 +44,24 @@ class Undeclared(msgspec.Struct, frozen=True):
     why: str = ""
     #: The conventions that would give the coordinates or the CRS if they were assumed, by the array's marks.
     assumable: tuple[str, ...] = ()
+    #: The conventions that would give only the CRS if they were assumed, and none of the coordinates.
+    only_crs: tuple[str, ...] = ()
     #: The principal convention of its group, which does not apply to the array.
     principal: Handler | None = None
+    #: The arrays that would be its coordinates, each with the reason why it is not used.
+    unused: tuple[tuple[Node, str], ...] = ()
+    #: The place where it needs ``spatial:dimensions``, and the attribute that is not used without it.
+    missing: tuple[Fragment, str] | None = None
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it has no coordinates or CRS, as far as known."""
+        reasons = [self.why] if self.why else []
+        if self.missing is not None:
+            place, attribute = self.missing
+            text = _("{place} is missing, so {attribute!r} is not used")
+            reasons.append(text.format(place=Place.of(place), attribute=attribute))
+        return [*reasons, *(reason for _node, reason in self.unused)]
 
 
 def undeclared_data_arrays(
@@ -75,44 +93,52 @@ def undeclared_data_arrays(
         siblings = {array.node.name: array.sizes for array in arrays}
         shared: dict[Hashable, Undeclared | None] = {}
         for array in _data_without_principal(plan, referred):
-            node, ndim, bare = array.node, len(array.dims), bare_dims.get(array.node, ())
-            if principal is not None:
-                if ndim > 1 and not set(bare).isdisjoint(array.dims[-2:]):
-                    yield Undeclared(node, ndim, bare, principal=principal)
-                continue
+            bare = bare_dims.get(array.node, ())
             key = array.likeness, array.dims, bare, array.interpretation.crs is None
             if key not in shared:
-                shared[key] = _undeclared(array, bare, siblings, interpreter)
+                shared[key] = _undeclared(array, bare, principal, siblings, interpreter)
             undeclared = shared[key]
             if undeclared is not None:
-                yield replace(undeclared, node=node)
+                yield replace(undeclared, node=array.node)
 
 
 def _undeclared(
     array: ArrayReading,
     bare: tuple[str, ...],
+    principal: Handler | None,
     siblings: Mapping[str, Mapping[str, int]],
     interpreter: Interpreter,
 ) -> Undeclared | None:
-    """Return the record of an undeclared array, None if it has all coordinates and no option would help."""
-    node, attributes = array.node, array.document.attributes
+    """Return the record of an undeclared array, None if it has all coordinates and no option would help.
+
+    `principal` is the principal convention of its group, which does not apply to it; only grids are reported.
+    """
+    node, attributes, ndim = array.node, array.document.attributes, len(array.dims)
+    is_bare_grid = ndim > 1 and not set(bare).isdisjoint(array.dims[-2:])
+    if principal is not None and not is_bare_grid:
+        return None
+    view = interpreter.view(node, array.dims, siblings=siblings)
+    unused = tuple(unused_coordinates(view)) if bare else ()
+    missing = missing_dimensions(view) if is_bare_grid else None
+    undeclared = Undeclared(node, ndim, bare, principal=principal, unused=unused, missing=missing)
+    if principal is not None:
+        return undeclared
     mappings = {*mappings_in(attributes), SPATIAL_REF}
     has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
-    view = interpreter.view(node, array.dims, siblings=siblings)
     marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
-    assumable = tuple(
-        name
-        for name, mark in marks.items()
-        if name not in interpreter.assumed
-        if not set(bare).isdisjoint(mark.dims) or (mark.has_crs and not has_crs)
-    )
-    if not (bare or assumable):
+    marks = {name: mark for name, mark in marks.items() if name not in interpreter.assumed}
+    placing = {name for name, mark in marks.items() if not set(bare).isdisjoint(mark.dims)}
+    with_crs = {name for name, mark in marks.items() if mark.has_crs and not has_crs}
+    # An option that gives only the CRS is no help for positions.
+    helpful = placing if bare and not placing else placing | with_crs
+    if not (bare or helpful):
         return None
     declaring = {node: attributes, node.group: _attributes(node.group, interpreter.tree)}
     reasons = {place: why_not_declared(written) for place, written in declaring.items()}
     failures = (finding.text for finding in view.findings if finding.cost)
     why = chain((f"{place}: {reason}" for place, reason in reasons.items() if reason), failures)
-    return Undeclared(node, len(array.dims), bare, next(why, ""), assumable)
+    assumable, only_crs = in_handler_order(helpful), in_handler_order(with_crs - helpful)
+    return replace(undeclared, why=next(why, ""), assumable=assumable, only_crs=only_crs)
 
 
 def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
@@ -234,7 +260,8 @@ def undeclared_findings(arrays: Iterable[Undeclared]) -> Iterator[Finding]:
     others.sort(key=lambda array: not array.assumable)
     paths = tuple(str(array.node) for array in others)
     text = f"{_advice(others)}: {_fact(others)}"
-    why = next((f". {array.why}" for array in others if array.why), "")
+    reasons = dict.fromkeys(chain.from_iterable(array.reasons for array in others))
+    why = shortened(". " + printable("; ".join(reasons)), _LONGEST_WHY) if reasons else ""
     examples = [printable(path) for path in paths[:_NAMED_EXAMPLES]]
     texts = (
         f"{text}: {listed(examples, count, len(paths))}{ending}"
@@ -276,10 +303,13 @@ def _fact(arrays: Sequence[Undeclared]) -> str:
 def _advice(arrays: Sequence[Undeclared]) -> str:
     """Return advice for the user. The first arrays are those that an option would help."""
     helped = sum(bool(array.assumable) for array in arrays)
-    if not helped:
-        return _("Select by position (isel), or assign coordinates")
-    names = in_handler_order(name for array in arrays for name in array.assumable)
+    of_arrays = (array.assumable if helped else array.only_crs for array in arrays)
+    names = in_handler_order(chain.from_iterable(of_arrays))
     option = f"assume_conventions={names[0] if len(names) == 1 else list(names)!r}"
+    if not helped:
+        advice = _("Select by position (isel), or assign coordinates")
+        only_crs = _("{option} adds only the CRS").format(option=option)
+        return f"{advice} ({only_crs})" if names else advice
     if helped == len(arrays):
         return _("Open with {option}").format(option=option)
     message = ngettext(
@@ -310,4 +340,6 @@ def _not_applying(array: Undeclared, principal: Handler) -> Finding:
         "its group declares {name!r}, which does not apply to it: it has no coordinates along {dims}"
     )
     text = message.format(name=principal.name, dims=", ".join(map(repr, array.bare)))
-    return new_finding(Topic.CHOICE, array.node, text)
+    finding = new_finding(Topic.CHOICE, array.node, "; ".join([text, *array.reasons]))
+    related = () if array.missing is None else (Place.of(array.missing[0]),)
+    return replace(finding, related=related)

@@ -19,7 +19,7 @@ from zarr_xgroup.redaction import printable
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import CheckedStore, arrays, grids, mistakes_of, references, stores
-from zarr_xgroup.report.rules.undeclared import check_undeclared
+from zarr_xgroup.report.rules.undeclared import check_causes, check_undeclared
 from zarr_xgroup.variables.stored import members_as_zarr_writes
 
 
@@ -93,6 +93,8 @@ def _all_mistakes(
     library, tree = call.library, call.library.tree
     mistakes = [mistake for node in checked.nodes() for mistake in mistakes_of(checked, node)]
     mistakes += list(references.check(found_references(plans, tree), mistakes, checked))
+    undeclared = call.undeclared(plans, is_tree=True)
+    mistakes += check_causes(undeclared, checked)
     yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
     positions = list(grids.check_positions(checked, call.ends))
@@ -100,7 +102,6 @@ def _all_mistakes(
     yield from grids.check_cell_sizes(_pyramids(call, plans), positions)
     yield from chain.from_iterable(map(arrays.check_own_coordinates, plans))
     # The findings of opening that no rule has reported.
-    undeclared = call.undeclared(plans, is_tree=True)
     if not checked.declares_something:
         by_group = call.undeclared(plans)
         yield from check_undeclared(by_group, call.assumed_interpretations(plans, by_group))

@@ -19,8 +19,11 @@ from zarr_xgroup.tests import products
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
+    build,
     coordinate,
     declaring,
+    edit,
+    memory_store,
     opened,
     oracle,
     quietly,
@@ -413,6 +416,67 @@ def test_the_warning_names_the_option_for_arrays_that_it_helps(
         assert option_in(warning) == option
         assert str(warning).startswith("Open with")
         assert helped_by_option(warning) == arrays.split()
+
+
+SELECT = "Select by position (isel), or assign coordinates"
+ONLY_CRS = f"{SELECT} (assume_conventions='proj' adds only the CRS)"
+NO_NAMES = {
+    "proj:code": "EPSG:32632",
+    "spatial:transform": TRANSFORM,
+    "spatial:bbox": STAC["proj:bbox"],
+}
+FIELD = {"v": Array(np.zeros((3, 4)), ("lat", "lon"))}
+BELOW: Any = {"lat": coordinate("lat", Y), "lon": coordinate("lon", X), "g": Group(FIELD)}
+DAYS: Any = {
+    "time": coordinate("time", range(30)),
+    "g": Group({"v": Array(np.zeros(31), ("time",))}),
+}
+#: A store, a change of a document, the opened group, and the begin and the end of the warning.
+CAUSES: dict[str, Any] = {
+    "a broken coordinate variable above": (Group(BELOW), ("lat/zarr.json", b"{lat}"), "g", "Open with assume_conventions='cf'", "/g/v. /lat/zarr.json is not valid JSON: "),
+    "a page in its place, of a hierarchy of CF": (Group(BELOW, {"Conventions": "CF-1.8"}), ("lat/zarr.json", b"<!DOCTYPE html>"), "g", SELECT, "/g/v. /lat/zarr.json is not valid JSON: "),
+    "a different length": (Group(DAYS), None, "g", SELECT, "/g/v. /time has length 30, not 31"),
+    "a broken coordinate variable of the group": (Group({**FIELD, "lat": BELOW["lat"]}), ("lat/zarr.json", b"{lat}"), "", SELECT, "/v. /lat/zarr.json is not valid JSON: "),
+    "a broken array of another group that coordinates names": (Group(SWATH), ("geo/lat/zarr.json", b"{lat}"), "data", "Open with assume_conventions='cf'", "/data/v. /geo/lat/zarr.json is not valid JSON: "),
+    "a grid of a group without names of dimensions": (Group({"v": zeros()}, NO_NAMES), None, "", ONLY_CRS, "/v. /#/attributes/spatial:dimensions is missing, so 'spatial:transform' is not used"),
+    "of an array": (Group({"v": zeros("t y x", **NO_NAMES)}), None, "", ONLY_CRS, "/v. /v#/attributes/spatial:dimensions is missing, so 'spatial:transform' is not used"),
+    "of a group that declares proj": (Group({"v": zeros()}, declaring("proj", **NO_NAMES)), None, "", SELECT, "/v. /#/attributes/spatial:dimensions is missing, so 'spatial:transform' is not used"),
+    "a box": (Group({"v": zeros()}, {"spatial:bbox": STAC["proj:bbox"]}), None, "", SELECT, "/v. /#/attributes/spatial:dimensions is missing, so 'spatial:bbox' is not used"),
+    "names of dimensions without a grid": (Group({"v": zeros()}, {**CODE, "spatial:dimensions": ["y", "x"]}), None, "", ONLY_CRS, "/v"),
+    "names of two other dimensions": (Group({"v": zeros()}, {**BBOX, "spatial:dimensions": ["r", "c"]}), None, "", SELECT, "/v"),
+    "a CRS beside an own axis without coordinates": (located(v=zeros("t y x", **CODE)), None, "", ONLY_CRS, "/v"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [xr.open_dataset, xr.open_datatree])
+@rows(CAUSES, "root, change, group, begin, end")
+def test_the_warning_names_the_cause(
+    root: Group, change: Any, group: str, begin: str, end: str, function: Any
+) -> None:
+    contents = build(root)
+    store = memory_store(edit(contents, *change) if change else contents)
+    _opened, given = recorded(function, store, engine="xgroup", group=group)
+    (text,) = [str(it) for it in given if type(it) is XGroupNoPrincipalWarning]
+    assert text.startswith(f"{begin}: 1 array has no coordinates along a dimension, and declares")
+    assert (end if end.endswith(": ") else f"{end}$") in f"{text}$"
+
+
+def test_long_causes_are_shortened() -> None:
+    names = [f"n{number}" for number in range(20)]
+    members = {name: coordinate(name, [1.0]) for name in names}
+    below = {f"v{name}": Array([1.0, 2.0], (name,)) for name in names}
+    text = str(warned(Group({**members, "g": Group(below)}), xr.open_dataset, group="g"))
+    assert "/n0 has length 1, not 2; /n1 has" in text
+    assert "..." in text
+
+
+def test_a_group_whose_grid_has_no_names_of_dimensions_is_reported() -> None:
+    root = Group({"v": zeros()}, declaring("spatial", "proj", **NO_NAMES))
+    (line,) = outcome(root, only="")[1]
+    assert line == (
+        "! Resolution: /v: its group declares 'spatial', which does not apply to it: it has no coordinates "
+        "along 'y', 'x'; /#/attributes/spatial:dimensions is missing, so 'spatial:transform' is not used"
+    )
 
 
 def test_the_warning_names_no_option_already_in_use() -> None:

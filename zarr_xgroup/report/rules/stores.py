@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from zarr_xgroup.conventions.cf import WRITE_AGAIN
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, new_finding
@@ -123,7 +124,7 @@ def _default_remedy(finding: Finding) -> str:
     if any(type(cause).__name__ == "UnknownCodecError" for cause in causes):  # numcodecs' or zarr's
         return "use codecs of zarr itself, or document which package has them"
     if finding.topic is Topic.METADATA:
-        return "write the document again with zarr"
+        return WRITE_AGAIN
     if isinstance(finding.error, XGroupStoreError):
         return "correct the URI, or make the store readable"
     if isinstance(finding.error, XGroupReferenceError):

@@ -1,4 +1,4 @@
-"""Stores that declare no convention: the declarations that would give arrays coordinates and a CRS."""
+"""Arrays that declare no convention: the causes why they have no coordinates, and declarations that would give them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,43 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.cf import CfHandler
+from zarr_xgroup.conventions.cf import OTHER_DIMENSION, WRITE_AGAIN, CfHandler
+from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler
-from zarr_xgroup.conventions.spatial import SpatialHandler
+from zarr_xgroup.conventions.spatial import DIMENSIONS, REQUIRED, SpatialHandler
 from zarr_xgroup.datasets.undeclared import Undeclared
-from zarr_xgroup.findings import Finding, Topic, new_finding
+from zarr_xgroup.findings import OPEN_RULES, Finding, Topic, new_finding
 from zarr_xgroup.metadata.nodes import Node
+from zarr_xgroup.report.rules.checked import CheckedStore
 from zarr_xgroup.variables.functions import Regular
 from zarr_xgroup.variables.sources import Computed, Stored
 
 #: The conventions whose attributes zarr-cm writes.
 _WRITTEN_BY_ZARR_CM = (SpatialHandler.name, ProjHandler.name)
+
+
+def check_causes(arrays: Iterable[Undeclared], checked: CheckedStore) -> Iterator[Finding]:
+    """Yield the causes why arrays have no coordinates: ``spatial:dimensions`` is missing, or arrays cannot be used.
+
+    Unreadable documents in checked groups are left out, because opening reports them.
+    """
+    for array in arrays:
+        if array.missing is not None:
+            place, attribute = array.missing
+            subject = checked.node(array.node.path)
+            names = [] if subject is None else list(filter(None, subject.dims[-2:]))
+            remedy = write(DIMENSIONS.key, names if len(names) == 2 else ["y", "x"])
+            yield new_finding(
+                REQUIRED, place, f"is missing, so {attribute} gives no coordinates", remedy
+            )
+        for node, reason in array.unused:
+            is_unreadable = checked.tree.problem(node) is not None
+            if not (is_unreadable and node.group in checked.groups):
+                rule = OPEN_RULES[Topic.METADATA if is_unreadable else Topic.DIMENSION]
+                remedy = WRITE_AGAIN if is_unreadable else OTHER_DIMENSION
+                text = f"opens without coordinates: {reason}"
+                yield new_finding(rule, array.node, text, remedy)
 
 
 def check_undeclared(

@@ -206,6 +206,9 @@ def test_all_attributes_get_names_in_the_place_of_paths() -> None:
 
 T, OTHER, LONGER = (stored(values, "t") for values in ([5, 7], [6, 8], [6, 8, 9]))
 V = {"a/g/v": field("t")}
+OF_ANOTHER_LENGTH = (
+    "! Resolution: /a/g/v: dimension 't' has no coordinate: /a/t has length 3, not 2"
+)
 
 
 def nczarr(array: Array, path: str) -> Array:
@@ -217,8 +220,8 @@ DIMENSIONS = {
     "any above before those aside": ({"t": T, "a/s": {}, "a/s/t": OTHER, **V}, "t (t) 5 7"),
     "aside": ({"a/s": {}, "a/s/t": T, **V}, "t (t) 5 7"),
     "of the length": ({"a/s": {}, "a/s/t": LONGER, "a/u": {}, "a/u/w": {}, "a/u/w/t": T, **V}, "t (t) 5 7"),
-    "not above another dimension of the name": ({"t": T, "a/t": LONGER, **V}, ""),
-    "nor aside of that": ({"s": {}, "s/t": T, "a/t": LONGER, **V}, ""),
+    "not above another dimension of the name": ({"t": T, "a/t": LONGER, **V}, OF_ANOTHER_LENGTH),
+    "nor aside of that": ({"s": {}, "s/t": T, "a/t": LONGER, **V}, OF_ANOTHER_LENGTH),
     "not a scalar or a group": ({"t": stored(0), "a/g/t": {}, **V}, ""),
     "not several equally near": (
         {"a/s": {}, "a/s/t": T, "a/u": {}, "a/u/t": OTHER, **V},
@@ -259,6 +262,9 @@ def test_a_broken_candidate_is_skipped_and_an_unreadable_coordinate_is_lost() ->
     contents = build(in_groups({"t": T, "a/t": OTHER, **V}))
     broken = edit(contents, "a/t/zarr.json", update(shape="broken"))
     check(broken, "t (t) 5 7", only="t", group="a/g", **CF)
+    alone = edit(build(in_groups({"t": T, **V})), "t/zarr.json", b"<html>")
+    lost = "! Resolution: /a/g/v was opened without coordinate 't': /t/zarr.json is not valid JSON: Expecting value: line 1 column 1 (char 0)"
+    check(alone, lost, only="t", group="a/g", **CF)
     by_conventions = edit(contents, "zarr.json", update(attributes={"Conventions": "CF-1.8"}))
     for options, unreadable in ((CF, contents), ({}, by_conventions)):
         unreadable = edit(unreadable, "a/t/zarr.json", update(data_type="float1024"))

@@ -43,6 +43,7 @@ from zarr_xgroup.tests.builders import (
     consolidate,
     declaring,
     documents_of,
+    edit,
     memory_store,
     opened_with_warnings,
     quietly,
@@ -815,6 +816,25 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         open/one-meaning /band -> complete or correct the declaration, so that it
         """,
     ),
+    "a grid without the names of its dimensions, of a group that declares it": (
+        {"": declaring("spatial", **{"spatial:transform": TRANSFORM}), "a": sized("y x", 4, 6), "b": sized("t y x", 2, 4, 6)},
+        '! spatial/dimensions-required /#spatial:dimensions -> write "spatial:dimensions": ["y", "x"]',
+    ),
+    "of an array that declares nothing": (
+        {"": {}, "a": sized("row column", 4, 6, **{"spatial:bbox": BOX})},
+        """
+        ! conventions/declared /a#spatial:bbox -> add {"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6
+        ! spatial/dimensions-required /a#spatial:dimensions -> write "spatial:dimensions": ["row", "column"]
+        """,
+    ),
+    "a coordinate of another length above": (
+        {"": {}, "time": sized("time", 30), "g": {}, "g/v": sized("time", 31), "g/w": sized("time", 31)},
+        "! open/dimensions /g/v /g/w -> give one of the dimensions a different name, or",
+    ),
+    "of an array that follows CF": (
+        {"": {}, "time": sized("time", 30), "g": {}, "g/v": sized("time", 31, **OF_CF)},
+        "open/one-meaning /g/v -> give one of the dimensions a different name, or",
+    ),
     "an unknown convention is reported once for all nodes, one without coordinates never": (
         {"": {"zarr_conventions": [*RECOGNISED, {"uuid": UUIDS["CF"]}]},
          "a": sized("x", 2, zarr_conventions=[UNKNOWN]), "b": {"zarr_conventions": [UNKNOWN]},
@@ -927,6 +947,14 @@ FOUND: dict[str, tuple[Nodes, str]] = {
 def test_all_findings_of_a_store(nodes: Nodes, expected: str) -> None:
     found = documents(nodes) if "" in nodes else broken(nodes)
     assert told(zarr_xgroup.check(memory_store(files(found)))) == lines(expected)
+
+
+def test_an_unreadable_coordinate_above_the_checked_group() -> None:
+    contents = build({"": {}, "t": sized("t", 2), "g": {}, "g/v": sized("t", 2)})
+    store: Any = memory_store(edit(contents, "t/zarr.json", b"<html>"))
+    (found,) = zarr_xgroup.check(store, group="g").mistakes
+    assert (str(found.place), found.rule.name, found.severity) == ("/g/v", "open/metadata", "error")
+    assert found.text.startswith("opens without coordinates: /t/zarr.json is not valid JSON: ")
 
 
 # Consolidated metadata.
