@@ -39,11 +39,13 @@ class Transform(msgspec.Struct, frozen=True):
     """The affine transform from rows and columns of a grid to coordinates of its CRS.
 
     ``x = a*column + b*row + c`` and ``y = d*column + e*row + f``. A number is NaN if the length of a single row or column
-    is not known. `centre` is the distance from the index of a cell to its centre (`CENTRES`).
+    is not known. `centre` is the distance from the index of a cell to its centre (`CENTRES`). `start` is the origin that the
+    grid of a level would have without translations of the layout from which it is derived.
     """
 
     affine: Affine
     centre: float = CENTRES["pixel"]
+    start: tuple[float, float] | None = None
 
     @property
     def is_rotated(self) -> bool:
@@ -94,6 +96,21 @@ class Transform(msgspec.Struct, frozen=True):
         x = [affine.a * j + affine.b * i + affine.c for i, j in ends]
         y = [affine.d * j + affine.e * i + affine.f for i, j in ends]
         return [min(x), min(y), max(x), max(y)]
+
+    def is_moved_off(self, box: list[float]) -> bool:
+        """Return whether translations of a layout move a level off a bounding box, by less than one of its cells.
+
+        Only the origin counts, because sizes of levels are rounded: their last cells extend beyond the box.
+        """
+        affine = self.affine
+        if self.start is None or self.is_rotated or self.centre != CENTRES["pixel"]:
+            return False
+        corner = box[0 if affine.a > 0 else 2], box[1 if affine.e > 0 else 3]
+        own, start = (
+            max(abs(x - corner[0]) / abs(affine.a), abs(y - corner[1]) / abs(affine.e))
+            for x, y in ((affine.c, affine.f), self.start)
+        )
+        return start <= ROUNDING < own < 1
 
     def fills(self, box: list[float], sizes: tuple[int, int], tolerance: float = ROUNDING) -> bool:
         """Return whether a grid with `sizes` rows and columns fills a bounding box, within a tolerance in cells."""

@@ -42,7 +42,7 @@ from zarr_xgroup.conventions.descriptions import (
 )
 from zarr_xgroup.conventions.values import finite_numbers
 from zarr_xgroup.errors import Rule, XGroupError, XGroupReferenceError, rules_in
-from zarr_xgroup.findings import Finding, Place, new_finding
+from zarr_xgroup.findings import Finding, Place, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part, pointer_to
 from zarr_xgroup.metadata.paths import is_below
@@ -423,6 +423,23 @@ def level_of(array: NodeView) -> LevelMembership | None:
         if level.items:
             return level
     return None
+
+
+def report_translations(array: ArrayView, level: LevelMembership) -> None:
+    """Report that translations of a layout move levels off their bounding box, in the same words for all levels."""
+    translations = {}
+    for asset, item in level.layout.items.items():
+        shift = None if item.transform is None else item.transform.translation
+        if shift is not None and any(shift.value):
+            translations[asset] = shift.value
+    text = _(
+        "has translations by which levels do not begin at the corner of their spatial:bbox; they are "
+        "used: {translations}"
+    ).format(translations=shown(translations))
+    zeros = [0.0] * max(map(len, translations.values()))
+    remedy = f"{write('translation', zeros)} in each of these items"
+    place = level.layout.place(level.group, "layout")
+    array.report(TRANSFORM, place, text, remedy, topic=Topic.CHOICE, severity="warning")
 
 
 class AttributeScopes(msgspec.Struct, frozen=True):

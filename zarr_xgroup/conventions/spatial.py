@@ -41,6 +41,7 @@ from zarr_xgroup.conventions.multiscales import (
     follows_by_level,
     items_in_layout,
     level_of,
+    report_translations,
     scopes_of,
 )
 from zarr_xgroup.conventions.proj import crs_of, own_grid_mapping
@@ -579,7 +580,8 @@ def _derived_transform(
     )
     registration = scopes.get(REGISTRATION.key, skip_shared=True)
     centre = transform.centre if registration is None else REGISTRATION.value(registration)
-    return Transform(require_cell_area(affine, relation.place(group)), centre)
+    start = transform.start or (transform.affine.c, transform.affine.f)
+    return Transform(require_cell_area(affine, relation.place(group)), centre, start)
 
 
 # Contradictions.
@@ -593,16 +595,7 @@ def _report_contradictions(
     `topic` is None if coordinates are not computed from these attributes; then only `check` reports them.
     """
     scopes, sizes = scopes_of(array), (array.sizes[dims[0]], array.sizes[dims[1]])
-    shape = scopes.get(SHAPE.key)
-    if shape is not None and shape.value != list(sizes):
-        text = _("is {shape}, but the array has {sizes} cells, which are used")
-        text, remedy = text.format(shape=shape.value, sizes=list(sizes)), write(SHAPE.key, [*sizes])
-        grids = {tuple(other.values())[-2:] for other in array.siblings.values() if len(other) > 1}
-        # If arrays of a group have several sizes, a shape on the group cannot be correct for all of them.
-        if shape.node != array.node and len(grids) > 1:
-            remedy = _("remove it from the group, whose arrays have several sizes, and {write}")
-            remedy = remedy.format(write=_("write each array's own"))
-        array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=topic, severity="warning")
+    _report_shape(array, sizes, topic)
     if transform is None or transform.is_partial:
         return
     box, written = _box(scopes), scopes.get(TRANSFORM.key)
@@ -619,12 +612,28 @@ def _report_contradictions(
             numbers=list(transform.affine)[:6], extent=transform.extent(sizes), reordered=numbers
         )
         array.report(ORDER, written, text, write(TRANSFORM.key, numbers), topic=topic)
+    elif sides and (level := level_of(array)) is not None and transform.is_moved_off(sides):
+        report_translations(array, level)
     elif box is not None and sides and not transform.fills(sides, sizes, OVERHANG):
         text = _("is {box}, but the transform gives {actual}, which is used")
         actual = transform.extent(sizes)
         text = text.format(box=BOX.value(box), actual=actual)
         remedy = write(BOX.key, actual)
         array.report(BOX_OF_GRID, box, text, remedy, topic=topic, severity="warning")
+
+
+def _report_shape(array: ArrayView, sizes: Sizes, topic: Topic | None) -> None:
+    """Report a ``spatial:shape`` that is not the array's."""
+    shape = scopes_of(array).get(SHAPE.key)
+    if shape is not None and shape.value != list(sizes):
+        text = _("is {shape}, but the array has {sizes} cells, which are used")
+        text, remedy = text.format(shape=shape.value, sizes=list(sizes)), write(SHAPE.key, [*sizes])
+        grids = {tuple(other.values())[-2:] for other in array.siblings.values() if len(other) > 1}
+        # If arrays of a group have several sizes, a shape on the group cannot be correct for all of them.
+        if shape.node != array.node and len(grids) > 1:
+            remedy = _("remove it from the group, whose arrays have several sizes, and {write}")
+            remedy = remedy.format(write=_("write each array's own"))
+        array.report(SHAPE_OF_ARRAY, shape, text, remedy, topic=topic, severity="warning")
 
 
 #: The greatest extent of a grid, by the unit of its CRS: a full circle, and more than the circumference of the Earth.

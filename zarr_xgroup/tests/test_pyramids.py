@@ -177,6 +177,64 @@ transform gives [140.0, 100.0, 170.0, 120.0], which is used
     """),
 }
 
+#: Levels that begin half a cell of their source later, and at the corner of their box.
+MOVED = {"scale": [2, 2], "translation": [0.5, 0.5]}
+LATER = """
+    x (x) 115.0 135.0 155.0 | axis=X
+    y (y) 185.0 165.0 | axis=Y
+"""
+WARNED_OF = """
+    ! Resolution: /half/v: /#/attributes/multiscales/layout: has translations by which levels do not begin at the \
+corner of their spatial:bbox; they are used: {"half": [0.5, 0.5]}
+"""
+BOX_OF_NODES = {"spatial:bbox": [100.0, 170.0, 150.0, 200.0], **NODE}
+OFF_BOX: Mapping[str, tuple[Group, str]] = {
+    "the box of the layout's group": (pyramid(FULL, level("half", "full", MOVED), **BOX), LATER + WARNED_OF),
+    "the box of the level's group": (pyramid(FULL, level("half", "full", MOVED), half=BOX), LATER + WARNED_OF),
+    "the box gives the grid of the first level": (pyramid(level("full"), level("half", "full", MOVED), **BOX), LATER + WARNED_OF),
+    "the size of the level is rounded up": (
+        pyramid(FULL, level("half", "full", MOVED), full=of(3, 5), **{"spatial:bbox": [100.0, 170.0, 150.0, 200.0]}),
+        LATER + WARNED_OF),
+    "rows go northwards": (
+        pyramid(level("full", **{"spatial:transform": [10.0, 0.0, 100.0, 0.0, 10.0, 160.0]}), level("half", "full", MOVED), **BOX),
+        LATER.replace("185.0 165.0", "175.0 195.0") + WARNED_OF),
+    "no translation": (
+        pyramid(FULL, HALF, full=of(3, 5), **{"spatial:bbox": [100.0, 170.0, 150.0, 200.0]}), TWENTIES),
+    "no box": (pyramid(FULL, level("half", "full", MOVED)), LATER),
+    "zeros in place of a box": (pyramid(FULL, level("half", "full", MOVED), **{"spatial:bbox": [0.0] * 4}), LATER),
+    # The transform of the first level does not begin there, either.
+    "a box of the centres of cells": (pyramid(FULL, level("half", "full", MOVED), **{"spatial:bbox": [105.0, 165.0, 155.0, 195.0]}), LATER),
+    "a box of the centres, and no translation": (pyramid(FULL, HALF, **{"spatial:bbox": [105.0, 165.0, 155.0, 195.0]}), TWENTIES),
+    "node registration": (
+        pyramid(FULL, level("half", "full", MOVED), **BOX_OF_NODES), """
+        x (x) 105.0 125.0 145.0 | axis=X
+        y (y) 195.0 175.0 | axis=Y
+    """),
+    "a transform of the level itself": (pyramid(FULL, level("half", "full", MOVED, **cells(20)), **BOX), TWENTIES),
+    "coordinates of the level itself": (
+        Group({"full": of(4, 6), "half": Group({"v": field(2, 3), "x": stored([110.0, 130.0, 150.0], "x"), "y": stored([190.0, 170.0], "y")})},
+              declared(FULL, level("half", "full", MOVED), **BOX)), TWENTIES),
+}  # fmt: skip
+
+
+@rows(OFF_BOX)
+def test_translations_that_move_a_level_off_its_box(nodes: Group, expected: str) -> None:
+    check(nodes, expected, only="x y", group="half")
+
+
+def test_one_warning_for_the_translations_of_a_pyramid() -> None:
+    groups = {"0": Group({"v": field(8, 8), "w": field(8, 8)}), "1": of(4, 4), "2": of(2, 2)}
+    items = level("0", **cells(10)), level("1", "0", MOVED), level("2", "1", MOVED)
+    store: Any = store_of(Group(groups, declared(*items, **{"spatial:bbox": [100.0, 120.0, 180.0, 200.0]})))
+    tree, (warning,) = opened_with_warnings(xr.open_datatree, store)
+    assert warning.paths == ("/1/v", "/2/v")
+    assert tree["2/x"].values.tolist() == [135, 175]
+    (mistake,) = zarr_xgroup.check(store).mistakes
+    assert (mistake.rule.name, str(mistake.place)) == ("multiscales/transform", "/#/attributes/multiscales/layout")
+    assert mistake.text.endswith('{"1": [0.5, 0.5], "2": [0.5, 0.5]}')
+    assert mistake.remedy == 'write "translation": [0.0, 0.0] in each of these items'
+
+
 #: What is wrong with the level `half`, or with others by which it is found.
 LOST_LEVELS: Mapping[str, tuple[list[Json], str]] = {
     "a missing source": ([FULL, level("half", "missing", 2)], "1: there is no level 'missing'"),

@@ -764,6 +764,11 @@ FOUND: dict[str, tuple[Nodes, str]] = {
             or put
         """,
     ),
+    "a translation that moves a level off the box of the layout": (
+        {f"{LAYOUT}/1/transform/translation": [0.5, 0.5], "/pyramid#/attributes/spatial:bbox": [0.0, -40.0, 40.0, 0.0]},
+        'multiscales/transform /pyramid#multiscales/layout -> write "translation": [0.0, 0.0] in each of these',
+    ),
+    "a translation without a box": ({f"{LAYOUT}/1/transform/translation": [0.5, 0.5]}, ""),
     # Of nodes and attributes that may be anything.
     "a group of the same name as an array has no shape": (
         {BAND: {"proj:shape": [3, 3]}, "/o": Group(), "/o/band": Group(), "/o/band#/shape": [None]}, """
