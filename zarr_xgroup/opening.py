@@ -14,6 +14,7 @@ import zarr
 from zarr_xgroup._compat import default_indexes_follow
 from zarr_xgroup.conventions import handlers
 from zarr_xgroup.conventions.model import Inherited, Interpretation
+from zarr_xgroup.conventions.multiscales import Layout
 from zarr_xgroup.conventions.registry import AUTO, named_conventions
 from zarr_xgroup.datasets.align import GroupCoordinates, align_with_parents
 from zarr_xgroup.datasets.attributes import apply_convention_attrs
@@ -53,6 +54,7 @@ from zarr_xgroup.options import (
 from zarr_xgroup.redaction import redact_causes
 from zarr_xgroup.storage.failures import suggesting
 from zarr_xgroup.storage.library import Library, ValuesNeeded
+from zarr_xgroup.storage.reading import Reading, wait
 from zarr_xgroup.variables.factory import MOST_VALUES, VariableFactory
 from zarr_xgroup.variables.sources import Stored
 
@@ -176,10 +178,14 @@ class Opening:
 
     def pyramid(self) -> Pyramid:
         """Return the pyramid (multiscales) of the requested group; raise XGroupGroupError if it has none."""
-        self.library.read_group(self.group)
         group, tree = Node(0, self.group), self.tree
+
+        def levels_of(layout: Layout | None) -> list[Node]:
+            return [] if layout is None else [group.child(asset) for asset in layout.items]
+
+        self.library.read_group(self.group, to_list=levels_of(layout_at(group, tree, self.assumed)))
         layout = layout_at(group, tree, self.assumed)
-        nodes = [] if layout is None else [group.child(asset) for asset in layout.items]
+        nodes = levels_of(layout)
         levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
         readings = self._interpreted(dict.fromkeys(level for level in levels if level))
         by_group = {reading.node: reading for reading in readings}
@@ -201,7 +207,7 @@ class Opening:
                 if array.ndim == 1 and array.size > 1 and array.dtype.kind in "iuf" and is_small:
                     read[node, "ends"] = array
         ends = {}
-        for (node, _part), values in self.library.read_values(read).items():
+        for (node, _part), values in wait(self.library.read_values(read)).items():
             if isinstance(values, XGroupStoreError):
                 raise values
             with suppress(XGroupError):
@@ -219,12 +225,19 @@ class Opening:
         return steps
 
     def undeclared(
-        self, plans: Collection[GroupPlan], *, is_tree: bool = False
+        self,
+        plans: Collection[GroupPlan],
+        *,
+        is_tree: bool = False,
+        also: Reading | None = None,
     ) -> list[Undeclared]:
-        """Return the data arrays without a principal convention, and the conventions that would help."""
+        """Return the data arrays without a principal convention, and the conventions that would help.
+
+        `also` is read at the same time as the first documents.
+        """
         interpreter = self.interpreter
         return self.library.ask(
-            lambda: list(undeclared_data_arrays(plans, interpreter, is_tree=is_tree))
+            lambda: list(undeclared_data_arrays(plans, interpreter, is_tree=is_tree)), also
         )
 
     def assumed_interpretations(
@@ -276,12 +289,12 @@ class Opening:
         """Return the Datasets of plans, by path from the requested group. Empties `plans`."""
         above = (self.tree.document_if_read(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
-        undeclared_arrays = list(undeclared_findings(self.undeclared(plans, is_tree=is_tree)))
-        assumed = self.assumed_in(plans)
-
         arguments = self.library, self.factory, self.decoding, self.dropped
         builder = Builder(*arguments, with_indexes=self.with_indexes)
-        builder.read(plans)
+        undeclared = self.undeclared(plans, is_tree=is_tree, also=builder.reading(plans))
+        undeclared_arrays = list(undeclared_findings(undeclared))
+        assumed = self.assumed_in(plans)
+
         datasets: dict[str, xr.Dataset] = {}
         while plans:
             # Thousands of plans take as much memory as their Datasets: drop each plan once it is built.

@@ -25,6 +25,7 @@ from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.options import DecodingOptions
 from zarr_xgroup.storage.library import Library, ValuesNeeded
+from zarr_xgroup.storage.reading import Reading
 from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Stored
@@ -60,17 +61,22 @@ class Builder:
         self._shared: dict[Hashable, BuiltVariable] = {}
         self._shares = False
 
-    def read(self, plans: Collection[GroupPlan]) -> None:
-        """Fetch the values that xarray reads while it opens these groups, concurrently and each array once.
+    def reading(self, plans: Collection[GroupPlan]) -> Reading | None:
+        """Return a function that reads the values that xarray needs to open these groups; None if it needs none.
 
         These are dimension coordinates, for indexes, and the first and the last value of times, from which xarray
         chooses their type. xarray reads them one after the other, and over a network each read is a round trip.
         """
         planned = ((var, self._part_read(var)) for plan in plans for var in plan.variables)
         read = [(variable, part) for variable, part in planned if part]
-        self._values = _fetched_values(read, self._factory, self._library)
+        arrays = _arrays_read(read, self._factory, self._library)
         # With "all", xarray uses more attributes that name variables than `_decoding_keys` considers.
         self._shares = len(plans) > 1 and self._decoding.get("decode_coords") != "all"
+
+        async def reading() -> None:
+            self._values = await self._library.read_values(*arrays)
+
+        return reading if arrays[0] else None
 
     def dataset(self, plan: GroupPlan) -> tuple[xr.Dataset, list[Finding]]:
         """Return the Dataset of a group, and findings about variables that are left out or partly undecoded.
@@ -235,10 +241,10 @@ def _dataset(
     return dataset_of(data, attached, indexes, attributes)
 
 
-def _fetched_values(
+def _arrays_read(
     read: Iterable[tuple[PlannedVariable, ValuesNeeded]], factory: VariableFactory, library: Library
-) -> Mapping[Any, Any]:
-    """Return the values that xarray reads on opening by array and part, or the error of reading a foreign store."""
+) -> tuple[dict[tuple[Node, ValuesNeeded], Any], dict[tuple[Node, ValuesNeeded], str]]:
+    """Return the arrays whose values xarray reads on opening, and the names of their variables, by array and part."""
     arrays: dict[tuple[Node, ValuesNeeded], Any] = {}
     names: dict[tuple[Node, ValuesNeeded], str] = {}
     for planned, part in read:
@@ -251,7 +257,7 @@ def _fetched_values(
                 arrays[key] = template.zarr_array(
                     library.zarr_store(source.node.store), source.node.path
                 )
-    return library.read_values(arrays, names)
+    return arrays, names
 
 
 def _hidden_units(variable: xr.Variable) -> dict[str, Any]:

@@ -15,6 +15,9 @@ from zarr_xgroup.storage.places import AddressGuard, Location
 if TYPE_CHECKING:
     import aiohttp  # at run time only where needed: importing it takes longer than all of this package
 
+#: Largest number of requests in flight: aiohttp's default number of connections.
+MANY_REQUESTS = 100
+
 
 def client_options(url: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the storage options of a URL or a chain of URLs, with the options that the package adds.
@@ -24,14 +27,28 @@ def client_options(url: str, options: Mapping[str, Any] | None) -> dict[str, Any
     links, completed = url.split("::"), dict(options or {})
     for link in links:
         scheme, is_url, _path = link.partition("://")
+        # fsspec takes options by scheme if the URL is a chain.
+        own = completed if len(links) == 1 else completed.get(scheme) or {}
         if is_url and scheme in ("http", "https") and _is_of(scheme, "fsspec"):
             server = Location.parse(link).authority
-            # fsspec takes options by scheme if the URL is a chain.
-            own = completed if len(links) == 1 else dict(completed.get(scheme) or {})
-            own.setdefault("get_client", partial(http_client, False, server))
-            if own is not completed:
-                completed[scheme] = own
+            own = {"get_client": partial(http_client, False, server), **own}
+        elif is_url and scheme in ("s3", "s3a") and _is_of(scheme, "s3fs"):
+            own = _s3_options(own)
+        if len(links) == 1:
+            completed = own
+        elif own:
+            completed[scheme] = own
     return completed
+
+
+def _s3_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of s3fs with which many small objects take few rounds of requests.
+
+    By default, newer versions of s3fs request the size of an object before they read it, and botocore makes 10
+    connections.
+    """
+    pool = {"max_pool_connections": MANY_REQUESTS, **(options.get("config_kwargs") or {})}
+    return {"max_concurrency": 1, **options, "config_kwargs": pool}
 
 
 def _is_of(scheme: str, package: str) -> bool:

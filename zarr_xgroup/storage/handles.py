@@ -147,12 +147,12 @@ class Handle(msgspec.Struct, frozen=True):
     def lists_early(self) -> bool:
         """Whether listing the store before the result is needed can save time.
 
-        False for local stores, which are fast, and for web servers: few support listing, and most stores there are
-        consolidated.
+        False for local stores, which are fast, and for whole stores on web servers: few support listing, and most stores
+        there are consolidated.
         """
         if type(self.store) in _LOCAL_STORES or not self.store.supports_listing:
             return False
-        return not (self.uri or "").startswith(("http://", "https://"))
+        return bool(self.path) or not (self.uri or "").startswith(("http://", "https://"))
 
     @property
     def supports_consolidated(self) -> bool:
@@ -164,6 +164,11 @@ class Handle(msgspec.Struct, frozen=True):
         """Whether the client of the store makes failed requests again."""
         names = {name for filesystem in self.filesystems for name in _protocols(filesystem)}
         return not _RETRYING.isdisjoint(names) or type(self.inner).__name__ in _RETRYING_STORES
+
+    @property
+    def is_on_s3fs(self) -> bool:
+        """Whether s3fs reads the store."""
+        return type(self.client).__module__.partition(".")[0] == "s3fs"
 
     @property
     def is_bounded(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from itertools import islice
@@ -27,7 +27,7 @@ from zarr_xgroup.storage.failures import check_foreign_root, reason_of, suggesti
 from zarr_xgroup.storage.foreign import ForeignStores
 from zarr_xgroup.storage.handles import Handle, handle_of
 from zarr_xgroup.storage.limits import ForeignLimits
-from zarr_xgroup.storage.reading import StoreReader, gather, wait
+from zarr_xgroup.storage.reading import Reading, StoreReader, gather, read_together, wait
 from zarr_xgroup.storage.start import check_group, find_start
 from zarr_xgroup.storage.stores import OpenStore
 
@@ -102,11 +102,15 @@ class Library:
         """Problems of consolidated metadata and listings, of all stores."""
         return [finding for store in self.stores for finding in store.findings]
 
-    def ask(self, question: Callable[[], T]) -> T:
+    def ask(
+        self,
+        question: Callable[[], T],
+        also: Reading | None = None,
+    ) -> T:
         """Return the result of a function of the tree, after reading all documents that it needs.
 
         The function is called repeatedly. Unread documents that one call needs are read concurrently before the next
-        call. The result or exception of such a call is ignored.
+        call. The result or exception of such a call is ignored. `also` is read at the same time as the first documents.
         """
         unread, read = self.tree.unread, set[Unread]()
         while True:
@@ -118,17 +122,25 @@ class Library:
                     raise
             else:
                 if not unread:
+                    if also is not None:
+                        wait(also())
                     return answer
             if still := read.intersection(unread):  # the loop would never end
                 message = _("still unread after reading: {items}").format(items=[*still])
                 raise XGroupStoreError(message)
             read.update(unread)
-            wait(self._read(frozenset(unread)))
+            readings: list[Reading] = [partial(self._read, frozenset(unread))]
+            if also is not None:
+                readings.append(also)
+                also = None
+            wait(read_together(readings))
 
-    def read_group(self, group: str, *, is_tree: bool = False) -> None:
+    def read_group(
+        self, group: str, *, is_tree: bool = False, to_list: Container[Node] = ()
+    ) -> None:
         """Read the documents of a group's children, and of the groups above it.
 
-        `is_tree` is whether child groups will be listed next.
+        `is_tree` is whether child groups will be listed next. Otherwise only those in `to_list` will.
 
         Raises
         ------
@@ -136,7 +148,8 @@ class Library:
             If the group's members cannot be listed.
         """
         if not self.tree.is_consolidated(Node(0, "")):  # then nothing has to be read
-            wait(self.stores[0].read_members([Node(0, group)], is_tree=is_tree))
+            groups = [Node(0, group)]
+            wait(self.stores[0].read_members(groups, is_tree=is_tree, to_list=to_list))
 
     def read_tree(self, group: str) -> None:
         """Read the documents of all nodes below a group, concurrently level by level.
@@ -235,7 +248,7 @@ class Library:
             wait(second.read_below(top, paths if is_part else None))
         return second.number
 
-    def read_values(
+    async def read_values(
         self,
         arrays: Mapping[tuple[Node, ValuesNeeded], zarr.Array[Any]],
         names: Mapping[tuple[Node, ValuesNeeded], str] | None = None,
@@ -271,7 +284,7 @@ class Library:
                         raise
                     return error
 
-        return dict(zip(arrays, wait(gather(values, arrays)), strict=True)) if arrays else {}
+        return dict(zip(arrays, await gather(values, arrays), strict=True)) if arrays else {}
 
     def zarr_store(self, number: int) -> Store:
         """Return the zarr store with a number of the tree."""
@@ -387,12 +400,12 @@ class Library:
                 nodes = [root.child(path) for path in paths]
                 await self.stores[root.store].read_documents(nodes)
 
-        reading = [
+        readings = [
             *(partial(store.read_documents, nodes) for store, nodes in documents.items()),
             *(partial(store.read_members, groups) for store, groups in members.items()),
             *(partial(read_foreign, *link, paths) for link, paths in links.items()),
         ]
-        await gather(lambda read: read(), reading)
+        await read_together(readings)
 
 
 def _way_out(part: ValuesNeeded, name: str) -> str:

@@ -16,13 +16,14 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 import zarr
-from zarr.abc.store import RangeByteRequest
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest
 
 from zarr_xgroup._compat import async_array_of, default_buffer_prototype, sync
 from zarr_xgroup.errors import XGroupStoreError
 from zarr_xgroup.i18n import _, ngettext
 from zarr_xgroup.metadata.documents import CONSOLIDATED_V2, Found, format_of
 from zarr_xgroup.metadata.paths import join_path
+from zarr_xgroup.storage.clients import MANY_REQUESTS
 from zarr_xgroup.storage.failures import (
     is_forbidden,
     is_missing,
@@ -38,9 +39,9 @@ from zarr_xgroup.storage.places import Location
 T = TypeVar("T")
 A = TypeVar("A")
 Forbidden: TypeAlias = Literal["raise", "missing", "attributes"]
+#: Reads something from stores.
+Reading: TypeAlias = Callable[[], Coroutine[Any, Any, object]]
 
-#: Largest number of requests in flight: aiohttp's default number of connections.
-MANY_REQUESTS = 100
 #: Largest number of connections opened at once. A simple server queues no more (``request_queue_size`` of
 #: Python's `socketserver` is 5), and further connections wait for a second or longer.
 FEW_CONNECTIONS = 5
@@ -90,8 +91,9 @@ class StoreReader:
         self._limit = limit or request_limit(handle)
         self._most = most
         self._folder = handle.folder if most is None else None
+        # Newer versions of s3fs request the size of a whole object first, but not that of a range.
+        self._range: ByteRequest | None = OffsetByteRequest(0) if handle.is_on_s3fs else None
         # A range of one byte more than allowed shows whether the document is too large.
-        self._range = None
         if most is not None and not handle.is_bounded:
             self._range = RangeByteRequest(0, most + 1)
 
@@ -399,6 +401,11 @@ async def gather(
     else:
         return [task.result() for task in tasks]
     raise first
+
+
+async def read_together(readings: Iterable[Reading]) -> None:
+    """Read concurrently. If one reading raises an exception, the others are cancelled, and the exception is raised."""
+    await gather(lambda reading: reading(), readings)
 
 
 # The number of documents read, for a display of progress.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from reprlib import Repr
 from typing import Any
 
@@ -29,7 +29,7 @@ from zarr_xgroup.metadata.paths import GroupFilter, is_below
 from zarr_xgroup.metadata.tree import StoreRecord, Tree
 from zarr_xgroup.storage.handles import Handle
 from zarr_xgroup.storage.limits import NO_LIMITS, ForeignLimits
-from zarr_xgroup.storage.reading import StoreReader, gather, request_limit
+from zarr_xgroup.storage.reading import Reading, StoreReader, gather, read_together, request_limit
 
 #: Largest size in bytes of a chunk of a foreign store that is read during opening.
 MOST_STORED_BYTES = 2**28
@@ -170,7 +170,12 @@ class OpenStore:
             await event.wait()
 
     async def read_members(
-        self, groups: Iterable[Node], *, is_tree: bool = False, with_parents: bool = True
+        self,
+        groups: Iterable[Node],
+        *,
+        is_tree: bool = False,
+        with_parents: bool = True,
+        to_list: Container[Node] = (),
     ) -> None:
         """List groups and read the documents of their members into the tree.
 
@@ -182,6 +187,8 @@ class OpenStore:
             Whether child groups will be listed next.
         with_parents : bool
             Whether to read the documents of the groups above, too, whose attributes members inherit.
+        to_list : container of Node
+            Child groups that will be listed next, if not all will be.
         """
         groups = list(dict.fromkeys(groups))
         listings = {group: self.listings.pop(group) for group in await self._list_unlisted(groups)}
@@ -191,7 +198,12 @@ class OpenStore:
         ]
         above = (node for group in groups if with_parents for node in group.ancestors())
         parents = [node for node in dict.fromkeys(above) if node.path]
-        await self.read_documents([*children, *parents], children if is_tree else ())
+        listed = children if is_tree else [child for child in children if child in to_list]
+        readings: list[Reading] = [partial(self.read_documents, [*children, *parents], listed)]
+        if self.record.zarr_format == 3 and not is_tree:
+            # An array of v3 has few names. `read_documents` lists groups of v2: an array may have a name for each chunk.
+            readings.append(partial(self._list, listed))
+        await read_together(readings)
         for group, names in listings.items():
             self._learn_listing(group, names)
 
@@ -204,8 +216,16 @@ class OpenStore:
             If a group cannot be listed, and no consolidated metadata contain it.
         """
         unlisted = [group for group in groups if not self.tree.is_listed(group)]
-        to_list = [group for group in unlisted if group not in self.listings]
-        reader = self._reader()
+        await self._list(group for group in unlisted if group not in self.listings)
+        for group in unlisted if not self.record.is_foreign else ():
+            # The listing of an existing group contains at least its own document.
+            if not self.listings[group] and self.tree.document_if_read(group) is not None:
+                await self._learn_root_consolidated(group)
+        return [group for group in unlisted if not self.tree.is_listed(group)]
+
+    async def _list(self, groups: Iterable[Node]) -> None:
+        """List groups into `listings`."""
+        reader, to_list = self._reader(), list(groups)
 
         async def names_of(group: Node) -> set[str]:
             try:
@@ -220,11 +240,6 @@ class OpenStore:
             listings = await gather(names_of, to_list)
         for group, names in zip(to_list, listings, strict=True):
             self.keep_listing(group, names)
-        for group in unlisted if not self.record.is_foreign else ():
-            # The listing of an existing group contains at least its own document.
-            if not self.listings[group] and self.tree.document_if_read(group) is not None:
-                await self._learn_root_consolidated(group)
-        return [group for group in unlisted if not self.tree.is_listed(group)]
 
     async def can_list(self, group: Node) -> bool:
         """Return whether a group can be listed. Its listing is kept."""

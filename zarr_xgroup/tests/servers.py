@@ -136,6 +136,32 @@ def _is_at(where: Where, request: Request) -> bool:
     return where == "*" or request.path.endswith(where)
 
 
+class Waves:
+    """Holds requests until no further ones arrive for some seconds, and then answers them together.
+
+    The number of waves is the number of rounds: the requests of a wave did not wait for each other.
+    """
+
+    def __init__(self, pause: float) -> None:
+        self.pause = pause
+        self.count = 0
+        self._arrived = 0
+        self._changed = threading.Condition()
+
+    def wait(self) -> None:
+        """Wait until the wave of this request ends."""
+        with self._changed:
+            self._arrived += 1
+            wave, known = self.count, -1
+            while self.count == wave:
+                if known == self._arrived:  # none has arrived during a pause
+                    self.count += 1
+                    self._changed.notify_all()
+                    return
+                known = self._arrived
+                self._changed.wait(self.pause)
+
+
 # Serving.
 
 
@@ -226,6 +252,7 @@ class Server(ABC):
     def __init__(self, host: str = LOOPBACK) -> None:
         self.requests: list[Request] = []  # in order of arrival
         self.faults: dict[Where, Fault] = {}  # the first match is used
+        self.waves: Waves | None = None
         self._released = threading.Event()
         self._listener = _Listener(self._answer, host)
         self._running = _running(self._listener)
@@ -262,6 +289,8 @@ class Server(ABC):
     def _answer(self, request: Request) -> Response | None:
         """Return the response, or None to close the connection."""
         self.requests.append(request)
+        if self.waves is not None:
+            self.waves.wait()
         released = self._released
         matching = (fault for where, fault in [*self.faults.items()] if _is_at(where, request))
         fault = next(matching, None)
@@ -426,12 +455,13 @@ class S3Server(Proxy):
             client.close()
         return f"s3://{bucket}"
 
-    def object_store(self, bucket: str) -> Any:
+    def object_store(self, bucket: str, **options: Any) -> Any:
         """Return an obstore store of a bucket."""
         from obstore.store import S3Store
 
         return S3Store(
             bucket,
+            **options,
             endpoint=self.url,
             region=self.region,
             access_key_id=self.key,

@@ -17,11 +17,12 @@ import pytest
 import xarray as xr
 from fsspec.asyn import AsyncFileSystem
 from zarr.abc.store import Store
-from zarr.storage import WrapperStore
+from zarr.storage import FsspecStore, WrapperStore
 
 from zarr_xgroup.storage.addresses import Address, open_store
+from zarr_xgroup.storage.clients import MANY_REQUESTS
 from zarr_xgroup.storage.handles import Handle, handle_of
-from zarr_xgroup.storage.reading import FEW_CONNECTIONS, MANY_REQUESTS, request_limit
+from zarr_xgroup.storage.reading import FEW_CONNECTIONS, request_limit
 from zarr_xgroup.tests.builders import (
     HAS_INDEX_OPTION,
     Array,
@@ -47,6 +48,7 @@ from zarr_xgroup.tests.servers import (
     Request,
     RequestLog,
     Response,
+    S3Server,
     serve_http,
 )
 
@@ -148,6 +150,12 @@ PYRAMID = Group(
         )
     }
 )
+HINTED: Nodes = {
+    "": {},
+    "data": {},
+    "data/v": stored(np.ones((2, 2)), "y x"),
+    "data/t": coordinate("t", [1.0, 2.0]),
+}
 IN_IT = Group({"v": stored([1.0, 2.0], "x"), "x": coordinate("x", [1.0, 2.0]), "g": Group()})
 FAR: Nodes = {"": {}, "a": {}, "a/b": {}, "a/b/c": IN_IT}
 
@@ -169,7 +177,9 @@ ASKED: dict[str, tuple[Open, Any, bool, dict[str, Any], tuple[int, ...], tuple[i
     "fifty groups, not consolidated": (xr.open_datatree, MANY, False, {}, (7, ENDS + 201, 51, 102), (9, 456, 51, 102)),
     "a group far below the root": (xr.open_dataset, FAR, False, {"group": "a/b/c"}, (3, 13, 1, 1), (3, 23, 1, 1)),
     # The groups of levels are listed; what is beside them is not.
-    "a level, not consolidated": (xr.open_dataset, PYRAMID, False, LEVEL, (4, 17, 5, 0), (4, 35, 5, 0)),
+    "a level, not consolidated": (xr.open_dataset, PYRAMID, False, LEVEL, (3, 17, 5, 0), (4, 35, 5, 0)),
+    # Whether groups above have coordinates is asked while values are read.
+    "a hint": (xr.open_dataset, HINTED, False, {"group": "data"}, (3, 12, 1, 1), (3, 20, 1, 1)),
 }
 # fmt: on
 
@@ -351,15 +361,34 @@ BARE = stored(np.ones((2, 2)), "y x")
 
 @pytest.mark.server
 def test_how_many_requests_a_web_server_gets(http_server: FileServer) -> None:
-    """Four for an address, three for its root, and one for each coordinate that a group above may have."""
+    """Four for an address, four for its root and the listing, one for each coordinate that a group above may have."""
     nodes: Nodes = {"": {}, "grid": {}, "grid/v": stored(1), "deep": {}, "deep/v": BARE}
     contents = build(nodes, consolidated=["", "grid", "deep"])
     http_server.contents = below(contents, "p") | below(contents, "p.zarr")
-    requests = {"p/grid": 4, "p.zarr": 4, "p.zarr/grid": 7, "p/deep": 4, "p.zarr/deep": 9}
+    requests = {"p/grid": 4, "p.zarr": 4, "p.zarr/grid": 8, "p/deep": 4, "p.zarr/deep": 10}
     for address, count in requests.items():
         http_server.requests.clear()
         opened(xr.open_dataset, f"{http_server.url}/{address}")
         assert len([path for path in http_server.paths() if "/c/" not in path]) == count
+
+
+@pytest.mark.server
+@pytest.mark.parametrize("is_open", [False, True])
+def test_s3fs_reads_a_document_by_one_request(s3_server: S3Server, is_open: bool) -> None:
+    """Neither the size of an object nor a listing is requested first; of values, if the package opens the store."""
+    s3fs = pytest.importorskip("s3fs")
+    s3_server.upload("bucket", below(build(ONE, consolidated=True), "p.zarr"))
+    store: Any = "s3://bucket/p.zarr"
+    options: dict[str, Any] = {"storage_options": s3_server.options}
+    if is_open:
+        filesystem = s3fs.S3FileSystem(asynchronous=True, **s3_server.options)
+        store, options = FsspecStore(filesystem, read_only=True, path="bucket/p.zarr"), {}
+    s3_server.requests.clear()
+    opened(xr.open_dataset, store, **options)
+    heads = s3_server.paths("HEAD")
+    assert all("/c/" in path and is_open for path in heads)
+    # The documents of the root, its listing, and six chunks.
+    assert len(s3_server.requests) - len(heads) == ENDS + 1 + 6
 
 
 # How many requests are in flight: what the client of a store, and its server, allow.
