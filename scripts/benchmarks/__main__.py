@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from . import clouds
 from .figures import Plan, Row, rows
 
 WIDTH = 76
@@ -48,8 +49,13 @@ def main() -> None:
     """Measure, and print the table or the row."""
     parser = argparse.ArgumentParser("python -m scripts.benchmarks", description=__doc__)
     parser.add_argument("--row", action="store_true", help="print a row for history.md")
+    parser.add_argument("--clouds", action="store_true", help="print requests and rounds to clouds")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # the time includes giving warnings, but not printing them
+    if arguments.clouds:
+        for line in clouds.table():
+            print(line, flush=True)
+        return
     with tempfile.TemporaryDirectory() as name:
         measured = rows(Plan(), Path(name))
         for line in history_row(measured) if arguments.row else table(measured):

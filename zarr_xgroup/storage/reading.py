@@ -454,11 +454,14 @@ def request_limit(handle: Handle) -> asyncio.Semaphore:
     for limit in (getattr(connector, "limit", 0), getattr(connector, "limit_per_host", 0), pool):
         if isinstance(limit, int) and limit > 0:  # 0 is aiohttp's word for no limit
             limits.append(limit)
-    kept = getattr(connector, "_conns", None)  # open connections by server: stores share clients
-    if isinstance(kept, Mapping):
-        server = Location.parse(handle.key)
-        if not any(kept[key] and server.is_at(key.host, key.port) for key in kept):
-            limits.append(FEW_CONNECTIONS)
+    kept: Any = getattr(
+        connector, "_conns", None
+    )  # open connections by server: stores share clients
+    server = Location.parse(handle.key)
+    # The key of a store in a bucket does not name the server, which keeps its connections open.
+    is_web = isinstance(kept, Mapping) and server.scheme in ("http", "https")
+    if is_web and not any(kept[key] and server.is_at(key.host, key.port) for key in kept):
+        limits.append(FEW_CONNECTIONS)
     return asyncio.Semaphore(min(limits))
 
 

@@ -14,6 +14,7 @@ REASON = "without the repository's folder scripts, or what it imports"
 
 stores: Any = pytest.importorskip("scripts.benchmarks.stores", reason=REASON)
 figures: Any = pytest.importorskip("scripts.benchmarks.figures", reason=REASON)
+clouds: Any = pytest.importorskip("scripts.benchmarks.clouds", reason=REASON)
 main: Any = pytest.importorskip("scripts.benchmarks.__main__", reason=REASON)
 
 
@@ -67,3 +68,13 @@ def test_table_and_row(tmp_path: Path) -> None:
     if stores.SHARED.is_dir():
         assert titles in history
     assert row.count("|") == titles.count("|")
+
+
+@pytest.mark.server
+@pytest.mark.filterwarnings("ignore")
+def test_the_table_of_clouds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clouds, "CLIENTS", ("http",))
+    monkeypatch.setattr(clouds, "CASES", clouds.CASES[:3])
+    _columns, *lines = clouds.table()
+    assert [line.split()[-3:] for line in lines[:2]] == [["7", "/", "2"], ["6", "/", "2"]]
+    assert lines[2].split()[-1] == "-"  # a web server lists nothing

@@ -283,6 +283,22 @@ FOUR: Nodes = {
     "ocean/sst": stored([1.0, 2.0], "x", **declaring("cs", cs={"crs": [{"axes": {"x": {"coordinates": [{"values": {"explicit": [1.0, 2.0]}}]}}}]})),
     "ocean/x0": stored([1.0, 2.0], "x0"),
 }  # fmt: skip
+#: Two levels of a pyramid.
+TWO: Nodes = {
+    "": {},
+    "images": declaring(
+        *("spatial", "multiscales"),
+        multiscales={
+            "layout": [
+                {"asset": "0", "spatial:transform": [1, 0, 0, 0, -1, 0]},
+                {"asset": "1", "derived_from": "0", "transform": {"scale": [2, 2]}},
+            ]
+        },
+        **{"spatial:dimensions": ["y", "x"]},
+    ),
+    **{f"images/{n}": {} for n in range(2)},
+    **{f"images/{n}/v": stored(np.ones((2, 2)), "y x") for n in range(2)},
+}
 #: The function that opens the store, the address below it, and the options.
 WAYS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "a group": (xr.open_dataset, "", {"group": "ocean"}),
@@ -290,6 +306,7 @@ WAYS: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "a tree": (xr.open_datatree, "", {}),
     "all groups": (xr.open_groups, "", {}),
     "an address": (xr.open_dataset, "/images/r10m", {}),
+    "a level": (xr.open_dataset, "", {"group": "images", "resolution": 2}),
 }
 TRANSIENT = {
     "503": Fault(503),
@@ -319,7 +336,8 @@ def test_a_request_that_fails_once_never_makes_the_result_smaller(
     way: str, zarr_format: ZarrFormat, consolidated: bool
 ) -> None:
     function, below_root, options = WAYS[way]
-    contents = below(build(FOUR, zarr_format, consolidated=consolidated), "p.zarr")
+    nodes = TWO if way == "a level" else FOUR
+    contents = below(build(nodes, zarr_format, consolidated=consolidated), "p.zarr")
     with serve_http(contents, listing=True) as server:
         address = f"{server.url}/p.zarr{below_root}"
 
