@@ -96,7 +96,8 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
         XGroupStoreError, XGroupStoreNotFoundError
             If the store does not exist, or cannot be opened, read or listed.
         XGroupGroupError
-            If the group does not exist or is an array, or if it is not a pyramid and `resolution` is given.
+            If the group does not exist, if `group` names an array or the array of the address cannot be opened, or if the
+            group is not a pyramid and `resolution` is given.
         XGroupPathError
             If `group` is not a valid path, or a key of `cross_store_storage_options` not a valid URI prefix.
         XGroupMetadataError

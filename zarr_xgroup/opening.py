@@ -36,7 +36,13 @@ from zarr_xgroup.datasets.undeclared import (
     undeclared_data_arrays,
     undeclared_findings,
 )
-from zarr_xgroup.errors import XGroupError, XGroupStoreError, XGroupWarning, warn_user
+from zarr_xgroup.errors import (
+    XGroupError,
+    XGroupGroupError,
+    XGroupStoreError,
+    XGroupWarning,
+    warn_user,
+)
 from zarr_xgroup.findings import Finding, as_warnings
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Node
@@ -107,6 +113,8 @@ class Opening:
         """Return the group as a Dataset."""
         self.with_indexes = default_indexes_follow()
         plans = deque(self.plan_group())
+        if self.library.array:
+            plans = deque(plan.of_array(self.library.array) for plan in plans)
         warning = self.library.warning_if_empty(plans[0].node)
         (dataset,) = self._built(plans).values()
         self._warn(() if warning is None else [warning])
@@ -292,6 +300,9 @@ class Opening:
         arguments = self.library, self.factory, self.decoding, self.dropped
         builder = Builder(*arguments, with_indexes=self.with_indexes)
         undeclared = self.undeclared(plans, is_tree=is_tree, also=builder.reading(plans))
+        array = self.library.array
+        if array:
+            undeclared = [it for it in undeclared if it.node.name == array]
         undeclared_arrays = list(undeclared_findings(undeclared))
         assumed = self.assumed_in(plans)
 
@@ -300,12 +311,25 @@ class Opening:
             # Thousands of plans take as much memory as their Datasets: drop each plan once it is built.
             plan = plans.popleft()
             dataset, findings = builder.dataset(plan)
+            if array:
+                dataset = self._of_array(dataset, [*plan.findings, *findings])
             dataset.set_close(self.library.closer)
             datasets[path_in_tree(plan.node.path, self.group)] = dataset
             self.findings += [*plan.findings, *findings]
         apply_convention_attrs(datasets, self.convention_attrs, inherited, assumed)
         self.findings += undeclared_arrays
         return datasets
+
+    def _of_array(self, dataset: xr.Dataset, findings: Iterable[Finding]) -> xr.Dataset:
+        """Return the array that the address names with its coordinates; raise XGroupGroupError if it was left out."""
+        node = Node(0, self.group).child(self.library.array)
+        if node.name not in dataset.variables:
+            reasons = (finding.text for finding in findings if str(node) in finding.arrays)
+            message = _("{store}: the array {path!r} cannot be opened: {reason}").format(
+                store=self.tree.stores[0].name, path=str(node), reason=next(reasons, _("not found"))
+            )
+            raise XGroupGroupError(message)
+        return dataset[[node.name]]
 
     # Report.
 
@@ -334,7 +358,8 @@ def opening(
     try:
         settled = settled_options(options, kind)
         call = Opening(settled)
-        call.group = call.library.open(store_like, settled)
+        allows_array = kind is OpenOptions and call.resolution is None
+        call.group = call.library.open(store_like, settled, allows_array=allows_array)
         try:
             yield call
         except BaseException:

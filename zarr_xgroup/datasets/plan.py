@@ -169,3 +169,15 @@ class GroupPlan(msgspec.Struct, frozen=True, eq=False):
     def node(self) -> Node:
         """The group."""
         return self.reading.node
+
+    def of_array(self, name: str) -> GroupPlan:
+        """Return the plan with the variables that an array of the group can have as coordinates, and its findings."""
+        dims = {
+            dim for variable in self.variables if variable.name == name for dim in variable.dims
+        }
+        path = str(self.node.child(name))
+        return replace(
+            self,
+            variables=tuple(it for it in self.variables if dims.issuperset(it.dims)),
+            findings=tuple(it for it in self.findings if not it.arrays or path in it.arrays),
+        )

@@ -58,11 +58,14 @@ class Library:
         The documents of the stores; number 0 is the store that the user opened.
     stores : list of OpenStore
         The stores themselves, by number.
+    array : str
+        The name of the array of the requested group that the address names; "" if it names a group.
     """
 
     def __init__(self, options: StoreOptions) -> None:
         self.tree = Tree()
         self.stores: list[OpenStore] = []
+        self.array = ""
         self._foreign = ForeignStores(self._open_foreign, self.handle, options)
 
     @classmethod
@@ -72,8 +75,10 @@ class Library:
         library.add(handle_of(store), zarr_format)
         return library
 
-    def open(self, store_like: Any, options: StoreOptions) -> str:
+    def open(self, store_like: Any, options: StoreOptions, *, allows_array: bool = False) -> str:
         """Open the user's store, and return the normalized path of the requested group in it.
+
+        If `allows_array`, the address may name an array of the group, whose name is in `array` then.
 
         Parameters
         ----------
@@ -95,7 +100,7 @@ class Library:
         XGroupPathError
             If `group` is not a valid path.
         """
-        return wait(self._open_first(address_of(store_like, options)))
+        return wait(self._open_first(address_of(store_like, options), allows_array=allows_array))
 
     @property
     def findings(self) -> list[Finding]:
@@ -324,11 +329,13 @@ class Library:
         self.stores.append(opened)
         return opened
 
-    async def _open_first(self, address: Address) -> str:
+    async def _open_first(self, address: Address, *, allows_array: bool) -> str:
         """Open the user's store, and return the path of the requested group in it."""
         # As in zarr, a backslash in the path of a group is a slash.
         group_path = (address.options.get("group") or "").replace("\\", "/")
-        start = await find_start(address, normalize_path(group_path, is_served=False))
+        requested = normalize_path(group_path, is_served=False)
+        start = await find_start(address, requested, allows_array=allows_array and not requested)
+        self.array = start.array
         try:
             # 1. Add the store to the library, with the documents read first.
             tree, consolidated = self.tree, start.options.get("consolidated")

@@ -63,6 +63,8 @@ class Start(msgspec.Struct):
         The names in the group, if it is listed while its documents are read.
     refusals : dict of str to XGroupStoreError
         The errors of nodes whose documents are forbidden, by path. They are treated as missing.
+    array : str
+        The name of the array of the group that the address names; "" if it names the group.
     """
 
     handle: Handle
@@ -71,6 +73,7 @@ class Start(msgspec.Struct):
     found: dict[str, Found] = msgspec.field(default_factory=dict)
     listing: asyncio.Future[set[str]] | None = None
     refusals: dict[str, XGroupStoreError] = msgspec.field(default_factory=dict)
+    array: str = ""
 
     @property
     def zarr_format(self) -> ZarrFormat | None:
@@ -87,11 +90,12 @@ class Start(msgspec.Struct):
             self.handle.store.close()
 
 
-async def find_start(address: Address, requested: str) -> Start:
+async def find_start(address: Address, requested: str, *, allows_array: bool) -> Start:
     """Open the store that an address is, or is in, and read the first documents.
 
     An address like ``a.zarr/b`` is first tried as group ``b`` of the store ``a.zarr``, so that attributes
-    of groups above are known. If ``a.zarr`` is not a Zarr group, the address is opened as a store.
+    of groups above are known. If ``a.zarr`` is not a Zarr group, the address is opened as a store. If `allows_array`, an
+    address may name an array: then its group is opened.
 
     Raises
     ------
@@ -103,7 +107,7 @@ async def find_start(address: Address, requested: str) -> Start:
         with suppress(XGroupStoreNotFoundError):
             start = await _start_at(address.above, requested)
             if _is_group(start.found[""], start.zarr_format):
-                return start
+                return await _at_group_of_array(start) if allows_array else start
             start.give_up()
             known = {"": start.found[start.handle.path], requested: start.found[start.group]}
     start = await _start_at(address, requested, known)
@@ -112,17 +116,41 @@ async def find_start(address: Address, requested: str) -> Start:
             raise await _not_found_error(start)
         finally:
             start.give_up()
-    return start
+    return await _at_group_of_array(start) if allows_array else start
+
+
+async def _at_group_of_array(start: Start) -> Start:
+    """Return the start at the group of an array that the address names; the same start if it names a group."""
+    path, zarr_format = start.handle.path, start.zarr_format
+    found = start.found[path]
+    document = node_document(found, zarr_format, "")[0] if zarr_format else None
+    if not path or start.group != path or document is None or not document.is_array:
+        return start
+    if start.listing is not None:
+        start.listing.cancel()
+    parent, _slash, name = path.rpartition("/")
+    # The documents of the root were read without consolidated metadata.
+    known = {"": start.found[""]} if parent else {}
+    handle = msgspec.structs.replace(start.handle, path=parent)
+    again = await _read_start(handle, start.options, "", known)
+    again.array = name
+    return again
 
 
 async def _start_at(
     address: Address, requested: str, known: dict[str, Found] | None = None
 ) -> Start:
-    """Open a store; read the documents of its root, of the address in it, and of the group `requested` below that.
+    """Open a store, and read its first documents."""
+    return await _read_start(await open_store(address), address.options, requested, known)
+
+
+async def _read_start(
+    handle: Handle, options: StoreOptions, requested: str, known: dict[str, Found] | None
+) -> Start:
+    """Read the documents of the root of a store, of the address in it, and of the group `requested` below that.
 
     Documents in `known`, by path, are not read again. The store is closed if reading fails.
     """
-    handle, options = await open_store(address), address.options
     start = Start(handle, options)
     try:
         start.group = join_path(handle.path, normalize_path(requested, is_served=handle.is_served))

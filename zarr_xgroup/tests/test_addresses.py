@@ -121,6 +121,51 @@ def test_an_address_opens_as_the_group_of_its_store(
         assert "time" in pickle.loads(pickle.dumps(tree))["r60m"].compute().coords
 
 
+@each_way([*ADDRESSES, *OPEN_GROUPS], (2, False), (3, False), (3, True))
+def test_the_address_of_an_array_opens_it_with_its_coordinates(
+    way: Way, zarr_format: ZarrFormat, consolidated: bool, tmp_path: Path
+) -> None:
+    contents = product(zarr_format, consolidated=consolidated or way is http)
+    with way(contents, tmp_path) as named:
+        for group, name in (("images/r60m", "b"), ("images/r60m/deep", "q"), ("grid", "v")):
+            try:
+                address = named(f"{group}/{name}")
+            except zarr.errors.ContainsArrayError:  # an open group cannot be an array
+                continue
+            whole = opened(xr.open_dataset, memory_store(contents), group=group)
+            dataset = opened(xr.open_dataset, address)
+            assert_same(dataset, whole[[name]], encoding=False)
+            array = opened(xr.open_dataarray, address)
+            assert array.identical(whole[name])
+            for function in (xr.open_datatree, xr.open_groups):
+                with pytest.raises(XGroupGroupError, match="is an array, not a group"):
+                    function(address, engine="xgroup")
+
+
+def test_an_address_of_an_array_is_about_this_array_alone() -> None:
+    """Neither values nor warnings of its neighbours; a member that cannot be opened is an error."""
+    nodes: Nodes = {
+        "": {},
+        "a": stored(np.ones((2, 2)), "y x"),
+        "y": coordinate("y", [1.0, 2.0]),
+        "x": coordinate("x", [1.0, 2.0]),
+        "z": coordinate("z", [1.0, 2.0, 3.0]),
+        "bare": stored(np.ones((3, 5)), "z w"),
+        "broken": stored(np.ones(3), "z"),
+    }
+    contents = build({f"g/{path}".rstrip("/"): node for path, node in nodes.items()} | {"": {}})
+    contents["g/broken/zarr.json"] = contents["g/broken/zarr.json"].replace(b"float64", b"float99")
+    store = recording_store(contents)
+    dataset, told = recorded(xr.open_dataset, zarr.storage.StorePath(store, "g/a"), engine="xgroup")
+    assert (set(dataset.data_vars), set(dataset.coords)) == ({"a"}, {"y", "x"})
+    assert told == []
+    assert set(store.chunk_gets) == {"g/y/c/0", "g/x/c/0"}
+    with pytest.raises(XGroupGroupError, match="/g/broken"):
+        xr.open_dataset(zarr.storage.StorePath(store, "g/broken"), engine="xgroup")  # type: ignore[arg-type]
+    with pytest.raises(XGroupGroupError, match="is an array, not a group"):
+        xr.open_dataset(store, group="g/a", engine="xgroup")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("way", OPEN_STORES)
 def test_no_node_above_an_open_store_is_used(way: Way, tmp_path: Path) -> None:
     contents = product()
@@ -411,7 +456,8 @@ def test_a_missing_group_is_reported_with_existing_ones(root: Path) -> None:
     for store, group, expected in (
         (root / "images" / "r10m", "", f"There is no group '/images/r10m' in {root}{similar}"),
         (within, "other", f"There is no group '/images/other' in file://{root}{near}"),
-        (root / "images" / "r60m" / "b", "", f"'/images/r60m/b' in {root} {array}"),
+        (root, "images/r60m/b", f"'/images/r60m/b' in {root} {array}"),
+        (root / "images", "r60m/b", f"'/images/r60m/b' in {root} {array}"),
     ):
         with pytest.raises(XGroupGroupError) as caught:
             quietly(xr.open_dataset, store, engine="xgroup", group=group)

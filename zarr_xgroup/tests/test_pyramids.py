@@ -648,7 +648,8 @@ def test_a_resolution_reads_the_stored_coordinates_of_all_levels_at_once() -> No
     assert dict(delayed.chunk_gets) == dict.fromkeys(axes, 1)
     other: Any = DelayingStore(memory_store(build(root)), 0.02)
     zarr_xgroup.explain(other)
-    assert delayed.rounds == other.rounds + 1
+    # The values take a round, but the levels are listed together with their documents.
+    assert delayed.rounds == other.rounds
     # Nothing more is read without a resolution.
     store = recording_store(build(root))
     dataset, told = opened_with_warnings(xr.open_dataset, store, group="1")
