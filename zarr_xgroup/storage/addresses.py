@@ -45,6 +45,9 @@ _IN_ARCHIVE = re.compile(r"(\w+://)([^\\]+)(?<!\.zarr)", re.IGNORECASE | re.DOTA
 #: The beginning of a URL or a chain of URLs. Any other text is a local path.
 _URL = re.compile(r"[a-zA-Z][\w+.-]*(?:://|::)", re.ASCII)
 
+#: A URL of S3 with a colon in the name of the bucket, and without credentials.
+_TENANT = re.compile(r"(?:^|::)s3a?://[^:/@]+:[^:/@]+(?:/[^@]*)?$")
+
 #: Held while fsspec builds the index of an archive, which all stores in the archive share.
 _archive_lock = threading.Lock()
 #: Held while one of fsspec's caches fetches a file: all stores share the cache's index of files.
@@ -174,6 +177,11 @@ def _of_url(url: str, name: str, options: StoreOptions) -> Address:
             "{store} is not a valid URL: check its user, host and port. Pass credentials for a bucket "
             "with storage_options"
         )
+        if _TENANT.search(url):
+            message = _(
+                "{store} is not a valid URL: the name of a bucket has no colon. A bucket of a tenant (Ceph) has "
+                "an https address: https://<server>/<tenant>:<bucket>/..."
+            )
         raise XGroupStoreError(message.format(store=name))
     address = Address(_whole_archive(url, options) or url, name, options, place=place_of(url))
     before, link, after = parts_of_chain(url)
@@ -236,7 +244,7 @@ async def open_store(address: Address) -> Handle:
                 await asyncio.to_thread(_complete_archive_index, handle.archive)
             return handle
     except FileNotFoundError as error:
-        message = _("There is no store {store}").format(store=address.name)
+        message = _("The store {store} does not exist").format(store=address.name)
         decoded = unquote(str(target))
         if decoded != str(target) and os.path.exists(decoded):
             hint = _("; local paths are not percent-decoded: did you mean {path!r}?")

@@ -302,13 +302,18 @@ async def _not_found_error(start: Start) -> XGroupError:
                 message.format(requested=requested, group=f"/{group}", store=name, existing=other)
             )
     message = _("{store} is not a Zarr store: it has neither a zarr.json nor a .zgroup")
+    children = await _child_groups(reader, "")
     if group:
         message = _(
-            "There is no Zarr group {group!r} in {store}: neither the group nor the root of the store "
+            "The Zarr group {group!r} in {store} does not exist: neither the group nor the root of the store "
             "has a zarr.json or a .zgroup"
         )
+    elif not (children or start.handle.is_local):
+        message = _(
+            "{store} does not exist or is not a Zarr store: it has neither a zarr.json nor a .zgroup"
+        )
     message = message.format(group=f"/{group}", store=name)
-    if children := await _child_groups(reader, ""):
+    if children:
         named = _("; it contains groups, which can be opened with group=...: {names}")
         message += named.format(names=", ".join(map(repr, children[:_NAMED_GROUPS])))
     return XGroupStoreNotFoundError(message)

@@ -336,7 +336,7 @@ def test_a_path_is_not_percent_decoded(tmp_path: Path) -> None:
             with pytest.raises(XGroupStoreNotFoundError) as caught:
                 xr.open_dataset(path.as_uri(), engine="xgroup")
             assert str(caught.value) == (
-                f"There is no store {path.as_uri()}; local paths are not "
+                f"The store {path.as_uri()} does not exist; local paths are not "
                 f"percent-decoded: did you mean {str(path)!r}?"
             )
 

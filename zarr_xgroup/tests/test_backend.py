@@ -392,8 +392,25 @@ def test_a_missing_store(function: Open, tmp_path: Path, name: str) -> None:
     with pytest.raises(XGroupStoreNotFoundError) as error:
         function(path, engine="xgroup")
     assert isinstance(error.value, FileNotFoundError)
-    assert str(path) in str(error.value)
+    assert str(error.value) == f"The store {path} does not exist"
     assert not path.exists()
+
+
+#: Addresses that are refused before anything is read, and the remedy.
+REFUSED: dict[str, tuple[str, str]] = {
+    "a bucket of a tenant": ("s3://tenant:bucket/x.zarr", "https://<server>/<tenant>:<bucket>/..."),
+    "a tenant, cached": ("simplecache::s3a://tenant:b", "https://<server>/<tenant>:<bucket>/..."),
+    "credentials": ("s3://key:secret@bucket/x.zarr", "Pass credentials for a bucket with"),
+    "a secret with a slash": ("s3://key:sec/ret@b/x.zarr", "Pass credentials for a bucket with"),
+    "a port that is not a number": ("https://host:port/x.zarr", "check its user, host and port"),
+}
+
+
+@rows(REFUSED, "address, text")
+def test_an_address_that_is_not_a_valid_url(address: str, text: str) -> None:
+    with pytest.raises(XGroupStoreError, match="is not a valid URL") as error:
+        xr.open_dataset(address, engine="xgroup")
+    assert text in str(error.value)
 
 
 def test_addresses_that_are_not_stores(tmp_path: Path, serve: Callable[[Contents], str]) -> None:
@@ -406,7 +423,7 @@ def test_addresses_that_are_not_stores(tmp_path: Path, serve: Callable[[Contents
     with pytest.raises(XGroupStoreNotFoundError) as error:
         xr.open_dataset(url, engine="xgroup")
     assert str(error.value) == (
-        f"{url} is not a Zarr store: it has neither a zarr.json nor a .zgroup"
+        f"{url} does not exist or is not a Zarr store: it has neither a zarr.json nor a .zgroup"
     )
     nothing: Any = memory_store({})
     with pytest.raises(XGroupStoreNotFoundError, match="nor the root of the store has a zarr"):

@@ -75,7 +75,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use catalogues of two languages made up for the tests."""
     for language in ("de", "pt_BR"):
         made = catalogs.Catalog(locale=language)
-        made.add("There is no store {store}", f"[{language}] {{store}}")
+        made.add("The store {store} does not exist", f"[{language}] {{store}}")
         made.add(NO_PATH, f"[{language}] {{path}}")
         made.add(
             ("{names} and {count} more", "{names} and {count} more"),
@@ -92,28 +92,28 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ("", "There is no store {store}"),
+        ("", "The store {store} does not exist"),
         ("LANG=de", "[de] {store}"),
         ("LANG=de_DE.UTF-8", "[de] {store}"),
         ("LANG=de_AT@euro", "[de] {store}"),
         ("LANG=pt_BR.UTF-8", "[pt_BR] {store}"),
-        ("LANG=pt_PT.UTF-8", "There is no store {store}"),
-        ("LANG=C.UTF-8", "There is no store {store}"),
+        ("LANG=pt_PT.UTF-8", "The store {store} does not exist"),
+        ("LANG=C.UTF-8", "The store {store} does not exist"),
         ("LC_MESSAGES=de LANG=pt_BR", "[de] {store}"),
         ("LC_ALL=pt_BR LC_MESSAGES=de LANG=de", "[pt_BR] {store}"),
         ("LANGUAGE=de LC_ALL=pt_BR LANG=pt_BR", "[de] {store}"),
         ("LANGUAGE=xx:pt_BR:de", "[pt_BR] {store}"),
         ("LANGUAGE= LANG=de", "[de] {store}"),
-        ("LC_ALL=C LANG=de", "There is no store {store}"),
+        ("LC_ALL=C LANG=de", "The store {store} does not exist"),
     ],
 )
 def test_the_language_follows_the_current_environment(
     monkeypatch: pytest.MonkeyPatch, environment: str, expected: str
 ) -> None:
-    assert i18n._("There is no store {store}") == "There is no store {store}"
+    assert i18n._("The store {store} does not exist") == "The store {store} does not exist"
     for variable in environment.split():
         monkeypatch.setenv(*variable.split("="))
-    assert i18n._("There is no store {store}") == expected
+    assert i18n._("The store {store} does not exist") == expected
     assert i18n._("something else") == "something else"
     for number, form in ((1, "one thing"), (2, "{n} things")):
         assert i18n.ngettext("one thing", "{n} things", number) == form
