@@ -25,6 +25,7 @@ from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.registry import Handler, handlers, named_conventions
 from zarr_xgroup.errors import XGroupError, XGroupPluginWarning, converting_errors, warn_user
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import WORD_LISTS
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import ConventionAttrs
 
@@ -49,7 +50,8 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
     with ``spatial:`` or ``proj:``, references of `ref`, ``crs`` of a group if it is an object, the attributes that
     plug-ins own, and the items of these conventions in ``zarr_conventions``. An attribute is removed if its variable
     or Dataset (the group) declares the convention; an attribute with a prefix, also if a group above declares it.
-    Other attributes that netCDF cannot hold become JSON text.
+    Other attributes that netCDF cannot hold become JSON text; lists of words that CF defines, such as ``flag_meanings``,
+    are joined by blanks.
 
     Parameters
     ----------
@@ -222,19 +224,31 @@ def _fit_for_netcdf(holders: Iterable[xr.Variable | xr.Dataset]) -> None:
     """
     for holder in holders:
         kept = {key: value for key, value in holder.attrs.items() if key not in _RESERVED}
-        holder.attrs = {key: _netcdf_value(value) for key, value in kept.items()}
+        holder.attrs = {key: _netcdf_value(key, value) for key, value in kept.items()}
         # netCDF has no booleans: xarray writes integers and adds an attribute ``dtype``, which must not exist yet.
         if isinstance(holder, xr.Variable) and holder.dtype == bool:
             holder.attrs.pop("dtype", None)
 
 
-def _netcdf_value(value: Any) -> Any:
-    """Return the value of an attribute in a form that any netCDF file can hold: text and numbers, or JSON text."""
+def _netcdf_value(key: str, value: Any) -> Any:
+    """Return the value of an attribute in a form that any netCDF file can hold: text and numbers, or JSON text.
+
+    CF joins lists of words by blanks; the words of a flag's meaning are connected by underscores (CF 1.12, section 3.5).
+    """
+    if key in WORD_LISTS and _are_texts(value):
+        between = "_" if key == "flag_meanings" else " "
+        return " ".join(between.join(text.split()) for text in value)
     if isinstance(value, list | tuple):
         fits = bool(value) and all(map(_is_number, value))
     else:  # other types, such as NumPy scalars, come from decoding or a plug-in, and are kept
         fits = _is_number(value) or not isinstance(value, bool | int | Mapping | NoneType)
     return value if fits else json.dumps(value, default=str)
+
+
+def _are_texts(value: Any) -> bool:
+    """Return whether a value is a list of texts; neither the list nor a text is empty."""
+    is_list = isinstance(value, list | tuple) and bool(value)
+    return is_list and all(isinstance(text, str) and bool(text.split()) for text in value)
 
 
 def _is_number(value: Any) -> bool:

@@ -17,6 +17,8 @@ LISTS = ("coordinates", *BOUNDARIES, "ancillary_variables")
 PAIRS = ("cell_measures", "formula_terms")
 #: Attributes that refer to other variables. ``grid_mapping`` is one name, or `crs: coordinate coordinate ...` groups.
 REFERRING = (*LISTS, *PAIRS, "grid_mapping")
+#: Attributes that are a list of words in one text.
+WORD_LISTS = (*REFERRING, "flag_meanings", "cell_methods", "external_variables", "Conventions")
 #: Attributes whose targets have only dimensions of the array: an array with other dimensions is not the target.
 ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 

@@ -82,6 +82,11 @@ DROPPED: dict[str, tuple[Any, Any, Any, Any]] = {
          {"crs": '{"shared": {"axes": {}}}'}),
     "shared objects of a group go with those that refer to them": (declaring("cs"), {"crs": SYSTEMS}, {}, {}),
     "a layout of levels is dropped with its declaration": ({}, declaring("multiscales", multiscales={"layout": []}), {}, {}),
+    "lists of CF are joined by blanks, and others become JSON":
+        ({"flag_meanings": ["A", "no data", "B"], "flag_values": [0, 1, 2], "cell_methods": ["time: mean", "x: sum"], "history": ["a", "b"]},
+         {"Conventions": ["CF-1.8", "ACDD-1.3"], "external_variables": ["a", " "], "keywords": ["sea ice"]},
+         {"flag_meanings": "A no_data B", "flag_values": [0, 1, 2], "cell_methods": "time: mean x: sum", "history": '["a", "b"]'},
+         {"Conventions": "CF-1.8 ACDD-1.3", "external_variables": '["a", " "]', "keywords": '["sea ice"]'}),
     "other declarations in an object stay":
         ({}, {"zarr_conventions": {UUIDS["proj"]: {}, OTHER: {}}}, {}, {"zarr_conventions": json.dumps({OTHER: {}})}),
     "other declarations in a list stay":
