@@ -397,6 +397,7 @@ HINTS: dict[str, Any] = {
     "a CRS by spatial_ref of the group": (located(b02=band(), spatial_ref=MAPPED["crs"]), None, ""),
     "no CRS in attributes": (located(b02=band(**NO_CRS)), None, ""),
     "a declared CRS": (located(b02=band(**declaring("proj"))), None, ""),
+    "a _CRS that is a text": (alone(_CRS="EPSG:32632", **NO_CRS), "proj", "/b02"),
     "own coordinates": (located(v=zeros(coordinates="lost", cell_measures="area: a")), None, ""),
 }  # fmt: skip
 
@@ -516,6 +517,7 @@ AUTO: dict[str, tuple[Group, str]] = {
     "not what inherits one": (Group({"v": band()}, declaring("spatial", **{"spatial:dimensions": ["y", "x"]})), "/v: spatial_ref"),
     "what declares a service": (Group({"v": zeros(**declaring("uom", uom={"ucum": {"unit": "m"}}, **SPATIAL))}), "/v: x y"),
     "not a service that is declared": (alone(**declaring("proj")), "/b02: spatial_ref"),
+    "a grid mapping variable of the group": (Group({"v": zeros(grid_mapping="crs"), **MAPPED}), "/v: crs"),
 }  # fmt: skip
 
 
@@ -537,6 +539,28 @@ def test_auto_gives_each_array_the_conventions_whose_marks_it_has(
         group, name = path.rsplit("/", 1)
         dataset = quietly(xr.open_dataset, store, group=group, **options)
         assert set(dataset[name].coords) == set(names.split())
+
+
+@rows(
+    {
+        "_CRS as a text": zeros(_CRS="EPSG:32632"),
+        "an unknown code in _CRS": zeros(_CRS={"url": "http://www.opengis.net/def/crs/EPSG/0/1"}),
+        "a GeoTransform of five numbers": zeros(GeoTransform="1 2 3 4 5"),
+    },
+    "array",
+)
+def test_auto_reports_the_problems_that_geozarr_reports(array: Array) -> None:
+    (_ours, given), (_auto, same) = (
+        recorded(
+            xr.open_dataset,
+            store_of({"": {}, "v": array}),
+            engine="xgroup",
+            assume_conventions=option,
+        )
+        for option in ("geozarr", "auto")
+    )
+    assert list(map(str, same)) == list(map(str, given))
+    assert "/v was opened without" in str(given[0])
 
 
 def test_other_names_in_a_list_with_auto_are_assumed_too() -> None:

@@ -52,14 +52,21 @@ class GeoZarrHandler(ConventionHandler):
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
-        """Return the dimensions of a grid with a ``GeoTransform`` or tiles, and whether ``_CRS`` or tiles define a CRS."""
+        """Return the dimensions of a grid with a ``GeoTransform`` or tiles, and whether it has a CRS.
+
+        ``_CRS``, tiles, or a grid mapping variable in the array's own group define a CRS. A ``_CRS`` that is not an
+        object defines none, but is reported.
+        """
         parent = array.node.group.group
         is_in_group = array.node.group.path and len(array.dims) > 1
         layout = array.attribute(LAYOUT.key, parent) if is_in_group else None
         is_tiled = layout is not None and layout.get(TILES) is not None
-        has_crs = is_tiled or isinstance(array.attributes.get("_CRS"), Mapping)
+        written = array.attributes.get("_CRS")
+        variable = array.try_without_findings(_grid_mapping_variable, array)
+        has_crs = is_tiled or isinstance(written, Mapping)
+        has_crs |= variable is not None and variable.group == array.node.group
         is_placed = is_tiled or array.try_without_findings(_geotransform_of, array) is not None
-        if not (has_crs or is_placed):
+        if not (has_crs or is_placed) and written is None:
             return None
         return Marks((is_placed and _dims_by_name_or_position(array)) or (), has_crs)
 
