@@ -44,6 +44,9 @@ _LONGEST_LOST = 80
 #: How many findings of one topic or rule are reported.
 _MOST = 200
 
+#: A pointer behind a node, which may have "#" in its name.
+_POINTER = re.compile(r"#((?:/[^/#]+(?:/.*)?)?)$")
+
 #: An absolute path in a text.
 _PATH = re.compile(r"(?<![^\s'\"(\[])/[^\s'\"()\[\],;]+")
 
@@ -262,10 +265,15 @@ def _place_of_error(error: XGroupError, where: Place) -> Place:
     """Return the place in an error; `where` if that is more precise than a node of the opened store."""
     if not error.place or where.pointer or where.store:
         return where
-    # A node may have "#" in its name.
-    pointer = error.place.removeprefix(where.node)
-    node = where.node if pointer.startswith("#") else error.place.partition("#")[0]
-    return Place(node, pointer.partition("#")[2])
+    if error.place.startswith(f"{where.node}#"):
+        return Place(where.node, error.place.removeprefix(f"{where.node}#"))
+    return Place(*node_and_pointer(error.place))
+
+
+def node_and_pointer(text: str) -> tuple[str, str]:
+    """Return the node and the pointer in the text of a place or of the target of a reference."""
+    pointer = _POINTER.search(text)
+    return (text[: pointer.start()], pointer[1]) if pointer else (text, "")
 
 
 def without_attributes(node: Node, error: XGroupError) -> Finding:

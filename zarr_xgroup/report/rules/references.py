@@ -13,7 +13,7 @@ from zarr_xgroup.conventions import cf
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.ref import FIRST, OWN, REFERENCE, SOMEWHERE
-from zarr_xgroup.findings import Finding, Place, new_finding
+from zarr_xgroup.findings import Finding, Place, new_finding, node_and_pointer
 from zarr_xgroup.metadata.cf import ALONG, LISTS, REFERRING, candidate_paths, with_names
 from zarr_xgroup.metadata.references import NODE, POINTER, URI, WRAPPED
 from zarr_xgroup.report.explanation import FoundReference, parent_of
@@ -102,7 +102,7 @@ def _remedy_for_lost_reference(reference: FoundReference, checked: CheckedStore)
     uri, _bar, target = reference.target.rpartition("|")
     if uri:
         return "correct the URI or the path, or make the store readable"
-    name = target.partition("#")[0].rstrip("/").rpartition("/")[2]
+    name = node_and_pointer(target)[0].rstrip("/").rpartition("/")[2]
     tried = {word.rstrip(",;:") for word in reference.text.split()} | {reference.source.node}
     named = checked.by_name.get(name, ()) if name else ()
     found = list(islice((node for node in named if node not in tried), _NAMED + 1))

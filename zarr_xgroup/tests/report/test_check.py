@@ -779,6 +779,15 @@ FOUND: dict[str, tuple[Nodes, str]] = {
             "/time column", 2, 4, _ARRAY_DIMENSIONS=["time", "column"], _nczarr_array={"dimension_references": ["/time", "/swath/column"]})},
         "",
     ),
+    "a group and an array with a hash in their names": (
+        {"": {}, "a#b": declaring("spatial", **{"spatial:dimensions": ["y", "x"], "spatial:transform": [1.0, 2.0]}),
+         "a#b/band": sized("y x", 2, 3), "c#": {}, "c#/d#e": sized("x", 3),
+         "f": sized("x", 3, **declaring("ref", of={"node": "/d#e", "attribute": "/attributes/q"}))},
+        """
+        ! spatial/transform /a#b#spatial:transform -> write, for example, "spatial:transform": [a, b,
+        ! ref/leads-somewhere /f#of -> write "node": "c#/d#e"
+        """,
+    ),
     "where nothing is declared, anything may be written": (
         {"": {"Conventions": "CF-1.8", "crs": "EPSG:4326", "multiscales": [{"version": "0.4"}]},
          "a": Array(np.zeros((3, 4)), None, {"units": "days since then", "geolocation": "here", "cs": 5}),
