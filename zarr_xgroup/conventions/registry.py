@@ -17,6 +17,7 @@ from zarr_xgroup.conventions.declaring import (
     CONVENTIONS_KEY,
     IDENTIFIERS,
     declared_by,
+    declared_name,
     is_known_without_coordinates,
     lower_case_names,
     matches,
@@ -157,6 +158,16 @@ def declarable() -> Handlers:
     return (*handlers(), *WITHOUT_COORDINATES)
 
 
+def convention_meant_by(declaration: Mapping[str, Any]) -> Handler | None:
+    """Return the convention that a declaration means, by its name, its identifiers or one of its URLs, or None."""
+    urls = ({key: declaration[key]} for key in IDENTIFIERS[1:] if key in declaration)
+    for candidate in ({"name": declaration.get("name")}, declaration, *urls):
+        for convention in declarable():
+            if matches(convention, candidate):
+                return convention
+    return None
+
+
 def in_handler_order(names: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct names of conventions, in the order of priority of their handlers."""
     named = frozenset(names)
@@ -173,30 +184,32 @@ def declared_principal(attributes: Mapping[str, Any]) -> Handler | None:
 def why_not_declared(attributes: Mapping[str, Any]) -> str:
     """Return why ``zarr_conventions`` of a node declares no principal convention, or "" if there is no reason to report.
 
-    The first of these reasons is returned: the identifier does not belong to the named convention, an item is malformed,
-    a convention has no handler.
+    The first of these reasons is returned: the identifier does not belong to the convention that is meant, an item is
+    malformed, a convention has no handler.
     """
     written = attributes.get(CONVENTIONS_KEY)
     if written is None:
         return ""
-    principals = {cls.name.lower(): cls for cls in handlers() if cls.tier == "principal"}
     items, findings = DECLARATIONS.read(Fragment(Node(0, ""), (CONVENTIONS_KEY,), written))
     without_handler = []
     for item in items or ():
-        name = item.name.strip().rstrip(":")  # some producers append a colon
-        handler = principals.get(name.lower())
-        if handler and item.identity and not matches(handler, dict([item.identity])):
+        texts = {key: getattr(item, key) for key in (*IDENTIFIERS, "name")}
+        declared = {key: text for key, text in texts.items() if text}
+        meant = convention_meant_by(declared)
+        if meant is not None and item.identity and not matches(meant, declared):
             key, value = item.identity
-            repositories = (it for it in handler.identifiers or () if "/" in it)
-            expected = ", ".join(repositories) if key != "uuid" else handler.uuid
+            repositories = (it for it in meant.identifiers or () if "/" in it)
+            expected = ", ".join(repositories) if key != "uuid" else meant.uuid
             return _("{name!r} is declared with {key} {value!r}, not with {expected}").format(
-                name=name, key=key, value=redact(value)[:_SHOWN], expected=expected
+                name=declared_name({"name": item.name or meant.name}),
+                key=key,
+                value=redact(value)[:_SHOWN],
+                expected=expected or _("its name alone"),
             )
-        declared = {key: getattr(item, key) for key in IDENTIFIERS} | {"name": name}
-        is_known = any(matches(cls, declared) for cls in declarable())
-        if name and not (is_known or is_known_without_coordinates(declared)):
+        if declared and meant is None and not is_known_without_coordinates(declared):
             message = _("no handler is installed for the declared convention {name!r}")
-            without_handler.append(message.format(name=redact(name)[:_SHOWN]))
+            name = redact(declared_name(declared))[:_SHOWN]
+            without_handler.append(message.format(name=name))
     malformed = [f"{'/'.join(finding.place.keys)}: {finding.text}" for finding in findings]
     return next(iter((*malformed, *without_handler)), "")
 

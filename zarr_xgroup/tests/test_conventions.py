@@ -180,6 +180,11 @@ def test_a_convention_is_identified_by_all_of_its_names_in_any_case() -> None:
 TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown": ({"name": "tide:", "uuid": OTHER_UUID}, "/a: no handler is installed for the declared convention 'tide'", "is an unknown convention"),
     "known to have no coordinates": ({"name": "tessera", "uuid": OTHER_UUID}, "Select by position (isel)", ""),
+    "another uuid with a second name": ({"name": "dimensions", "uuid": OTHER_UUID}, "/a: 'dimensions' is declared with uuid", "is not that of 'coords'"),
+    "another uuid beside the schema": ({"uuid": OTHER_UUID, "schema_url": "https://a.org/R-CF/zarr_convention_cs/v1"}, "/a: 'cs' is declared with uuid", "is not that of 'cs'"),
+    "a uuid without a name": ({"uuid": OTHER_UUID}, f"/a: no handler is installed for the declared convention '{OTHER_UUID}'", "is an unknown convention"),
+    "a uuid of a plug-in without one": ({"name": "nameless", "uuid": OTHER_UUID}, "not with its name alone", "is not that of 'Nameless'"),
+    "a plug-in without a uuid": ({"name": "nameless"}, "", "a name alone is not enough"),
     "earlier uuid of CF": ({"name": "cf", "uuid": "0c0a02d2-8a95-4303-8b62-16a50b439d74"}, "", ""),
     "a version": ({"name": "CF", "uuid": CfHandler.uuid, "version": "1.12"}, "", ""),
     "another member": ({"name": "CF", "uuid": CfHandler.uuid, "since": "1.12"}, "", "'since' is not a member of a declaration"),
@@ -190,6 +195,7 @@ TOLD: dict[str, tuple[dict[str, Any], str, str]] = {
 def test_warnings_and_mistakes_of_a_declaration(
     declaration: dict[str, Any], warning: str, mistake: str
 ) -> None:
+    register(type("Nameless", (Station,), {"name": "Nameless", "uuid": None}))
     array = stored([0.0, 0.0], "x", **declaring(declaration, units="m"))
     store: Any = store_of({"": {}, "a": array})
     _dataset, told = recorded(xr.open_dataset, store, engine="xgroup")

@@ -203,6 +203,7 @@ def no_principal(function: Open, nodes: Nodes, **options: Any) -> XGroupNoPrinci
     return given[0] if given else None
 
 
+NO_UUID = "00000000-0000-0000-0000-000000000000"
 #: What `zarr_conventions` has -> why it does not count.
 NOT_COUNTING: dict[str, tuple[Any, str]] = {
     "names": (["cs"], 'zarr_conventions/0: must be an object, got string "cs"'),
@@ -211,8 +212,15 @@ NOT_COUNTING: dict[str, tuple[Any, str]] = {
         [{"uuid": "other"}, {"name": "spatial", "schema_url": "https://example.org/a/b/c"}],
         "'spatial' is declared with schema_url 'https://example.org/a/b/c', not with zarr-conventions/spatial",
     ),
+    "another uuid for a second name": ([{"name": "dimensions", "uuid": NO_UUID}], f"'dimensions' is declared with uuid '{NO_UUID}', not with {UUIDS['coords']}"),
+    "another uuid beside the schema": (
+        [{"uuid": NO_UUID, "schema_url": "https://raw.githubusercontent.com/R-CF/zarr_convention_cs/main/schema.json"}],
+        f"'cs' is declared with uuid '{NO_UUID}', not with {UUIDS['cs']}",
+    ),
+    "another uuid of a service": ([{"name": "uom", "uuid": NO_UUID}], f"'uom' is declared with uuid '{NO_UUID}', not with {UUIDS['uom']}"),
+    "a uuid without a name": ([{"uuid": NO_UUID}], f"no handler is installed for the declared convention '{NO_UUID}'"),
     "a name without a handler": ([{"name": "mine"}, {"name": "ref"}], "no handler is installed for the declared convention 'mine'"),
-    **{f"nothing: {it}": (it, "") for it in ([], None, [{"uuid": "1"}], [{"name": "license"}, {"name": "ref"}])},
+    **{f"nothing: {it}": (it, "") for it in ([], None, [{"name": "license"}, {"name": "ref"}])},
 }  # fmt: skip
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -36,7 +35,13 @@ from zarr_xgroup.conventions.descriptions import Reader, fields_of, misspelt, sh
 from zarr_xgroup.conventions.multiscales import Multiscales
 from zarr_xgroup.conventions.proj import ProjHandler
 from zarr_xgroup.conventions.ref import WrittenReference
-from zarr_xgroup.conventions.registry import BUILT_IN, Handler, declarable, handlers
+from zarr_xgroup.conventions.registry import (
+    BUILT_IN,
+    Handler,
+    convention_meant_by,
+    declarable,
+    handlers,
+)
 from zarr_xgroup.conventions.spatial import SpatialHandler
 from zarr_xgroup.errors import Severity
 from zarr_xgroup.findings import Finding, new_finding
@@ -75,7 +80,7 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
     values = {item.keys: item.value for item in items}
     for finding in ATTRIBUTE.all_wrong(written):
         # The item may be a bare name: "cs" instead of {"name": "cs"}.
-        meant = _convention_meant_by({"name": values.get(finding.place.keys)})
+        meant = convention_meant_by({"name": values.get(finding.place.keys)})
         remedy = finding.remedy if meant is None else f"write {_declaration_of(meant)}"
         yield replace(finding.at(written.node), remedy=remedy)
     objects = [item for item in items if isinstance(item.value, OBJECT)]
@@ -83,7 +88,7 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
         for item in objects:
             yield from _mistakes_of_identity(item)
     declared = set()
-    for item, convention in product(objects, _identifiable_conventions()):
+    for item, convention in product(objects, declarable()):
         if matches(convention, item.value):
             if convention in declared:
                 text = f"{convention.name!r} is declared twice"
@@ -93,7 +98,7 @@ def check_declarations(_checked: CheckedStore, subject: NodeView) -> Iterator[Fi
 
 def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
     """Yield mistakes in one declaration: unknown members, no identifier, or one that does not fit its name."""
-    meant, identity = _convention_meant_by(item.value), Declaration.read(item).identity
+    meant, identity = convention_meant_by(item.value), Declaration.read(item).identity
     for key in sorted(item.value.keys() - _MEMBERS_OF_DECLARATION):
         if not (key == "version" and meant is CfHandler):
             text = f"{key!r} is not a member of a declaration"
@@ -104,7 +109,9 @@ def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
         text = (
             "must have at least one of 'uuid', 'schema_url', 'spec_url': a name alone is not enough"
         )
-        remedy = 'add "uuid"' if meant is None else f"write {_declaration_of(meant)}"
+        remedy = 'add "uuid"'
+        if meant is not None and meant.uuid is not None:
+            remedy = f"write {_declaration_of(meant)}"
         severity: Severity = "error" if is_lost else "warning"
         yield new_finding(IDENTIFIED, item, text, remedy, severity=severity)
     elif identity is not None and meant is not None and is_lost:
@@ -118,22 +125,6 @@ def _mistakes_of_identity(item: Fragment) -> Iterator[Finding]:
         text = f"{name} is an unknown convention: its attributes are not read"
         remedy = "keep it if it is meant for other readers"
         yield new_finding(SOME_OTHER, item, text, remedy, severity="warning")
-
-
-def _identifiable_conventions() -> list[Handler]:
-    """Return the conventions that a declaration can identify by a UUID or a repository."""
-    return [cls for cls in declarable() if cls.uuid is not None or cls.identifiers]
-
-
-def _convention_meant_by(declaration: Mapping[str, Any]) -> Handler | None:
-    """Return the convention that a declaration means, by its name, its identifiers or one of its URLs, or None."""
-    urls = ({key: declaration[key]} for key in IDENTIFIERS[1:] if key in declaration)
-    known = _identifiable_conventions()
-    for candidate in ({"name": declaration.get("name")}, declaration, *urls):
-        for convention in known:
-            if matches(convention, candidate):
-                return convention
-    return None
 
 
 def _declaration_of(convention: Handler) -> str:
@@ -162,7 +153,7 @@ def check_undeclared_attributes(_checked: CheckedStore, subject: NodeView) -> It
             if attribute.is_unmistakable(subject.attributes) and attribute.on != elsewhere
         ]
         # A malformed declaration of the convention is reported elsewhere.
-        if not keys or convention in map(_convention_meant_by, declarations(subject.attributes)):
+        if not keys or convention in map(convention_meant_by, declarations(subject.attributes)):
             continue
         is_declared = any(convention in node.declared for node in nodes)
         if is_declared or (_prefix_of(convention) and convention in subject.declared_around):
@@ -187,7 +178,7 @@ def check_unused_declarations(checked: CheckedStore, subject: NodeView) -> Itera
     for item, convention in product(declaration_items(written), declarable()):
         needed = [f'"{attribute.key}"' for attribute in convention.described if attribute.is_needed]
         is_one = isinstance(item.value, OBJECT) and matches(convention, item.value)
-        if not (needed and is_one and _convention_meant_by(item.value) is convention):
+        if not (needed and is_one and convention_meant_by(item.value) is convention):
             continue
         if subject.is_array:
             above = subject.ancestors() if convention is SpatialHandler else ()
