@@ -90,9 +90,14 @@ class XGroupBackendEntrypoint(BackendEntrypoint):
                 Only for `open_datatree` and `open_groups`: a pattern for paths of groups as in
                 `xarray.DataTree.match`, such as ``"*/r10m"``. The matching groups and all groups that
                 contain them are opened. Not valid with `group` or `resolution`. Default: all groups.
+            problems : {"warn", "raise"}, optional
+                What to do if the result is smaller than, or different from, what the store declares: warn (default), or
+                raise one XGroupError that lists all these problems.
 
         Raises
         ------
+        XGroupError
+            With ``problems="raise"``, if there is a problem.
         XGroupStoreError, XGroupStoreNotFoundError
             If the store does not exist, or cannot be opened, read or listed.
         XGroupGroupError

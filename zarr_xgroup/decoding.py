@@ -17,13 +17,17 @@ from zarr_xgroup._compat import dataset_of, default_buffer_prototype
 from zarr_xgroup.backend import XGroupBackendEntrypoint
 from zarr_xgroup.metadata.dimensions import DIMENSION_KEY
 from zarr_xgroup.metadata.paths import is_node_name
+from zarr_xgroup.options import Problems, problems_of
 
 #: Attributes that xarray has moved to the encoding when it decoded them.
 _DECODED = ("coordinates", "grid_mapping", "bounds", "formula_terms", "cell_measures")
 
 
 def decode(
-    dataset: xr.Dataset, *, assume_conventions: str | Iterable[str] | None = None
+    dataset: xr.Dataset,
+    *,
+    assume_conventions: str | Iterable[str] | None = None,
+    problems: Problems | None = "warn",
 ) -> xr.Dataset:
     """Attach the coordinates, boundaries and CRS that a Dataset's own attributes declare.
 
@@ -36,6 +40,9 @@ def decode(
         The variables of one group, with the attributes of conventions. Not changed.
     assume_conventions : str or iterable of str, optional
         Names of conventions that are treated as declared by every array, as in `xarray.open_dataset`.
+    problems : {"warn", "raise"}, optional
+        What to do with coordinates that cannot be made, and other problems: warn (default), or raise one XGroupError that
+        lists them.
 
     Returns
     -------
@@ -46,7 +53,9 @@ def decode(
     Raises
     ------
     ValueError
-        If `assume_conventions` names an unknown convention.
+        If `assume_conventions` names an unknown convention, or `problems` is not valid.
+    XGroupError
+        With ``problems="raise"``, if there is a problem.
 
     Warns
     -----
@@ -64,12 +73,14 @@ def decode(
     >>> decode(image).x.values
     array([505., 515., 525.])
     """
+    problems_of(problems)  # before values are read
     attached = xr.open_dataset(
         _GroupStore(dataset),  # type: ignore[arg-type]
         engine=XGroupBackendEntrypoint,
         consolidated=False,
         assume_conventions=assume_conventions,
         cross_store_max_stores=0,
+        problems=problems,
     )
     variables: dict[Hashable, xr.Variable] = dict(dataset.variables)
     indexes: dict[Hashable, xr.Index] = dict(dataset.xindexes)
@@ -127,6 +138,10 @@ class _GroupStore(WrapperStore[MemoryStore]):
         as_buffer = default_buffer_prototype().buffer.from_bytes
         texts = {key: json.dumps(it, default=_plain) for key, it in documents.items()}
         super().__init__(MemoryStore({key: as_buffer(it.encode()) for key, it in texts.items()}))
+
+    def __str__(self) -> str:
+        """Return the name of the store in messages."""
+        return "the Dataset"
 
     async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
         """Return a document or a chunk. Lazy values are read by a different thread: zarr waits for none in its own."""

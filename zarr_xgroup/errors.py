@@ -84,7 +84,7 @@ class XGroupError(Exception):
     Parameters
     ----------
     *arguments : object
-        The message, without the place, which `str` puts in front.
+        The lines of the message, without the place, which `str` puts in front.
     place, target, reason : str, optional
         The attributes. `reason` is the message by default.
 
@@ -111,7 +111,7 @@ class XGroupError(Exception):
     @property
     def text(self) -> str:
         """The message, without the place."""
-        return str(self.args[0]) if self.args else ""
+        return "\n".join(map(str, self.args))
 
     def __str__(self) -> str:
         """Return the message, with the place in front if it is known."""
@@ -178,7 +178,8 @@ class XGroupMetadataError(XGroupError, ValueError):
     remedy : str
         The correct value, as a sentence; "" if unknown.
     severity : {"error", "warning"}
-        "error" if something is missing from the opened data because of it, "warning" if not.
+        "error" if the opened data are smaller than, or different from, what the store declares because of it, "warning" if
+        not.
     """
 
     def __init__(

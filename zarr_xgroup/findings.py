@@ -81,6 +81,9 @@ OPEN_RULES = {
 }
 
 
+#: The topics of findings that are errors by default.
+_LOSING = (Topic.PROBLEM, Topic.METADATA)
+
 #: The class of warnings of each topic, in the order of the warnings.
 _WARNINGS: dict[Topic, type[XGroupWarning]] = {
     Topic.DIMENSION: XGroupDimensionWarning,
@@ -148,7 +151,8 @@ class Finding(msgspec.Struct, frozen=True):
     remedy : str
         How to fix it, "" if unknown.
     severity : {"error", "warning"}
-        "error" if something is missing from the opened data because of it, "warning" if not.
+        "error" if the opened data are smaller than, or different from, what the store declares because of it, "warning" if
+        not. ``problems="raise"`` raises those with a topic that are errors.
     places : tuple of Place
         All places with this finding, if there are several.
     count : int
@@ -232,7 +236,7 @@ def new_finding(
         The subject of the warning. By default `rule` if that is a topic, or PROBLEM if there is a cost.
         Otherwise opening does not warn, and only `check` reports the finding.
     severity : {"error", "warning"}, optional
-        "error" if something is missing from the opened data because of it, "warning" if not.
+        As in `Finding`. By default "warning" if `rule` is a topic other than PROBLEM and METADATA, otherwise "error".
     arrays : tuple of str, optional
         The absolute paths of the affected arrays. By default the node of the place.
     error : XGroupError, optional
@@ -241,7 +245,7 @@ def new_finding(
     where = place if isinstance(place, Place) else Place.of(place)
     if isinstance(rule, Topic):
         topic, rule = rule, OPEN_RULES[rule]
-        severity = severity or ("error" if topic in (Topic.PROBLEM, Topic.METADATA) else "warning")
+        severity = severity or ("error" if topic in _LOSING else "warning")
     elif cost and topic is None:
         topic = Topic.PROBLEM
     if arrays is None:
@@ -300,10 +304,14 @@ def referred_to_by(attribute: str, name: str = "") -> str:
     return _("the target of {attribute!r}").format(attribute=attribute)
 
 
-def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
-    """Return one warning for each cause of findings: the arrays, the missing parts, the place and the reason."""
-    warnings = []
-    for finding in group_findings(of_opening(findings)):
+def as_warnings(findings: Iterable[Finding], hint: str = "") -> list[XGroupWarning]:
+    """Return one warning for each cause of findings: the arrays, the missing parts, the place and the reason.
+
+    The text of the last one whose severity is "error" ends with `hint`.
+    """
+    warnings, grouped = [], group_findings(of_opening(findings))
+    last = next((finding for finding in reversed(grouped) if finding.severity == "error"), None)
+    for finding in grouped:
         topic, arrays, place = finding.topic or Topic.METADATA, finding.arrays, finding.place
         before = place_before(place, arrays)
         where = before and listed([before], count=max(1, len(finding.places)))
@@ -318,6 +326,7 @@ def as_warnings(findings: Iterable[Finding]) -> list[XGroupWarning]:
             is_in_array = arrays == (place.node,) and place.store is None
             text = after_place(where, text)
             text = text if is_in_array and where else after_place(listed(arrays), text)
+        text = f"{text} {hint}" if hint and finding is last else text
         warning = _WARNINGS[topic](text, finding.as_error() if finding.cost else finding.error)
         warning.paths = arrays
         warnings.append(warning)
@@ -360,6 +369,7 @@ def group_findings(findings: Iterable[Finding]) -> list[Finding]:
                 places=_united(finding.places for finding in others),
                 arrays=_united(finding.arrays for finding in others),
                 cost=last.cost and _("the parts that depend on it"),
+                severity=min(finding.severity for finding in others),  # "error" if there is one
                 count=count,
             )
             others = [last]

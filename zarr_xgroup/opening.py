@@ -50,10 +50,12 @@ from zarr_xgroup.metadata.paths import GroupFilter, path_in_tree
 from zarr_xgroup.options import (
     DecodingOptions,
     OpenOptions,
+    OpenTreeOptions,
     ReportOptions,
     TreeReportOptions,
     convention_attrs_of,
     group_filter_of,
+    problems_of,
     resolution_of,
     settled_options,
 )
@@ -75,7 +77,7 @@ class Opening:
 
     Parameters
     ----------
-    options : TreeReportOptions
+    options : OpenTreeOptions
         The options of the call. All are checked here, before anything is read.
 
     Attributes
@@ -92,13 +94,14 @@ class Opening:
         Findings that are not in a plan.
     """
 
-    def __init__(self, options: TreeReportOptions) -> None:
+    def __init__(self, options: OpenTreeOptions) -> None:
         decoding: Any = {key: value for key, value in options.items() if key in _DECODING}
         self.decoding: DecodingOptions = decoding
         dropped = options.get("drop_variables") or ()
         self.dropped = frozenset([dropped] if isinstance(dropped, str) else dropped)
         self.assumed = named_conventions(options.get("assume_conventions"))
         self.convention_attrs = convention_attrs_of(options.get("convention_attrs"))
+        self.problems = problems_of(options.get("problems"))
         self.resolution = resolution_of(options.get("resolution"))
         self.group_filter = group_filter_of(options)
         self.with_indexes = True
@@ -117,14 +120,14 @@ class Opening:
             plans = deque(plan.of_array(self.library.array) for plan in plans)
         warning = self.library.warning_if_empty(plans[0].node)
         (dataset,) = self._built(plans).values()
-        self._warn(() if warning is None else [warning])
+        self._report(() if warning is None else [warning])
         return dataset
 
     def datasets(self) -> dict[str, xr.Dataset]:
         """Return the group and all groups below it as Datasets, by path from the group ("/")."""
         self.with_indexes = default_indexes_follow()
         datasets = self._built(deque(self.plan_tree(is_tree=False)))
-        self._warn()
+        self._report()
         return datasets
 
     def datatree(self) -> xr.DataTree:
@@ -147,7 +150,7 @@ class Opening:
                 children[parent or "/"][name] = node
         for parent, named in children.items():  # parents first: groups below are not checked again
             nodes[parent].children = named
-        self._warn()
+        self._report()
         return nodes["/"]
 
     # Read, interpret and plan.
@@ -333,10 +336,24 @@ class Opening:
 
     # Report.
 
-    def _warn(self, warnings: Iterable[XGroupWarning] = ()) -> None:
-        """Give warnings, then one warning for each cause of the findings."""
-        for warning in (*warnings, *as_warnings([*self.library.findings, *self.findings])):
+    def _report(self, warnings: Iterable[XGroupWarning] = ()) -> None:
+        """Give warnings, then one warning for each cause of the findings.
+
+        Raises
+        ------
+        XGroupError
+            With ``problems="raise"``, if at least one finding is an error. Its text lists these findings.
+        """
+        findings, problems = [*self.library.findings, *self.findings], list[Finding]()
+        hint = _('(problems="raise" makes this an error)')
+        if self.problems == "raise":
+            problems = [finding for finding in findings if finding.severity == "error"]
+            findings = [finding for finding in findings if finding.severity != "error"]
+        for warning in (*warnings, *as_warnings(findings, hint)):
             warn_user(warning)
+        if lines := [str(warning) for warning in as_warnings(problems)]:
+            text = _('{store} has problems (problems="raise"):')
+            raise XGroupError(text.format(store=self.tree.stores[0].name), *lines)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ConventionAttrs: TypeAlias = Literal["keep", "drop", "json"]
+Problems: TypeAlias = Literal["warn", "raise"]
 
 #: A number for Y and one for X.
 Pair: TypeAlias = tuple[float, float]
@@ -87,6 +88,8 @@ class ReportOptions(StoreOptions, DecodingOptions, total=False):
 class OpenOptions(ReportOptions, EngineZarrOptions, total=False):
     """All options of opening a group: those that xarray passes to a backend, and those about the store."""
 
+    problems: Problems | None
+
 
 class TreeReportOptions(ReportOptions, total=False):
     """The options of a report on a tree."""
@@ -106,6 +109,7 @@ DEFAULTS: Mapping[str, Any] = {
     "cross_store_max_bytes": 2**25,
     "cross_store_max_stores": 100,
     "convention_attrs": "keep",
+    "problems": "warn",
     "mode": "r",
     "cache_members": True,
     "stacklevel": 3,
@@ -150,7 +154,7 @@ with_report_options_shown = partial(with_options_shown, kind=TreeReportOptions)
 _MEANT = {"level": ["resolution"], "chunk": ["chunks"]}
 
 
-def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeReportOptions:
+def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> OpenTreeOptions:
     """Return the options after checking them as options of `kind`, without those that only engine zarr has.
 
     Raises
@@ -183,17 +187,28 @@ def settled_options(options: ReportOptions, kind: type[ReportOptions]) -> TreeRe
     if (zarr_format := settled.get("zarr_format")) not in (2, 3, None):
         text = _("zarr_format must be 2 or 3, got {value!r}")
         raise ValueError(text.format(value=zarr_format))
-    return cast(TreeReportOptions, settled)
+    return cast(OpenTreeOptions, settled)
 
 
 def convention_attrs_of(how: Any) -> ConventionAttrs:
     """Return the option `convention_attrs`; raise ValueError if it is not valid."""
-    choices = get_args(ConventionAttrs)
-    if how is not None and how not in choices:
-        message = _("convention_attrs must be {choices}, got {value!r}")
-        raise ValueError(message.format(choices=", ".join(map(repr, choices)), value=how))
-    chosen: ConventionAttrs = how or "keep"
+    chosen: ConventionAttrs = _one_of(get_args(ConventionAttrs), "convention_attrs", how)
     return chosen
+
+
+def problems_of(how: Any) -> Problems:
+    """Return the option `problems`; raise ValueError if it is not valid."""
+    chosen: Problems = _one_of(get_args(Problems), "problems", how)
+    return chosen
+
+
+def _one_of(choices: tuple[str, ...], name: str, value: Any) -> Any:
+    """Return the value of an option, by default the first of its choices; raise ValueError if it is not one of them."""
+    if value is not None and value not in choices:
+        message = _("{name} must be one of {choices}, got {value!r}")
+        named = ", ".join(map(repr, choices))
+        raise ValueError(message.format(name=name, choices=named, value=value))
+    return choices[0] if value is None else value
 
 
 def group_filter_of(options: TreeReportOptions) -> str | None:

@@ -384,7 +384,8 @@ class ArrayView(NodeView):
             self.report(Topic.PROBLEM, self.node, problem, cost=cost)
         elif problem is not None and node.group != self.node.group:  # its own group reports it
             text = _("{node} was opened without attributes: {reason}")
-            self.report(Topic.CHOICE, self.node, text.format(node=node, reason=problem.text))
+            text = text.format(node=node, reason=problem.text)
+            self.report(Topic.CHOICE, self.node, text, severity="error")
         return source
 
     def report(
@@ -416,7 +417,8 @@ class ArrayView(NodeView):
             The topic of the warning when the store is opened. By default that of `rule`, or `Topic.PROBLEM` if there is
             a cost. Otherwise opening does not warn, and only a check reports the finding.
         severity : {"error", "warning"}, optional
-            "error" if something is missing when the store is opened, otherwise "warning".
+            "error" if the opened data are smaller than, or different from, what the store declares, otherwise "warning". By
+            default "warning" if `rule` is `Topic.CHOICE`, otherwise "error".
         """
         finding = new_finding(rule, place, text, remedy, cost, topic=topic, severity=severity)
         if finding.topic is not None:  # warnings name the affected arrays

@@ -403,7 +403,8 @@ class Follower:
                     message = _(
                         "the referenced arrays refer to more than {most} other arrays; the rest is left out"
                     )
-                    array.report(Topic.CHOICE, array.node, message.format(most=_MAX_FURTHER))
+                    text = message.format(most=_MAX_FURTHER)
+                    array.report(Topic.CHOICE, array.node, text, severity="error")
                 if self._further_left < 0:
                     break
                 further = Fragment(node, ("attributes", key), name)
@@ -587,7 +588,7 @@ def _coordinate_of(
             "near; none of them is attached"
         )
         text = message.format(dim=dimension.name, nodes=", ".join(map(str, nodes)))
-        array.report(Topic.CHOICE, array.node, text)
+        array.report(Topic.CHOICE, array.node, text, severity="error")
     if not nodes:
         _report_unused(array, dimension)
     if len(nodes) != 1:

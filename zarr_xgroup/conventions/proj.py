@@ -125,7 +125,7 @@ def crs_at(array: ArrayView, place: Fragment, keys: Iterable[str] = CRS_KEYS) ->
     for finding in findings:
         # One of different CRSs is used, so none is missing.
         if finding.rule is AGREEING:
-            choice = replace(finding.at(place.node), topic=Topic.CHOICE)
+            choice = replace(finding.at(place.node), topic=Topic.CHOICE, severity="warning")
             array.findings.append(replace(choice, arrays=(str(array.node),)))
         else:
             cost = _("the CRS of {key!r}").format(key=finding.place.keys[-1])

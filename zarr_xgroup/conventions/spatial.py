@@ -476,7 +476,7 @@ def _report_coordinates_not_given(
             "is not used: the grid is derived from a level that has neither spatial:transform, nor "
             "spatial:bbox and a size"
         )
-        array.report(Topic.CHOICE, box, text)
+        array.report(Topic.CHOICE, box, text, severity="error")
     elif transform is None and scopes.get(BOX.key) is None:
         text = _(
             "'spatial' is declared, but there is neither spatial:transform, nor spatial:bbox, nor "

@@ -17,11 +17,15 @@ from itertools import chain, count
 from typing import Any
 
 from zarr_xgroup.conventions.model import Coordinate, Inherited, Link
-from zarr_xgroup.errors import XGroupMetadataError
+from zarr_xgroup.errors import Severity, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES, candidate_paths, names_in
-from zarr_xgroup.metadata.dimensions import declared_dimensions, dimension_keys
+from zarr_xgroup.metadata.dimensions import (
+    declared_dimensions,
+    dimension_keys,
+    has_unusable_names,
+)
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.metadata.tree import Tree
@@ -62,6 +66,7 @@ def name_dimensions(
                 text = _("has no usable names for dimensions; they are named phony_dim_0 and so on")
             axes = [axis for axis, dim in enumerate(declared[name]) if dim is None]
             text = text.format(axes=axes, dimensions=list(before))
+            is_lost = has_unusable_names(document)
         elif len(set(zip(before, shape, strict=True))) > len(set(before)):
             sizes: dict[str, int] = {}
             distinct = []
@@ -74,10 +79,12 @@ def name_dimensions(
                 "repeats a dimension with different sizes in shape {shape}; its dimensions are "
                 "named {dimensions}"
             ).format(shape=shape, dimensions=list(named[name]))
+            is_lost = True
         else:
             continue
         place = Fragment(group.child(name), dimension_keys(document), None)
-        findings[name] = new_finding(Topic.DIMENSION, place, text)
+        severity: Severity = "error" if is_lost else "warning"
+        findings[name] = new_finding(Topic.DIMENSION, place, text, severity=severity)
     return named, findings
 
 
@@ -139,7 +146,7 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
                 "its dimension {name!r} has length {size}, but that of group {ancestor} has "
                 "length {length}; its name was kept"
             ).format(name=written, size=size, ancestor=ancestor, length=length)
-            findings.append(new_finding(Topic.DIMENSION, array, text))
+            findings.append(new_finding(Topic.DIMENSION, array, text, severity="error"))
             references.append(Followed(array, array, keys, str(written), None, text=text))
             continue
         # 2. It has the same name as in the ancestor, unless an array, group or dimension of this group has that name.

@@ -151,7 +151,8 @@ class _GridMappings:
                 "the CRS ({key}) differs from that of other arrays with grid mapping {name!r} ({other})"
             )
             text = message.format(key=crs.key, name=name, other=first.key)
-            self._group.findings.append(new_finding(Topic.CHOICE, referrer, text))
+            finding = new_finding(Topic.CHOICE, referrer, text, severity="error")
+            self._group.findings.append(finding)
             return ""
         variable.add(crs.grid_mapping())
         if geotransform is not None:

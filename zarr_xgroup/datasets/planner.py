@@ -25,7 +25,7 @@ from zarr_xgroup.datasets.names import UsedNames
 from zarr_xgroup.datasets.own_arrays import OwnArrays
 from zarr_xgroup.datasets.plan import Declaration, PlannedVariable, Role
 from zarr_xgroup.datasets.times import identity_of, is_time_axis, usable_attributes
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, converting_errors
+from zarr_xgroup.errors import Severity, XGroupError, XGroupMetadataError, converting_errors
 from zarr_xgroup.findings import Finding, Topic, coordinate_named, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import BOUNDARIES, LATITUDES, LONGITUDES, names_by_key, with_names
@@ -288,9 +288,12 @@ class GroupPlanner:
             wanted, source.dims, sizes, origin.path, is_too_long=is_too_long
         )
         renamed, why_renamed = self.names.new_dimensions(name, sizes, origin, of_data)
-        for topic, text in ((Topic.NAME, why_other_name), (Topic.DIMENSION, why_renamed)):
-            if text:
-                self.findings.append(new_finding(topic, referrer, text))
+        if why_other_name:
+            self.findings.append(new_finding(Topic.NAME, referrer, why_other_name))
+        if why_renamed:
+            severity: Severity = "warning" if of_data.issuperset(renamed) else "error"
+            finding = new_finding(Topic.DIMENSION, referrer, why_renamed, severity=severity)
+            self.findings.append(finding)
         self.names.add(name, {renamed.get(dim, dim): size for dim, size in sizes.items()})
         dims = tuple(renamed.get(dim, dim) for dim in source.dims)
         self.variables[name] = PlannedVariable(

@@ -46,6 +46,13 @@ def declared_dimensions(document: Mapping[str, Any]) -> tuple[str | None, ...]:
     return (None,) * ndim
 
 
+def has_unusable_names(document: Mapping[str, Any]) -> bool:
+    """Return whether an array's document has dimension names that `declared_dimensions` ignores."""
+    written = document.get("dimension_names") or document["attributes"].get(DIMENSION_KEY)
+    unnamed = written.count(None) if isinstance(written, list) else 0
+    return written is not None and declared_dimensions(document).count(None) > unnamed
+
+
 def distinct_names(names: Sequence[str | None], prefix: str) -> tuple[str, ...]:
     """Return unique names of dimensions: a missing or repeated name becomes the prefix and the number of its axis."""
     return tuple(

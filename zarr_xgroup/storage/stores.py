@@ -11,7 +11,7 @@ from typing import Any
 
 import zarr
 
-from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError
+from zarr_xgroup.errors import Severity, XGroupError, XGroupMetadataError, XGroupStoreError
 from zarr_xgroup.findings import Finding, Place, Topic, left_out, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import (
@@ -421,7 +421,8 @@ class OpenStore:
                 raise type(problem)(message.format(store=name, reason=problem)) from problem
             message = _("{store} is read without consolidated metadata: {reason}")
             text = message.format(store=name, reason=problem)
-            self.findings.append(self._of_group(at, text, problem))
+            # Nothing is missing, because the nodes' own documents are read.
+            self.findings.append(self._of_group(at, text, problem, "warning"))
             return None
         return nodes
 
@@ -434,7 +435,9 @@ class OpenStore:
             )
             self.findings.append(self._of_group(group, text, XGroupMetadataError(text)))
 
-    def _of_group(self, group: Node, text: str, error: XGroupError) -> Finding:
+    def _of_group(
+        self, group: Node, text: str, error: XGroupError, severity: Severity = "error"
+    ) -> Finding:
         """Return a finding about a group or its members; the text names the store."""
         place = Place(str(group), store=self.record.name if self.number else None)
-        return new_finding(Topic.METADATA, place, text, arrays=(), error=error)
+        return new_finding(Topic.METADATA, place, text, severity=severity, arrays=(), error=error)

@@ -675,6 +675,9 @@ def recording_folder(folder: Path) -> RecordingStore:
 
 # Opening, and comparing with engine zarr.
 
+#: The end of the text of the last warning about a problem in a call.
+HINT = ' (problems="raise" makes this an error)'
+
 Open: TypeAlias = Callable[..., Any]
 
 
@@ -683,7 +686,14 @@ def recorded(function: Callable[..., T], *args: Any, **options: Any) -> tuple[T,
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = function(*args, **options)
-    return result, [item.message for item in caught if isinstance(item.message, Warning)]
+    return result, list(map(without_hint, caught))
+
+
+def without_hint(caught: warnings.WarningMessage) -> Any:
+    """Return a recorded warning without the hint in its text that ``problems="raise"`` makes it an error."""
+    warning: Any = caught.message
+    warning.args = (str(warning).removesuffix(HINT), *warning.args[1:])
+    return warning
 
 
 def quietly(function: Callable[..., T], *args: Any, **options: Any) -> T:
@@ -727,7 +737,7 @@ def _opened(
         # zarr 3.0 gives this warning for each v3 array of strings.
         warnings.filterwarnings("ignore", "The codec `vlen-utf8`")
         result = function(store, engine="xgroup", **options)
-    given = [item.message for item in caught if isinstance(item.message, XGroupWarning)]
+    given = [it for it in map(without_hint, caught) if isinstance(it, XGroupWarning)]
     given = [warning for warning in given if not isinstance(warning, XGroupEmptyGroupWarning)]
     # Not its subclasses, which report failed references.
     about_principals = [warning for warning in given if type(warning) is XGroupNoPrincipalWarning]

@@ -189,7 +189,7 @@ def closed_stores(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return closed
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def dask_workers() -> Callable[[int], AbstractContextManager[Any]]:
     """Return a context manager that starts dask worker processes and gives their client."""
     distributed = pytest.importorskip("distributed")

@@ -167,7 +167,9 @@ def test_remaining_attributes_declare_nothing_after_writing() -> None:
 def test_invalid_options_are_errors() -> None:
     with pytest.raises(TypeError, match="must be a Dataset, a DataArray or a DataTree, got dict"):
         drop_conventions({})  # type: ignore[type-var]
-    with pytest.raises(ValueError, match="convention_attrs must be 'keep', 'drop', 'json', got"):
+    with pytest.raises(
+        ValueError, match="convention_attrs must be one of 'keep', 'drop', 'json', got"
+    ):
         whole("scene", convention_attrs="text")
 
 

@@ -168,7 +168,7 @@ def _is_shared_by_several_grids(array: ArrayView, dims: tuple[str, str], written
     text = _(
         "is the transform of one grid, but arrays with different dimensions refer to it; it is not used"
     )
-    array.report(Topic.CHOICE, written, text)
+    array.report(Topic.CHOICE, written, text, severity="error")
     return True
 
 

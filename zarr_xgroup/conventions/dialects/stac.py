@@ -155,7 +155,8 @@ def _transform_of_array(
     if shape is not None and shape.value != list(sizes):
         if not all(has_coordinate(array, dim) for dim in dims):
             message = _("is {shape}, but the array has {sizes} cells; proj:transform is not used")
-            array.report(Topic.CHOICE, shape, message.format(sizes=list(sizes), shape=shape.value))
+            text = message.format(sizes=list(sizes), shape=shape.value)
+            array.report(Topic.CHOICE, shape, text, severity="error")
         return None
     transform = _parsed_transform(written)
     sides = None if box is None else array.try_reporting(finite_numbers, box, 4)

@@ -118,7 +118,7 @@ def check_sizes(_checked: CheckedStore, group: NodeView) -> Iterator[Finding]:
         keys = dimension_keys(array.document)
         renamed = [f"{dim}_{array.sizes[dim]}" if dim in names else dim for dim in array.dims]
         remedy = f"{write(keys[-1], renamed)}, or put the arrays of each size into a separate group"
-        yield new_finding(SIZES, Fragment(array.node, keys, None), text, remedy, severity="warning")
+        yield new_finding(SIZES, Fragment(array.node, keys, None), text, remedy)
 
 
 def check_degrees(plan: GroupPlan) -> Iterator[Finding]:

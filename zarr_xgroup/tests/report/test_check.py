@@ -760,7 +760,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
     "a size that differs from that of the grid is not the grid's": (
         {"/grid/mask": sized("y x", 2, 3, **declaring("spatial")), f"{GRID}/spatial:shape": GONE, f"{GRID}/spatial:bbox": GONE},
         """
-        arrays/one-size-for-a-dimension /grid/mask#/dimension_names -> write "dimension_names": ["y_2", "x_3"],
+        ! arrays/one-size-for-a-dimension /grid/mask#/dimension_names -> write "dimension_names": ["y_2", "x_3"],
             or put
         """,
     ),
