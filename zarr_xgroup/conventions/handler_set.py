@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
 from msgspec.structs import replace
@@ -19,9 +19,10 @@ from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.conventions.model import Coordinate, Inherited, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler
-from zarr_xgroup.conventions.registry import AUTO, Handler, Handlers
+from zarr_xgroup.conventions.registry import AUTO, BUILT_IN, Handler, Handlers
+from zarr_xgroup.conventions.result_types import fields_of, require
 from zarr_xgroup.errors import XGroupStoreError, with_message
-from zarr_xgroup.findings import Finding, Topic
+from zarr_xgroup.findings import Finding, Topic, coordinate_named
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
@@ -142,6 +143,7 @@ class HandlerSet:
         for handler in self._with_crs:
             with _reporting_failures(view, handler):
                 if handler.applies(view) and (crs := handler.crs(view)):
+                    _require(handler, crs, Crs)
                     return crs
         return None
 
@@ -216,6 +218,7 @@ class HandlerSet:
         for handler in handlers or self._handlers:
             with _reporting_failures(view, handler):
                 if handler not in declared and (of_handler := handler.marks(view)) is not None:
+                    _require(handler, of_handler, Marks)
                     marks[handler.name] = of_handler
         return marks
 
@@ -244,11 +247,11 @@ def _has_own(method: str, handler: Handler) -> bool:
 
 
 @contextmanager
-def _reporting_failures(view: ArrayView, handler: Handler) -> Iterator[None]:
+def _reporting_failures(view: ArrayView, handler: Handler, cost: str = "") -> Iterator[None]:
     """Report any exception of a handler's methods, and suppress it.
 
-    A plug-in may raise anything. The array is then opened without the coordinates of that convention, unless a store
-    could not be read: then XGroupStoreError is raised.
+    A plug-in may raise anything. The array is then opened without the part in `cost`, by default all coordinates of that
+    convention, unless a store could not be read: then XGroupStoreError is raised.
     """
     try:
         yield
@@ -259,8 +262,52 @@ def _reporting_failures(view: ArrayView, handler: Handler) -> Iterator[None]:
         message = failure_message(handler, error)
         problem = with_message(error, message)  # an XGroupError keeps its class
         problem.__cause__ = error
-        cost = _("the parts defined by convention {name!r}").format(name=handler.name)
+        cost = cost or _("the parts defined by convention {name!r}").format(name=handler.name)
         view.report(Topic.PROBLEM, view.node, problem, cost=cost)
+
+
+def _require(handler: Handler, value: object, kind: Any) -> None:
+    """Raise an exception if a plug-in has returned a value that is not valid. Built-in handlers are not checked."""
+    if handler not in BUILT_IN:
+        require(value, kind, kind.__name__.lower())
+
+
+def _sound(view: ArrayView, handler: Handler, interpretation: Interpretation) -> Interpretation:
+    """Return a plug-in's interpretation of an array without the parts that are not valid, which are reported."""
+    parts: dict[str, Any] = {}
+    for field, kind in fields_of(Interpretation).items():
+        value, collection = getattr(interpretation, field), get_origin(kind)
+        if collection in (tuple, frozenset):
+            values = value if isinstance(value, Iterable) else [value]
+            sound = _sound_parts(view, handler, values, get_args(kind)[0], field.removesuffix("s"))
+            parts[field] = collection(sound)
+        elif _sound_parts(view, handler, [value], kind, field):
+            parts[field] = value
+    return Interpretation(**parts)
+
+
+def _sound_parts(
+    view: ArrayView, handler: Handler, parts: Iterable[Any], kind: Any, name: str
+) -> list[Any]:
+    """Return the parts of a plug-in's result that are valid, and report the others."""
+    sound = []
+    for part in parts:
+        cost = _("the {part!r} given by convention {name!r}").format(part=name, name=handler.name)
+        if isinstance(part, Coordinate) and isinstance(part.name, str):
+            cost = coordinate_named(part.name)
+        with _reporting_failures(view, handler, cost):
+            require(part, kind, name)
+            sound.append(part)
+    return sound
+
+
+def _drop_unsound(view: ArrayView, handler: Handler, before: int) -> None:
+    """Drop and report the findings, after the first ones, and referred nodes of a plug-in that are not valid."""
+    findings, referred = view.findings[before:], [*view.referred]
+    del view.findings[before:]
+    view.referred.clear()
+    view.findings += _sound_parts(view, handler, findings, Finding, "finding")
+    view.referred.update(_sound_parts(view, handler, referred, Node, "referred"))
 
 
 def _distinct(names: object) -> tuple[str, ...]:
@@ -280,9 +327,12 @@ def _ask(view: ArrayView, handlers: Iterable[Handler]) -> None:
     """
     given: dict[str, tuple[Coordinate, Handler]] = {}
     for handler in handlers:
-        interpretation = None
+        interpretation, before = None, len(view.findings)
         with _reporting_failures(view, handler):
             interpretation = plugin_adapter.interpretation_of(handler().interpret, view)
+        if handler not in BUILT_IN:
+            _drop_unsound(view, handler, before)
+            interpretation = interpretation and _sound(view, handler, interpretation)
         if interpretation is None:
             continue
         kept, rivals = [], dict[str, Handler]()

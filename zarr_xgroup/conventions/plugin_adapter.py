@@ -219,7 +219,7 @@ def interpretation_of(interpret: Callable[[ArrayView], object], array: ArrayView
 def interpretation_from_variables(
     get_variables: Callable[..., object], array: ArrayView
 ) -> Interpretation:
-    """Return the variables of a handler's `get_variables` as coordinates, or raise TypeError for invalid results."""
+    """Return the variables of a handler's `get_variables` as coordinates, or raise TypeError if they are not in a dict."""
     root, group, zarr_array = array.factory.zarr_objects(array.node)
     variables = get_variables(zarr_array, group, root)
     if not isinstance(variables, Mapping):
@@ -231,15 +231,9 @@ def interpretation_from_variables(
 
 
 def _coordinate(name: str, variable: xr.Variable) -> Coordinate:
-    """Return a variable of a plug-in as a coordinate, or raise TypeError if it is not a variable with a name."""
-    if not isinstance(name, str):
-        message = _("the name {name!r} is not a string").format(name=name)
-        raise TypeError(message)
+    """Return a variable of a plug-in as a coordinate; its types are checked later."""
     if not isinstance(variable, xr.Variable):
-        message = _("{name!r} must be an xarray.Variable, got {kind}").format(
-            name=name, kind=type(variable).__name__
-        )
-        raise TypeError(message)
+        return Coordinate(name, HandlerVariable(variable, None))
     # Coordinates of several arrays with equal keys are one variable. The name is part of the key because a handler may
     # give different names to parts of one array.
     data: Any = variable._data  # not `data`, which would load lazy values

@@ -151,7 +151,7 @@ class Decoder:
             If values that xarray needs cannot be read.
         """
         planned, undecoded = variable.planned, variable.variable
-        name, attributes = planned.name, undecoded.attrs
+        attributes = undecoded.attrs
         not_strings = {
             key: attributes[key]
             for key in STRING_ATTRIBUTES
@@ -163,24 +163,24 @@ class Decoder:
         for set_aside in attempts if not wrong else ():
             bare = undecoded.copy(deep=False)
             bare.attrs = {key: attributes[key] for key in attributes if key not in set_aside}
-            try:
-                with converting_errors():
-                    opened = self._decode([variable], {name: bare}, needed, {})
-            except XGroupError as error:
-                if is_of_reading(error):
-                    node = planned.stored or group.child(name)
-                    text = _("{node} cannot be read: {reason}")
-                    raise XGroupStoreError(text.format(node=node, reason=error)) from error
-                problem = problem or error
-            else:
-                if set_aside:
-                    variable.variable.attrs.update(set_aside)
-                    text = _("opened without {names}: not a string")
-                    text = text.format(names=", ".join(map(repr, set_aside)))
-                    keys = list(set_aside)
-                    variable.fault = _variable_finding(group, planned, text, problem, keys)
-                return opened
-        opened = self._decode([variable], {name: undecoded}, {}, {}, _UNDECODED)
+            opened = self._tried(group, variable, bare, needed)
+            if isinstance(opened, XGroupError):
+                problem = problem or opened
+                continue
+            if set_aside:
+                variable.variable.attrs.update(set_aside)
+                text = _("opened without {names}: not a string")
+                text = text.format(names=", ".join(map(repr, set_aside)))
+                keys = list(set_aside)
+                variable.fault = _variable_finding(group, planned, text, problem, keys)
+            return opened
+        opened = self._tried(group, variable, undecoded, {}, _UNDECODED)
+        if isinstance(opened, XGroupError):  # its values, which an index needs, cannot be computed
+            if planned.stored is not None:
+                raise opened
+            text = _("left out: {reason}").format(reason=opened)
+            variable.fault = _variable_finding(group, planned, text, opened)
+            return xr.Dataset()
         if not wrong and (reason := why_not_times(attributes)):
             variable.fault = replace(times_undecoded(group, planned, reason), error=problem)
             return opened
@@ -193,6 +193,25 @@ class Decoder:
         text = text.format(reason=problem)
         variable.fault = _variable_finding(group, planned, text, problem, wrong)
         return opened
+
+    def _tried(
+        self,
+        group: Node,
+        built: BuiltVariable,
+        variable: xr.Variable,
+        needed: Mapping[str, xr.Variable],
+        options: Mapping[str, Any] | None = None,
+    ) -> xr.Dataset | XGroupError:
+        """Return a variable decoded alone, or the error; raise XGroupStoreError if its values cannot be read."""
+        try:
+            with converting_errors():
+                return self._decode([built], {built.name: variable}, needed, {}, options)
+        except XGroupError as error:
+            if is_of_reading(error):
+                node = built.planned.stored or group.child(built.name)
+                text = _("{node} cannot be read: {reason}")
+                raise XGroupStoreError(text.format(node=node, reason=error)) from error
+            return error
 
     def _wrongly_decoded(self, built: BuiltVariable) -> list[str]:
         """Return the names of the attributes with which xarray would raise only when the values are read."""

@@ -13,6 +13,7 @@ from zarr_xgroup.conventions import declaring
 from zarr_xgroup.conventions.array import NodeView
 from zarr_xgroup.conventions.cf import CfHandler
 from zarr_xgroup.conventions.registry import BUILT_IN, WITHOUT_COORDINATES, Handler, handlers
+from zarr_xgroup.conventions.result_types import require
 from zarr_xgroup.errors import Rule, XGroupError, XGroupPluginWarning, converting_errors, warn_user
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.report.rules import arrays, conventions, grids, references, stores
@@ -76,8 +77,7 @@ def _mistakes_by_plugin(
         with converting_errors():
             found = [*conventions.mistakes_of_convention(handler, subject), *handler.check(subject)]
             for finding in found:
-                if not isinstance(finding, Finding):
-                    raise TypeError(repr(finding))
+                require(finding, Finding, "a finding")
             return found
     except XGroupError as error:
         message = f"the rules of convention {handler.name!r} ({handler.__module__}) failed: {error}"

@@ -15,14 +15,24 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from msgspec import structs
 
 import zarr_xgroup
 from zarr_xgroup import XGroupPluginWarning, XGroupResolutionWarning
 from zarr_xgroup.conventions import (
     ENTRY_POINT_GROUP,
     Attribute,
+    Computed,
     ConventionHandler,
+    Coordinate,
+    Crs,
+    Interpretation,
+    Literal,
+    Marks,
     Parsed,
+    Regular,
+    Stored,
+    Topic,
     build_handlers,
     handlers,
     register,
@@ -31,6 +41,7 @@ from zarr_xgroup.conventions import (
 from zarr_xgroup.conventions.cs import CsHandler
 from zarr_xgroup.conventions.uom import UomHandler
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, XGroupReferenceError
+from zarr_xgroup.findings import Finding, Place
 from zarr_xgroup.tests.builders import (
     Array,
     Nodes,
@@ -38,12 +49,14 @@ from zarr_xgroup.tests.builders import (
     needs_writing,
     opened,
     opened_with_warnings,
+    quietly,
     recorded,
     stored,
     write_store,
 )
 from zarr_xgroup.tests.pages import DOCS, blocks_of
 from zarr_xgroup.tests.tables import check, rows, store_of
+from zarr_xgroup.variables.sources import HandlerVariable, Offset, Unusable
 
 # Installed: in another process, as it is for who uses them.
 
@@ -383,9 +396,6 @@ FAILING: dict[str, tuple[dict[str, Any], str, str]] = {
     "too deep": (fails(RecursionError()), "", "RecursionError: "),
     "a warning": (fails(UserWarning("w")), "", "UserWarning: w"),
     "no variables": (gives(None), "", f"{NO_DICT}NoneType"),
-    "a number as variable": (gives({"q": 5}), "", "TypeError: 'q' must be an xarray.Variable, got int"),
-    "a DataArray": (gives({"q": xr.DataArray(VARIABLE)}), "", "TypeError: 'q' must be an xarray.Variable, got DataArray"),
-    "a number as name": (gives({"good": VARIABLE, 5: VARIABLE}), "", "TypeError: the name 5 is not a string"),
     "no interpretation": ({"interpret": lambda *_arguments: {}}, "", f"{NO_ANSWER}dict"),
     "a text as reference": (refers("x"), "", f"{NO_REFERENCE}'x'"),
     "no reference": (refers(None, "value"), "", f"{NO_REFERENCE}None"),
@@ -403,6 +413,211 @@ def test_a_failing_handler_causes_one_warning_and_loses_its_variables(
     assert [str(it) for it in told] == [
         f"{arrays or '/a, /b were'} {FAILED.format('it', 'third_party')}{text}"
     ]
+
+
+LITERAL = Literal(np.array([7.0, 8.0, 9.0]), ("x",))
+LINE: Any = Regular(1.0, 1.0)
+RULE = Rule("it/rule", "It", "1")
+FINDING = Finding(RULE, Place("/a"), "is wrong", topic=Topic.CHOICE)
+
+
+def computed(function: Any = LINE, name: Any = "q", **changed: Any) -> Coordinate:
+    """Return a coordinate whose source, or parts of it, are not valid."""
+    source = {"shape": (3,), "dtype": "float64", "along": ("x",), **changed}
+    return Coordinate(name, Computed(function, **source))
+
+
+def late(position: Any) -> Any:
+    """Raise an error for all positions except the first."""
+    if np.max(position) > 0:
+        raise ZeroDivisionError
+    return position
+
+
+def mistyped(**fields: Any) -> Any:
+    """Return a coordinate with fields that are not valid."""
+    return structs.replace(Coordinate("q", LITERAL), **fields)
+
+
+def finding(**fields: Any) -> dict[str, Any]:
+    """Return a field `findings` with a finding whose fields are not valid."""
+    return {"findings": (structs.replace(FINDING, **fields),)}
+
+
+#: A coordinate, or fields of an interpretation, that a handler returns -> why that part alone is left out.
+MISTYPED: dict[str, tuple[Any, str]] = {
+    "a step that is a text": (computed(Regular(0.0, "six")), "TypeError: coordinate.source.function.step must be float, got str"),  # type: ignore[arg-type]
+    "a function that is a number": (computed(5), "TypeError: 'int' object is not callable"),
+    "a function that raises": (computed(lambda _position: 1 / 0), "ZeroDivisionError: division by zero"),
+    "a list as shape": (computed(shape=[3]), "TypeError: coordinate.source.shape must be tuple, got list"),
+    "a shape of texts": (computed(shape=("3",)), "TypeError: coordinate.source.shape[0] must be int, got str"),
+    "a shape of fewer axes": (computed(shape=()), "ValueError: coordinate.source has the shape [] and the dimensions ['x']"),
+    "a negative size": (computed(shape=(-3,)), "ValueError: coordinate.source has the shape [-3] and the dimensions ['x']"),
+    "an unknown type": (computed(dtype="nope"), "TypeError: data type 'nope' not understood"),
+    "a list as dimensions": (computed(along=["x"]), "TypeError: coordinate.source.along must be tuple, got list"),
+    "a text as dimensions": (computed(along="x"), "TypeError: coordinate.source.along must be tuple, got str"),
+    "a number as dimension": (computed(along=(5,)), "TypeError: coordinate.source.along[0] must be str, got int"),
+    "a mapping as chunks": (computed(chunks={"x": 3}), "TypeError: coordinate.source.chunks must be tuple, got dict"),
+    "a path as array": (computed(arrays=("/x",)), "TypeError: coordinate.source.arrays[0] must be Stored, got str"),
+    "a path as source": (mistyped(source="/x"), "TypeError: coordinate.source must be Stored | Computed | Literal | Offset | HandlerVariable | Unusable, got str"),
+    "a path as node": (mistyped(source=Stored("/x", ("x",))), "TypeError: coordinate.source.node must be Node, got str"),  # type: ignore[arg-type]
+    "values of fewer axes": (mistyped(source=Literal(np.zeros(3), ())), "ValueError: coordinate.source has the shape [3] and the dimensions []"),
+    "an offset that is a text": (mistyped(source=Offset(LITERAL, "a", 1.0, "side")), "TypeError: coordinate.source.below must be float, got str"),  # type: ignore[arg-type]
+    "an array as variable": (mistyped(source=HandlerVariable(np.zeros(3), 1)), "TypeError: coordinate.source.variable must be Variable, got ndarray"),
+    "a text as finding": (mistyped(source=Unusable("no", None)), "TypeError: coordinate.source.finding must be Finding, got str"),  # type: ignore[arg-type]
+    "a list as attributes": (mistyped(attributes=["a"]), "TypeError: coordinate.attributes must be Mapping, got list"),
+    "a number as key": (mistyped(attributes={5: 1}), "TypeError: a key of coordinate.attributes must be str, got int"),
+    "a set as attribute": (mistyped(attributes={"a": [{1}]}), "TypeError: coordinate.attributes['a'] must be JSON, got set"),
+    "a text as bounds": (mistyped(bounds="b"), "TypeError: coordinate.bounds must be Coordinate | None, got str"),
+    "bounds that cannot be computed": (mistyped(bounds=computed(5)), "TypeError: 'int' object is not callable"),
+    "a list of terms": (mistyped(formula_terms=["a"]), "TypeError: coordinate.formula_terms must be Mapping, got list"),
+    "a number as term": (mistyped(formula_terms={"a": 5}), "TypeError: coordinate.formula_terms['a'] must be Coordinate, got int"),
+    "a text as CRS": (mistyped(crs="EPSG:4326"), "TypeError: coordinate.crs must be Crs | None, got str"),
+    "a number as CRS": (mistyped(crs=Crs("proj:code", 4326)), "TypeError: coordinate.crs.text must be str, got int"),  # type: ignore[arg-type]
+    "a list of links": (mistyped(links=[5]), "TypeError: coordinate.links must be tuple, got list"),
+    "a number as axis": (mistyped(axis=5), "TypeError: coordinate.axis must be str, got int"),
+    "a text as flag": (mistyped(places_cells="no"), "TypeError: coordinate.places_cells must be bool, got str"),
+    "a coordinate without a name": (mistyped(name=None), "'coordinate': TypeError: coordinate.name must be str, got NoneType"),
+    "a variable as coordinate": (VARIABLE, "'coordinate': TypeError: coordinate must be Coordinate, got Variable"),
+    "a text as CRS of the array": ({"crs": "EPSG:4326"}, "'crs': TypeError: crs must be Crs | None, got str"),
+    "a tuple as transform": ({"geotransform": (1, 2)}, "'geotransform': TypeError: geotransform must be str | None, got tuple"),
+    "an object as attribute": ({"attributes": {"a": RULE}}, "'attributes': TypeError: attributes['a'] must be JSON, got Rule"),
+    "a path as referred node": ({"referred": {"/x"}}, "'referred': TypeError: referred must be Node, got str"),
+    "a number as links": ({"links": 5}, "'link': TypeError: link must be Link, got int"),
+    "a number as reference": ({"references": (5,)}, "'reference': TypeError: reference must be Followed, got int"),
+    "findings that are texts": ({"findings": ("wrong",)}, "'finding': TypeError: finding must be Finding, got str"),
+    "no findings": ({"findings": None}, "'finding': TypeError: finding must be Finding, got NoneType"),
+    "a number as text of a finding": (finding(text=5), "'finding': TypeError: finding.text must be str, got int"),
+    "a path as place of a finding": (finding(place="/a"), "'finding': TypeError: finding.place must be Place, got str"),
+    "an unknown severity": (finding(severity="fatal"), "'finding': TypeError: finding.severity must be 'error' | 'warning', got str"),
+    "a different error": (finding(error=ValueError()), "'finding': TypeError: finding.error must be XGroupError | None, got ValueError"),
+}  # fmt: skip
+
+
+def interpreting(returned: Any) -> dict[str, Any]:
+    """Return the members of a handler that returns a sound coordinate, and a coordinate or fields."""
+
+    def interpret(_self: Any, array: Any) -> Interpretation:
+        if isinstance(returned, dict):
+            fields = {"coordinates": (Coordinate("good", LITERAL),), **returned}
+            return Interpretation(**fields)
+        result: Interpretation = array.interpretation(Coordinate("good", LITERAL), returned)
+        return result
+
+    return {"interpret": interpret}
+
+
+IDENTIFIED = "1c2d3e4f-0000-4000-8000-000000000002"
+DECLARED = declaring({"name": "it", "uuid": IDENTIFIED})
+OF_IT: Nodes = {
+    "": {},
+    "a": stored(DATA, "y x", **DECLARED),
+    "b": stored([1, 2, 3], "x", **DECLARED),
+    "y": stored([5, 6], "y"),
+}
+
+
+def assert_lost(members: dict[str, Any], text: str, **options: Any) -> None:
+    """Assert that only one part of a handler's results is missing, with one warning, in opening and in reports."""
+    register(handler(uuid=IDENTIFIED, **members))
+    part, _colon, reason = text.rpartition("': ")
+    lost = f"the {part}' given by convention 'it'" if part else "coordinate 'q'"
+    failed = f"the handler of convention 'it' (third_party) failed: {reason}"
+    store: Any = store_of(OF_IT)
+    for function in (xr.open_dataset, xr.open_datatree):
+        opened, told = opened_with_warnings(function, store, **options)
+        assert opened["good"].values.tolist() == [7, 8, 9]
+        assert "q" not in opened.variables
+        assert [str(it) for it in told] == [f"/a, /b were opened without {lost}: {failed}"]
+    problems = zarr_xgroup.explain(store).problems
+    assert [(it.lost, it.text) for it in problems if it.lost] == [(lost, failed)]
+    assert f"{failed}; missing: {lost}" in {it.text for it in zarr_xgroup.check(store).mistakes}
+
+
+@rows(MISTYPED, "returned, text")
+def test_a_result_that_is_not_valid_is_missing_alone(returned: Any, text: str) -> None:
+    assert_lost(interpreting(returned), text)
+    assert_lost(interpreting(returned), text, convention_attrs="drop")
+
+
+#: A variable that a handler gives in addition -> why it alone is left out.
+GIVEN_WRONGLY: dict[str, tuple[dict[Any, Any], str]] = {
+    "a number": ({"q": 5}, "TypeError: coordinate.source.variable must be Variable, got int"),
+    "a DataArray": ({"q": xr.DataArray(VARIABLE)}, "TypeError: coordinate.source.variable must be Variable, got DataArray"),
+    "a number as name": ({5: VARIABLE}, "'coordinate': TypeError: coordinate.name must be str, got int"),
+    "a number as dimension": ({"q": xr.Variable((5,), [1, 2, 3])}, "TypeError: coordinate.source.variable.dims[0] must be str, got int"),
+    "an object as attribute": ({"q": xr.Variable("x", [1, 2, 3], {"a": object()})}, "TypeError: coordinate.source.variable.attrs['a'] must be JSON, got object"),
+}  # fmt: skip
+
+
+@rows(GIVEN_WRONGLY, "variables, text")
+def test_a_variable_that_is_not_valid_is_missing_alone(variables: Any, text: str) -> None:
+    assert_lost(gives({"good": xr.Variable("x", [7.0, 8.0, 9.0]), **variables}), text)
+
+
+#: What a handler does with the array that it interprets -> why that part is left out.
+DONE_WRONGLY: dict[str, tuple[Any, str]] = {
+    "a number as cost": (lambda it: it.report(Topic.PROBLEM, it.node, "no", cost=5), "'finding': TypeError: finding.cost must be str, got int"),
+    "a number as text": (lambda it: it.report(Topic.PROBLEM, it.node, 5), "'finding': TypeError: finding.text must be str, got int"),
+    "a path as referred node": (lambda it: it.referred.add("/x"), "'referred': TypeError: referred must be Node, got str"),
+}  # fmt: skip
+
+
+@rows(DONE_WRONGLY, "act, text")
+def test_a_report_that_is_not_valid_is_missing_alone(act: Any, text: str) -> None:
+    def interpret(_self: Any, array: Any) -> Interpretation:
+        act(array)
+        result: Interpretation = array.interpretation(Coordinate("good", LITERAL))
+        return result
+
+    assert_lost({"interpret": interpret}, text)
+
+
+def test_numbers_of_numpy_are_valid() -> None:
+    first: Any = np.int64(7)
+    step: Any = np.float32(1)
+    sizes = tuple(np.array([3]))
+    attributes = {"a": np.float32(1.5), "b": np.arange(2)}
+    coordinate = structs.replace(computed(Regular(first, step), shape=sizes), attributes=attributes)
+    register(handler(**interpreting(coordinate)))
+    dataset = opened(xr.open_dataset, store_of(DECLARING))
+    assert dataset["q"].values.tolist() == [7, 8, 9]
+    assert dataset["q"].attrs["a"] == 1.5
+
+
+def test_a_coordinate_whose_index_cannot_be_computed_is_left_out() -> None:
+    register(handler(**interpreting(computed(late, name="z", along=("z",)))))
+    nodes: Nodes = {"": {}, "a": stored([1.0, 2.0, 3.0], "z", **IT)}
+    dataset, told = opened_with_warnings(xr.open_dataset, store_of(nodes))
+    assert set(dataset.variables) == {"a", "good"}
+    assert str(told[-1]).startswith("/a: its coordinate 'z': left out: ZeroDivisionError")
+
+
+#: The other results of a handler -> why the handler is ignored.
+OTHERS: dict[str, tuple[str, Any, str]] = {
+    "a text as CRS": ("crs", "EPSG:4326", "TypeError: crs must be Crs, got str"),
+    "a number as code": ("crs", Crs("proj:code", 4326), "TypeError: crs.text must be str, got int"),  # type: ignore[arg-type]
+    "a text as names": ("axis_names", "yx", "TypeError: 'yx'"),
+    "a tuple as marks": ("marks", ("x",), "TypeError: marks must be Marks, got tuple"),
+    "a number as dimension": ("marks", Marks((5,)), "TypeError: marks.dims[0] must be str, got int"),  # type: ignore[arg-type]
+}  # fmt: skip
+
+
+@rows(OTHERS, "method, returned, text")
+def test_other_results_of_a_handler_that_are_not_valid(
+    method: str, returned: Any, text: str
+) -> None:
+    function = lambda *_arguments: returned
+    is_static = method != "axis_names"
+    register(
+        handler(tier="principal", **{method: staticmethod(function) if is_static else function})
+    )
+    named = None if method == "axis_names" else ("y", "x")
+    nodes: Nodes = {"": {}, "a": Array(DATA, named, IT if method == "crs" else {})}
+    told = recorded(xr.open_dataset, store_of(nodes), engine="xgroup")[1]
+    assert any(text in str(it) for it in told)
+    for report in (zarr_xgroup.explain, zarr_xgroup.check):
+        assert repr(quietly(report, store_of(nodes)))
 
 
 class OwnError(XGroupError):
@@ -469,10 +684,17 @@ BY_RULE = Attribute("it", Parsed(whole_number), Rule("it/form", "It", "1"), '"it
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ({"check": classmethod(lambda _cls, _subject: "x")}, "TypeError: 'x'"),
+        (
+            {"check": classmethod(lambda _cls, _subject: "x")},
+            "TypeError: a finding must be Finding, got str",
+        ),
+        (
+            {"check": classmethod(lambda _cls, _subject: finding(text=5)["findings"])},
+            "TypeError: a finding.text must be str, got int",
+        ),
         ({"described": (BY_RULE,)}, "'many'"),
     ],
-    ids=["what it finds", "its description"],
+    ids=["what it finds", "the text of what it finds", "its description"],
 )
 def test_a_handler_that_fails_to_check_is_reported_and_others_check(
     members: dict[str, Any], reason: str
