@@ -166,6 +166,8 @@ class StoreReader:
     ) -> dict[str, Found | T]:
         """Return the metadata documents of nodes, by path, or the result of `read` for nodes that are not local files.
 
+        The paths are in the order of `keys`, whichever document is read first.
+
         Parameters
         ----------
         keys : mapping
@@ -175,7 +177,8 @@ class StoreReader:
         """
         found = await self.local_nodes(keys)
         others = [path for path in keys if path not in found]
-        return {**found, **dict(zip(others, await gather(read, others), strict=True))}
+        read_here: dict[str, T] = dict(zip(others, await gather(read, others), strict=True))
+        return {path: found[path] if path in found else read_here[path] for path in keys}
 
     async def local_nodes(self, keys: Mapping[str, Iterable[str]]) -> dict[str, Found]:
         """Return the metadata documents of nodes of a local store, by path; {} for other stores.
