@@ -307,7 +307,9 @@ class Opening:
         if array:
             undeclared = [it for it in undeclared if it.node.name == array]
         undeclared_arrays = list(undeclared_findings(undeclared))
-        assumed = self.assumed_in(plans)
+        assumed = {
+            path_in_tree(plan.node.path, self.group): self.assumed_in([plan]) for plan in plans
+        }
 
         datasets: dict[str, xr.Dataset] = {}
         while plans:

@@ -255,9 +255,9 @@ class NodeView:
         cost : str, optional
             The parts that are missing when the array is opened.
         """
-        arrays = (str(self.node),)
         for finding in wrong.wrong if isinstance(wrong, Model) else wrong or ():
             if finding.topic is not None:
+                arrays = (str(self.node),)
                 self.findings.append(replace(finding.at(node), arrays=arrays, cost=cost))
 
 

@@ -166,13 +166,9 @@ class CfHandler(ConventionHandler):
     def marks(cls, array: ArrayView) -> Marks | None:
         """Return the dimensions with coordinates in other groups, and whether the grid mapping variable is in one."""
         names = words_of(array.attributes, "coordinates")
-        elsewhere = [name for name in names if _may_be_outside(array, name)]
-        has_crs = any(_may_be_outside(array, name) for name in mappings_in(array.attributes))
-        placed = set[str]()
-        for name in elsewhere:
-            node = array_named(array, Fragment(array.node, ("attributes", "coordinates"), name))
-            # A group that is not above may have the array, along any dimension.
-            placed.update(array.dims if node is None else fitting_dims(array, node))
+        elsewhere = [node for name in names if (node := _array_outside(array, name))]
+        has_crs = any(_array_outside(array, name) for name in mappings_in(array.attributes))
+        placed = {dim for node in elsewhere for dim in fitting_dims(array, node)}
         for dimension in _dimensions_without_coordinate(array, ()):
             if dimension.path is not None:  # NCZarr specifies the group that defines it
                 is_placed = array.exists(Node(array.node.store, dimension.path.strip("/")))
@@ -266,6 +262,8 @@ def _coordinate_at(array: ArrayView, path: str) -> Coordinate | None:
     """Return the array of a different group at a path, None if it does not exist or does not fit the array."""
     place = Fragment(array.node, ("attributes", "coordinates"), path)
     node = array_named(array, place)
+    if node is not None:
+        array.resolver.reached.add(node)
     if node is None or node.group == array.node.group:
         return None
     dims = own_dims_of(array, node)
@@ -343,12 +341,10 @@ def _candidate_nodes(node: Node, name: str) -> list[Node]:
     return [Node(node.store, path) for path in candidate_paths(name, node.group.path)]
 
 
-def _may_be_outside(array: ArrayView, name: str) -> bool:
-    """Return whether a name or path in a CF attribute may refer to a node outside of the array's group."""
-    if name in array.siblings:
-        return False
-    nodes = _candidate_nodes(array.node, name)
-    return any(map(array.exists, nodes)) or bool(array.tree.groups_with(array.node.store, name))
+def _array_outside(array: ArrayView, name: str) -> Node | None:
+    """Return the array to which a name or path in a CF attribute refers, None if it is in the array's group or missing."""
+    node = array_named(array, Fragment(array.node, ("attributes",), name))
+    return None if node is None or node.group == array.node.group else node
 
 
 def _is_array(array: ArrayView, node: Node) -> bool:

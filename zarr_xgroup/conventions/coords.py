@@ -184,8 +184,9 @@ class CoordsHandler(ConventionHandler):
         if not array.follows(cls):
             return False
         described = _described_coordinates(array)
-        by_group = {coordinate.name for coordinate in described if coordinate.node != array.node}
-        return array.name not in by_group and bool(_descriptions_about(array))
+        by_group = (coordinate for coordinate in described if coordinate.node != array.node)
+        is_described = any(_is_about_itself(array, coordinate) for coordinate in by_group)
+        return not is_described and bool(_descriptions_about(array))
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the described coordinates; the array's own descriptions take precedence over those of its group."""
@@ -242,6 +243,8 @@ def _described_coordinates(array: ArrayView) -> tuple[_DescribedCoordinate, ...]
                         along = descriptor.indexed_by
                     dims = (name,) if along is None else along
                     coordinates.append(_DescribedCoordinate(node, name, dims, descriptor, newer))
+    # An equal array with one of these names gets a different interpretation.
+    array.resolver.reached.update(array.node.group.child(each.name) for each in coordinates)
     return tuple(coordinates)
 
 
@@ -252,14 +255,17 @@ def _descriptions_about(array: ArrayView) -> tuple[_DescribedCoordinate, ...]:
     A description of the array itself is left out.
     """
     known = set(array.dims)
-    described_here = _described_coordinates(array)
-    array.resolver.reached.update(array.node.group.child(each.name) for each in described_here)
     return tuple(
         described
         for described in _described_coordinates(array)
         if (described.node == array.node or known.issuperset(described.dims))
-        and (described.name != array.name or described.dims != array.dims)
+        and not (_is_about_itself(array, described) and described.dims == array.dims)
     )
+
+
+def _is_about_itself(array: ArrayView, described: _DescribedCoordinate) -> bool:
+    """Return whether an array has the name of a coordinate that it or its group describes."""
+    return array.node == array.node.group.child(described.name)
 
 
 def _coordinate(array: ArrayView, described: _DescribedCoordinate) -> Coordinate | None:

@@ -204,9 +204,11 @@ class DggsHandler(ConventionHandler):
         if dggs.coordinate:
             reference = _reference_to_cell_ids(dggs, written.node)
             named = array.try_without_findings(array.resolver.array, reference)
-        if array.node in (array.node.group.child(_CELL_IDS), named):
-            # So that an equal array with a different name does not share this result.
-            array.resolver.reached.add(array.node)
+        own = array.node.group.child(_CELL_IDS)
+        if array.sibling(_CELL_IDS) is not None:
+            # An equal array with this name gets a different interpretation.
+            array.resolver.reached.add(own)
+        if array.node in (own, named):
             return False
         if not array.dims:
             return False

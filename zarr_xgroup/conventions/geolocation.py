@@ -165,7 +165,9 @@ def _target_or_namesake(array: ArrayView, reference: Fragment) -> Node:
         name = name_of_target(reference)
         if array.sibling(name) is None:
             raise
-        return array.node.group.child(name)
+        namesake = array.node.group.child(name)
+        array.resolver.reached.add(namesake)
+        return namesake
 
 
 def geolocation_coordinates(

@@ -24,6 +24,7 @@ from zarr_xgroup.conventions.result_types import fields_of, require
 from zarr_xgroup.errors import XGroupStoreError, with_message
 from zarr_xgroup.findings import Finding, Topic, coordinate_named
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.dimensions import DIMENSION_KEY, NCZARR_KEYS
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.resolver import Followed
@@ -125,7 +126,7 @@ class HandlerSet:
         names = {name for handler in handlers for name in handler.names()}
         described = {attribute.key for handler in handlers for attribute in handler.described}
         stated = {key for handler in handlers for key in handler.reads or ()}
-        self._read = names | described | stated | {CONVENTIONS_KEY}
+        self._read = names | described | stated | {CONVENTIONS_KEY, DIMENSION_KEY, *NCZARR_KEYS}
         self._read_prefixes = tuple(f"{name}:" for name in names)
 
     def read_attributes(self, attributes: JsonObject) -> tuple[tuple[str, bytes], ...]:

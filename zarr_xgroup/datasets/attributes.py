@@ -99,8 +99,9 @@ def drop_conventions(data: T, *, assume_conventions: str | Iterable[str] | None 
         dataset.encoding.pop(CONVENTIONS_KEY, {}) for dataset in datasets.values()
     ]
     above = {CONVENTIONS_KEY: [{"name": name} for name in recorded[0].get("above", ())]}
-    names = {*assumed, *(name for each in recorded for name in each.get("assumed", ()))}
-    apply_convention_attrs(datasets, "drop", [above], names)
+    names = (each.get("assumed", ()) for each in recorded)
+    by_path = dict(zip(datasets, map({*assumed}.union, names), strict=True))
+    apply_convention_attrs(datasets, "drop", [above], by_path)
     if isinstance(copied, xr.DataTree):
         for node in copied.subtree:
             node.dataset = datasets[node.path]
@@ -111,12 +112,12 @@ def apply_convention_attrs(
     datasets: Mapping[str, xr.Dataset],
     how: ConventionAttrs,
     above: Iterable[Mapping[str, Any]],
-    assumed: Collection[str] = (),
+    assumed: Mapping[str, Collection[str]],
 ) -> None:
     """Restate, keep or drop the attributes of conventions in Datasets, in place, according to `convention_attrs`.
 
-    `datasets` are by path; `above` are the attributes of the groups above all of them. The `assumed` conventions are
-    treated as declared by each Dataset.
+    `datasets` are by path; `above` are the attributes of the groups above all of them. The `assumed` conventions, by
+    path, are treated as declared by the Dataset.
     """
     # The conventions that a group or a group above it declares.
     from_above = reduce(or_, map(declared_by, above), NOT_DECLARED)
@@ -130,27 +131,31 @@ def apply_convention_attrs(
         for path, dataset in datasets.items():
             own = declared_by(dataset.attrs)
             others = sorted(cls.name for cls in _handlers_of(in_scope[path]) if cls not in own)
-            if others or assumed:
-                dataset.encoding[CONVENTIONS_KEY] = {"above": others, "assumed": sorted(assumed)}
+            if others or assumed[path]:
+                names = {"above": others, "assumed": sorted(assumed[path])}
+                dataset.encoding[CONVENTIONS_KEY] = names
         return
 
     variables = [each for dataset in datasets.values() for each in dataset.variables.values()]
     if how == "drop":
         # Attributes of a group are dropped even if only arrays declare the convention, in any group.
         by_arrays = reduce(or_, (declared_by(array.attrs) for array in variables), NOT_DECLARED)
+        anywhere = frozenset[str]().union(*assumed.values())
         for path, dataset in datasets.items():
             own, scope = declared_by(dataset.attrs), in_scope[path]
-            _drop_convention_attributes(dataset.variables.values(), own, scope, assumed)
-            _drop_convention_attributes([dataset], own | by_arrays, scope, assumed)
+            _drop_convention_attributes(dataset.variables.values(), own, scope, assumed[path])
+            _drop_convention_attributes([dataset], own | by_arrays, scope, anywhere)
     _fit_for_netcdf([*datasets.values(), *variables])
 
 
 def _name_cell_ids(
-    datasets: Mapping[str, xr.Dataset], in_scope: Mapping[str, Declared], assumed: Collection[str]
+    datasets: Mapping[str, xr.Dataset],
+    in_scope: Mapping[str, Declared],
+    assumed: Mapping[str, Collection[str]],
 ) -> None:
     """Rewrite attributes ``dggs`` in Datasets, in place, so that they name the attached cell ids."""
     for path, dataset in datasets.items():
-        is_declared = DggsHandler.name in assumed or DggsHandler in in_scope[path]
+        is_declared = DggsHandler.name in assumed[path] or DggsHandler in in_scope[path]
         holders: list[Any] = [dataset, *dataset.variables.values()]
         for holder in holders:
             if DggsHandler.name not in holder.attrs:

@@ -3,11 +3,18 @@
 Equal arrays and groups are interpreted once:
 
 1. Arrays of a group share an interpretation if they have the same dimensions, the same metadata, and the same values of the
-   attributes that handlers read (`HandlerSet.read_attributes`), unless it refers to one of them.
+   attributes that handlers read (`HandlerSet.read_attributes`).
 2. Groups without child groups share a reading and its plan if all their documents, and the attributes of the groups
-   above, are equal. If relative references were followed, only siblings share: a relative reference refers to the same
-   node from each of them.
+   above, are equal.
 3. Interpretations and readings with findings are not shared: a finding is about one array.
+
+Arrays and groups share only if no answer depends on where they are. Handlers can ask four questions about that:
+
+- Does a reference, a path or a description mean this array, or an array of this group? The nodes that it may mean
+  (`ArrayReading.referenced`) do not share, and groups that contain such a node do not either.
+- To which node does a relative reference or a name of CF lead? To the same one from all siblings: only these share.
+- Does a layout of a group above name this array or this group? Then it does not share.
+- What is the name of this array or of its group? Handlers that ask for it set `depends_on_name`: then it does not share.
 """
 
 from __future__ import annotations
@@ -125,7 +132,7 @@ def _own_reading(interpreter: Interpreter, node: Node) -> GroupReading:
 def _shared_reading(interpreter: Interpreter, node: Node) -> GroupReading:
     """Return the reading of a group: a copy of that of an equal group if they can share it, otherwise its own."""
     group = _GroupInterpreter(interpreter, node)
-    if group.is_parent or not node.path:
+    if group.is_parent or group.is_in_layouts or not node.path:
         return group.reading()
     documents = tuple((name, document.written()) for name, document in group.documents.items())
     contents = documents, interpreter.texts_around(node)
@@ -159,6 +166,9 @@ class _GroupInterpreter:
         self.groups = [name for name in groups if name not in passed_over]
         self.is_parent = bool(groups or passed_over)
         self.in_layouts = interpreter.in_layouts(group)
+        self.is_in_layouts = bool(self.in_layouts) and not self.in_layouts.isdisjoint(
+            [group, *map(group.child, documents)]
+        )
         self.findings = list(_document_findings(interpreter, group))
         self._arrays: dict[Hashable, ArrayReading] = {}
 
@@ -261,10 +271,7 @@ class _GroupInterpreter:
         if self.findings or self._interpreter.assumed or self.node in self._referenced(arrays):
             return False
         return all(
-            array.may_be_shared
-            and not array.interpretation.has_findings
-            and array.inherited.is_own
-            and not (array.conventions and self.in_layouts)
+            array.may_be_shared and not array.interpretation.has_findings and array.inherited.is_own
             for array in arrays
         )
 

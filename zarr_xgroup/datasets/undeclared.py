@@ -94,7 +94,8 @@ def undeclared_data_arrays(
         shared: dict[Hashable, Undeclared | None] = {}
         for array in _data_without_principal(plan, referred):
             bare = bare_dims.get(array.node, ())
-            key = array.likeness, array.dims, bare, array.interpretation.crs is None
+            likeness = array.likeness if array.may_be_shared else array.node
+            key = likeness, array.dims, bare, array.interpretation.crs is None
             if key not in shared:
                 shared[key] = _undeclared(array, bare, principal, siblings, interpreter)
             undeclared = shared[key]

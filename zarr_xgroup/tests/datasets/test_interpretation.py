@@ -1,9 +1,5 @@
 """Interpretations of arrays, which identical arrays and groups share."""
 
-import json
-from contextlib import suppress
-from pathlib import Path
-from random import Random
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,25 +9,19 @@ import xarray as xr
 
 from zarr_xgroup import ConventionHandler, XGroupError
 from zarr_xgroup.conventions import ArrayView, Crs, Interpretation, register, registry
-from zarr_xgroup.conventions.handler_set import HandlerSet
+from zarr_xgroup.conventions.base import Marks
 from zarr_xgroup.findings import Topic, new_finding
-from zarr_xgroup.metadata.documents import JsonObject
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.tests.builders import (
     Array,
     Group,
-    all_nodes,
-    build,
     coordinate,
     declaring,
-    memory_store,
     opened_with_warnings,
     quietly,
+    recorded,
     stored,
 )
-from zarr_xgroup.tests.products import PRODUCTS, write
-from zarr_xgroup.tests.random_stores import contents_of, random_store
-from zarr_xgroup.tests.sample_stores import SAMPLES
 from zarr_xgroup.tests.tables import brief, check, rows, store_of
 
 
@@ -107,73 +97,6 @@ def test_each_array_is_interpreted_as_if_opened_alone(
             options = {"group": path, "drop_variables": others}
             alone = quietly(xr.open_dataset, store, engine="xgroup", **options)
             assert array.attrs["answer"] == alone[name].attrs["answer"]
-
-
-# Arrays share an interpretation if the attributes are equal that handlers state.
-
-
-class Recording(JsonObject):
-    """Attributes that record which names are looked up."""
-
-    def __init__(self, attributes: JsonObject) -> None:
-        super().__init__(attributes, attributes.written)
-        self.names: set[Any] = set()
-
-    def get(self, name: Any, default: Any = None) -> Any:
-        self.names.add(name)
-        return super().get(name, default)
-
-    def text(self, key: str) -> bytes | None:
-        self.names.add(key)
-        return super().text(key)
-
-    def __getitem__(self, name: str) -> Any:
-        self.names.add(name)
-        return super().__getitem__(name)
-
-    def __contains__(self, name: object) -> bool:
-        self.names.add(name)
-        return super().__contains__(name)
-
-
-@pytest.mark.parametrize("assumed", [(), "auto"])
-@pytest.mark.parametrize("store", [*SAMPLES, *PRODUCTS, *range(20)])
-def test_handlers_read_only_attributes_that_they_state(
-    store: Any, assumed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    missing: set[Any] = set()
-
-    def recorded(method: str) -> None:
-        function = getattr(HandlerSet, method)
-
-        def record(handlers: HandlerSet, view: ArrayView, *further: Any) -> Any:
-            before = view.attributes
-            view.attributes = view.document.attributes = recording = Recording(before)
-            result = function(handlers, view, *further)
-            view.attributes = view.document.attributes = before
-            # Arrays that are referred to share nothing; all arrays of a group have the same `spatial_ref`.
-            if view.node in getattr(result, "referenced", ()) or view.name == "spatial_ref":
-                return result
-            for name in recording.names:
-                attributes = {name: recording.pop(name, None)}
-                written = JsonObject(attributes, json.dumps(attributes).encode())
-                if not handlers.read_attributes(written):
-                    missing.add(name)
-            return result
-
-        monkeypatch.setattr(HandlerSet, method, record)
-
-    recorded("interpret")
-    recorded("marks_of")
-    if store in PRODUCTS:
-        store = write(store, tmp_path / "p.zarr")
-    elif store in SAMPLES:
-        store = memory_store(build(dict(all_nodes(SAMPLES[store].make())), 3))
-    else:
-        store = memory_store(contents_of(random_store(Random(store))))
-    with suppress(XGroupError):
-        quietly(xr.open_datatree, store, engine="xgroup", assume_conventions=assumed)
-    assert missing == set()
 
 
 # Arrays and groups that are alike but for something.
@@ -346,6 +269,19 @@ def test_arrays_do_not_share_an_interpretation_that_depends_on_their_name() -> N
     found = asked(Group(dict.fromkeys("gh", Group({"a": a, "b": a, "c": b, "d": b}))), Named)
     assert found["/g/b"] == "/g/a"
     assert all(found[f"/{group}/{name}"] == f"/{group}/{name}" for group in "gh" for name in "cd")
+
+
+def test_equal_arrays_have_their_own_marks_of_a_handler_that_may_read_any_attribute() -> None:
+    class Marking(Plugin):
+        @classmethod
+        def marks(cls, array: ArrayView) -> Marks | None:
+            return Marks(array.dims) if array.attributes.get("k") == 1 else None
+
+    register(Marking)
+    (warning,) = recorded(xr.open_dataset, store_of({"": {}, "a": A, "b": B}), engine="xgroup")[1]
+    assert str(warning).startswith(
+        "Open with assume_conventions='it' for the first array: 2 arrays"
+    )
 
 
 def test_all_declared_principal_conventions_are_asked() -> None:
