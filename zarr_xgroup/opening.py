@@ -200,7 +200,8 @@ class Opening:
         levels = self.library.ask(lambda: [group_of_level(node, tree) for node in nodes])
         readings = self._interpreted(dict.fromkeys(level for level in levels if level))
         by_group = {reading.node: reading for reading in readings}
-        pyramids = pyramids_of([group], by_group, tree, self.assumed, self.steps)
+        with suggesting(_("To open a level, use its path as group, without resolution")):
+            pyramids = pyramids_of([group], by_group, tree, self.assumed, self.steps)
         if group not in pyramids:
             raise no_pyramid(group, layout, tree)
         return pyramids[group]

@@ -657,7 +657,7 @@ def test_a_resolution_reads_the_stored_coordinates_of_all_levels_at_once() -> No
     chosen, told = opened_with_warnings(xr.open_dataset, store, resolution=20)
     assert (dataset.identical(chosen), told) == (True, [])
     store.failing["1/x/c/0"] = OSError("no")
-    with pytest.raises(XGroupStoreError, match="/1/x cannot be read"):
+    with pytest.raises(XGroupStoreError, match=r"/1/x cannot be read: .* use its path as group"):
         zarr_xgroup.levels(store)
 
 
