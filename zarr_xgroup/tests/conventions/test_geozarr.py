@@ -450,7 +450,7 @@ def test_the_warning_names_the_option_where_it_would_help(root: Group) -> None:
     [
         ({"GeoTransform": TRANSFORM}, True, []),
         ({"_CRS": {}}, True, ["_CRS"]),
-        ({"_CRS": "EPSG:4326"}, False, ["_CRS"]),
+        ({"_CRS": "EPSG:4326"}, True, ["_CRS"]),  # and reported
         ({"multiscales": {"tile_matrix_set": "a"}}, True, ["multiscales"]),
         ({"multiscales": {"layout": []}}, False, ["multiscales"]),  # of the convention so called
         ({"multiscales": "tile_matrix_set"}, False, ["multiscales"]),
