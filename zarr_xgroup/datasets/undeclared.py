@@ -52,6 +52,8 @@ class Undeclared(msgspec.Struct, frozen=True):
     unused: tuple[tuple[Node, str], ...] = ()
     #: The place where it needs ``spatial:dimensions``, and the attribute that is not used without it.
     missing: tuple[Fragment, str] | None = None
+    #: Whether it inherits coordinates, but not all coordinates of other groups that it names.
+    has_unattached: bool = False
 
     @property
     def reasons(self) -> list[str]:
@@ -97,7 +99,8 @@ def undeclared_data_arrays(
             likeness = array.likeness if array.may_be_shared else array.node
             key = likeness, array.dims, bare, array.interpretation.crs is None
             if key not in shared:
-                shared[key] = _undeclared(array, bare, principal, siblings, interpreter)
+                inherited = _inherited_dims(array, plan, tree, parents)
+                shared[key] = _undeclared(array, bare, inherited, principal, siblings, interpreter)
             undeclared = shared[key]
             if undeclared is not None:
                 yield replace(undeclared, node=array.node)
@@ -106,13 +109,15 @@ def undeclared_data_arrays(
 def _undeclared(
     array: ArrayReading,
     bare: tuple[str, ...],
+    inherited: tuple[str, ...],
     principal: Handler | None,
     siblings: Mapping[str, Mapping[str, int]],
     interpreter: Interpreter,
 ) -> Undeclared | None:
     """Return the record of an undeclared array, None if it has all coordinates and no option would help.
 
-    `principal` is the principal convention of its group, which does not apply to it; only grids are reported.
+    `inherited` are the dimensions by `_inherited_dims`. `principal` is the principal convention of its group, which does
+    not apply to it; only grids are reported.
     """
     node, attributes, ndim = array.node, array.document.attributes, len(array.dims)
     is_bare_grid = ndim > 1 and not set(bare).isdisjoint(array.dims[-2:])
@@ -128,7 +133,8 @@ def _undeclared(
     has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
     marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
     marks = {name: mark for name, mark in marks.items() if name not in interpreter.assumed}
-    placing = {name for name, mark in marks.items() if not set(bare).isdisjoint(mark.dims)}
+    placed = {*bare, *inherited}
+    placing = {name for name, mark in marks.items() if not placed.isdisjoint(mark.dims)}
     with_crs = {name for name, mark in marks.items() if mark.has_crs and not has_crs}
     # An option that gives only the CRS is no help for positions.
     helpful = placing if bare and not placing else placing | with_crs
@@ -139,7 +145,27 @@ def _undeclared(
     failures = (finding.text for finding in view.findings if finding.cost)
     why = chain((f"{place}: {reason}" for place, reason in reasons.items() if reason), failures)
     assumable, only_crs = in_handler_order(helpful), in_handler_order(with_crs - helpful)
-    return replace(undeclared, why=next(why, ""), assumable=assumable, only_crs=only_crs)
+    return replace(
+        undeclared,
+        why=next(why, ""),
+        assumable=assumable,
+        only_crs=only_crs,
+        has_unattached=bool(inherited),
+    )
+
+
+def _inherited_dims(
+    array: ArrayReading, plan: GroupPlan, tree: Tree, parents: Sequence[GroupPlan]
+) -> tuple[str, ...]:
+    """Return the dimensions whose coordinates an array inherits, if it names other coordinates of other groups; or ()."""
+    named = {"coordinates": array.document.attributes.get("coordinates")}
+    indexes = inherited_indexes(plan, parents) if named["coordinates"] else {}
+    attached = {variable.stored for _group, variable in indexes.values()}
+    elsewhere = (node for node in _arrays_named(plan.node, named, tree) if node.group != plan.node)
+    if not indexes or attached.issuperset(elsewhere):
+        return ()
+    bare = without_coordinate(plan, tree, ())[array.node]
+    return tuple(dim for dim in bare if dim in indexes)
 
 
 def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
@@ -274,8 +300,10 @@ def undeclared_findings(arrays: Iterable[Undeclared]) -> Iterator[Finding]:
 
 
 def _fact(arrays: Sequence[Undeclared]) -> str:
-    """Return what arrays do not have: coordinates, a CRS, or one of the two."""
-    count, are_bare = len(arrays), {bool(array.bare) for array in arrays}
+    """Return what arrays do not have: coordinates along a dimension, coordinates that they name, a CRS, or one of these."""
+    count = len(arrays)
+    are_bare = {bool(array.bare) for array in arrays}
+    are_unattached = {array.has_unattached and not array.bare for array in arrays}
     if are_bare == {True}:
         fact = ngettext(
             "{count} array has no coordinates along a dimension, and declares no principal "
@@ -284,7 +312,15 @@ def _fact(arrays: Sequence[Undeclared]) -> str:
             "convention (such as cs or spatial)",
             count,
         )
-    elif are_bare == {False}:
+    elif are_unattached == {True}:
+        fact = ngettext(
+            "{count} array does not have all coordinates that it names, and declares no principal "
+            "convention (such as cs or spatial)",
+            "{count} arrays do not have all coordinates that they name, and declare no principal "
+            "convention (such as cs or spatial)",
+            count,
+        )
+    elif are_bare == are_unattached == {False}:
         fact = ngettext(
             "{count} array has no CRS, and declares no principal convention (such as cs or spatial)",
             "{count} arrays have no CRS, and declare no principal convention (such as cs or spatial)",
@@ -292,9 +328,9 @@ def _fact(arrays: Sequence[Undeclared]) -> str:
         )
     else:
         fact = ngettext(
-            "{count} array has no coordinates along a dimension, or no CRS, and declares no principal "
+            "{count} array does not have all coordinates, or has no CRS, and declares no principal "
             "convention (such as cs or spatial)",
-            "{count} arrays have no coordinates along a dimension, or no CRS, and declare no principal "
+            "{count} arrays do not have all coordinates, or have no CRS, and declare no principal "
             "convention (such as cs or spatial)",
             count,
         )

@@ -365,6 +365,14 @@ def coordinates_of(store: Any, paths: Sequence[str], **options: Any) -> dict[str
     return {path: set(tree[path].coords) for path in paths}
 
 
+def inheriting(coordinates: str, **others: Any) -> Group:
+    """Return a store with an array that names coordinates of the group above, as HRRR-Zarr has it."""
+    above = {"x": coordinate("x", X), "y": coordinate("y", Y), "time": Array(0.0, ())}
+    return Group(
+        {"V": Group({**above, "L": Group({"v": zeros(coordinates=coordinates), **others})})}
+    )
+
+
 SWATH = {
     "geo": Group({name: zeros() for name in ("lat", "lon")}),
     "data": Group({"v": zeros(coordinates="/geo/lat /geo/lon")}),
@@ -397,6 +405,9 @@ HINTS: dict[str, Any] = {
     "a CRS by spatial_ref of the group": (located(b02=band(), spatial_ref=MAPPED["crs"]), None, ""),
     "no CRS in attributes": (located(b02=band(**NO_CRS)), None, ""),
     "a declared CRS": (located(b02=band(**declaring("proj"))), None, ""),
+    "a scalar two groups above, beside inherited coordinates": (inheriting("time y x"), "cf", "/V/L/v"),
+    "inherited coordinates by name": (inheriting("y x"), None, ""),
+    "inherited coordinates by path": (inheriting("/V/y ../x"), None, ""),
     "a _CRS that is a text": (alone(_CRS="EPSG:32632", **NO_CRS), "proj", "/b02"),
     "own coordinates": (located(v=zeros(coordinates="lost", cell_measures="area: a")), None, ""),
 }  # fmt: skip
@@ -478,6 +489,29 @@ def test_a_group_whose_grid_has_no_names_of_dimensions_is_reported() -> None:
         "! Resolution: /v: its group declares 'spatial', which does not apply to it: it has no coordinates "
         "along 'y', 'x'; /#/attributes/spatial:dimensions is missing, so 'spatial:transform' is not used"
     )
+
+
+@rows(
+    {
+        "coordinates": (alone(**NO_CRS), "1 array has no coordinates along a dimension, and"),
+        "a CRS": (located(b02=band(), b03=band()), "2 arrays have no CRS, and"),
+        "named coordinates": (
+            inheriting("time"),
+            "1 array does not have all coordinates that it names, and",
+        ),
+        "coordinates or a CRS": (
+            located(b02=band(), a=zeros("k")),
+            "2 arrays do not have all coordinates, or have no CRS, and",
+        ),
+        "named coordinates or a CRS": (
+            inheriting("time", b02=band()),
+            "2 arrays do not have all coordinates, or have no CRS, and",
+        ),
+    },
+    "root, text",
+)
+def test_the_warning_says_what_arrays_do_not_have(root: Group, text: str) -> None:
+    assert text in str(warned(root))
 
 
 def test_the_warning_names_no_option_already_in_use() -> None:
