@@ -15,7 +15,6 @@ different dimension of that name.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache, partial
@@ -38,6 +37,7 @@ from zarr_xgroup.conventions.units import (
     UNIT_OF_TIME,
     is_epoch,
     problems_of_time_units,
+    unit_and_epoch,
 )
 from zarr_xgroup.conventions.values import is_finite
 from zarr_xgroup.errors import Rule, XGroupReferenceError
@@ -83,8 +83,6 @@ _MAX_STEPS = 3
 #: How many references of attached arrays are followed for one array. Most arrays have a few: the limit is for stores in
 #: which all arrays refer to all others.
 _MAX_FURTHER = 100
-
-_SINCE = re.compile(r"(\S+)\s+since\s+(\S.*)", re.IGNORECASE)
 
 #: Examples of attributes that are pairs of a role and a name, for remedies.
 _WITH_ROLES = {
@@ -294,14 +292,14 @@ def _found(array: ArrayView, place: Fragment, source: Stored, name: str) -> Coor
 def _time_mistakes(subject: NodeView) -> Iterator[Finding]:
     """Report mistakes in ``units`` of the form "unit since epoch", and in ``calendar``."""
     units, calendar = subject.attribute("units"), subject.attribute("calendar")
-    match = units and isinstance(units.value, str) and _SINCE.fullmatch(units.value.strip())
-    if not (units and match):
+    parts = None if units is None else unit_and_epoch(units.value)
+    if units is None or parts is None:
         return
-    unit, epoch = match.groups()
+    unit, epoch = parts
     example = f'"units": "{unit} since 2028-02-01T00:00:00"'
     remedies = {UNIT_OF_TIME: "write seconds, minutes, hours or days", EPOCH: such_as(example)}
     calendar_name = "" if calendar is None else str(calendar.value)
-    for rule, text in problems_of_time_units(f"{unit} since {epoch}", calendar_name):
+    for rule, text in problems_of_time_units(unit, epoch, calendar_name):
         if rule in remedies:
             yield new_finding(rule, units, text, remedies[rule])
     if not is_epoch(epoch):
@@ -549,7 +547,7 @@ def _dimensions_without_coordinate(
     linked = [link.coordinate for before in array.before for link in before.links]
     linked += [link.coordinate for link in links]
     usable = [other for other in (*given, *linked) if not isinstance(other.source, Unusable)]
-    taken = {other.name for other in usable if other.source.dims == (other.name,)}
+    taken = {other.name for other in usable if other.is_dimension_coordinate}
     # A grid with 2-D positions must not get the 1-D positions of a different grid.
     taken.update(dim for other in given if other.places_cells for dim in other.source.dims)
     declared = declared_dimensions(array.document)

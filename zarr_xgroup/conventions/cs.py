@@ -72,6 +72,7 @@ from zarr_xgroup.conventions.units import (
     cf_units_of_time,
     is_epoch,
     problems_of_time_units,
+    unit_and_epoch,
     units_of_times,
 )
 from zarr_xgroup.conventions.uom import UnitOfMeasure, Uom, cf_units_of_measure
@@ -266,18 +267,17 @@ class Time(_CsModel, frozen=True, kw_only=True):
         coordinate.
         """
         keys, epoch = {UNIT_OF_TIME: "unit", EPOCH: "epoch"}, fields.get("epoch")
-        units = f"{cf_unit_of_time(fields.get('unit', ''))} since {epoch or ''}"
+        unit = cf_unit_of_time(fields.get("unit", ""))
         if "reference" in fields:
             keys = dict.fromkeys(keys, "reference")
-            units = cf_units_in_one_text(fields["reference"])
-            epoch = units.partition(" since ")[2] or None
+            unit, epoch = unit_and_epoch(fields["reference"]) or (fields["reference"], None)
         if epoch is not None and not is_epoch(epoch):
             text = _(
                 "must be an ISO 8601 date and time (such as {example}), got {value!r}; the times are "
                 "not decoded"
             ).format(example="2028-02-01T00:00:00", value=fields.pop(keys[EPOCH]))
             reader.report(FORM, fragment.place(keys[EPOCH]), text, such_as(_EPOCH))
-        for rule, text in problems_of_time_units(units, fields.get("calendar", "")):
+        for rule, text in problems_of_time_units(unit, epoch or "", fields.get("calendar", "")):
             # A wrong ``calendar`` has been reported when it was read.
             if keys.get(rule) in fields:
                 remedy = _("write seconds, minutes, hours or days")

@@ -82,8 +82,6 @@ _FIRST_CF_WITH_GROUPS = (1, 8)
 #: An item of ``zarr_conventions``, for remedies.
 _EXAMPLE = '{"uuid": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4", "name": "cs"}'
 
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-
 #: The members of a declaration that identify its convention; the first one present is used.
 IDENTIFIERS = ("uuid", "schema_url", "spec_url")
 

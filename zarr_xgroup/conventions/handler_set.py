@@ -64,6 +64,11 @@ class ArrayReading(msgspec.Struct, frozen=True, eq=False):
     likeness: Hashable = None
 
     @property
+    def is_dimension_coordinate(self) -> bool:
+        """Whether it is the coordinate of its dimension: 1-D, with the name of the dimension."""
+        return self.dims == (self.node.name,)
+
+    @property
     def has_principal(self) -> bool:
         """Whether the array follows a principal convention, declared or assumed."""
         return any(handler.tier == "principal" for handler in self.conventions)

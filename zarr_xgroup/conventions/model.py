@@ -87,6 +87,11 @@ class Coordinate(msgspec.Struct, frozen=True):
         return [self, *(part for companion in companions for part in companion.parts())]
 
     @property
+    def is_dimension_coordinate(self) -> bool:
+        """Whether it is the coordinate of its dimension: 1-D, with the name of the dimension."""
+        return self.source.dims == (self.name,)
+
+    @property
     def identity(self) -> Hashable:
         """A key that is equal for coordinates that can be one variable.
 

@@ -24,6 +24,8 @@ CALENDAR = Rule("times/calendar", CF, "4.4.2 Calendar")
 UNIT_OF_TIME = Rule("times/unit", CF, "4.4.1 Time coordinate units")
 EPOCH = Rule("times/epoch", CF, "4.4.1 Time coordinate units")
 
+#: The attributes by which xarray decodes times.
+TIME_KEYS = ("units", "calendar")
 CALENDARS = (
     *("standard", "gregorian", "proleptic_gregorian", "julian", "noleap", "365_day"),
     *("all_leap", "366_day", "360_day", "utc", "tai", "none"),
@@ -96,13 +98,40 @@ def cf_units_of_time(unit: str, epoch: str) -> str:
     return f"{cf_unit_of_time(unit)} since {cf_epoch(epoch)}"
 
 
+def unit_and_epoch(units: object) -> tuple[str, str] | None:
+    """Return the unit and the epoch in units such as ``days since 1850-01-01``; None for any other value.
+
+    As for xarray, "since" is in lower case.
+    """
+    text = " ".join(units.split()) if isinstance(units, str) else ""
+    unit, since, epoch = f" {text} ".partition(" since ")
+    return (unit.strip(), epoch.strip()) if since else None
+
+
+def is_time(units: object) -> bool:
+    """Return whether xarray tries to decode a variable with these units as times."""
+    return isinstance(units, str) and "since" in units
+
+
+def units_of_bounds(attributes: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return units and calendar of times by the name of their bounds, which xarray decodes with them.
+
+    {} if the attributes are not those of times that can be decoded, or name no bounds.
+    """
+    bounds = attributes.get("bounds")
+    is_decoded = is_time(attributes.get("units")) and not why_not_times(attributes)
+    if not (is_decoded and isinstance(bounds, str)):
+        return {}
+    return {bounds: {key: attributes[key] for key in TIME_KEYS if key in attributes}}
+
+
 def cf_units_in_one_text(reference: str) -> str:
     """Return units such as ``days since 1850-01-01`` with the unit and the epoch in CF's form.
 
-    A text without "since" is returned unchanged.
+    Any other text is returned unchanged.
     """
-    unit, since, epoch = re.sub(r"\s+", " ", reference.strip()).partition(" since ")
-    return cf_units_of_time(unit, epoch) if since else reference
+    unit, epoch = unit_and_epoch(reference) or ("", "")
+    return cf_units_of_time(unit, epoch) if unit and epoch else reference
 
 
 def is_bare_unit_of_time(units: object) -> bool:
@@ -120,10 +149,10 @@ def with_completed_units(declared: Mapping[str, Any], own: Mapping[str, Any]) ->
     For example, the declared ``hours since 1970-01-01 00:00:00`` and the array's ``days`` become
     ``days since 1970-01-01 00:00:00``.
     """
-    _unit, since, epoch = str(declared.get("units")).partition(" since ")
-    if not since or not is_bare_unit_of_time(own.get("units")):
+    parts = unit_and_epoch(declared.get("units"))
+    if parts is None or not is_bare_unit_of_time(own.get("units")):
         return declared
-    return {**declared, "units": f"{cf_unit_of_time(own['units'])} since {epoch}"}
+    return {**declared, "units": f"{cf_unit_of_time(own['units'])} since {parts[1]}"}
 
 
 def units_of_times(declared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,13 +163,15 @@ def units_of_times(declared: Mapping[str, Any], own: Mapping[str, Any]) -> dict[
     known, completed = {**declared, **own}, with_completed_units(declared, own)
     if completed is not declared:
         known["units"] = completed["units"]
-    is_time = "since" in str(known.get("units", ""))
-    return {key: known[key] for key in ("units", "calendar") if is_time and key in known}
+    are_times = is_time(known.get("units"))
+    return {key: known[key] for key in TIME_KEYS if are_times and key in known}
 
 
 def is_same_unit_of_time(units: str, other: str) -> bool:
     """Return whether two CF units of time have the same unit, regardless of epoch and spelling."""
-    first, second = (cf_unit_of_time(text.partition(" since ")[0]) for text in (units, other))
+    first, second = (
+        cf_unit_of_time((unit_and_epoch(text) or (text,))[0]) for text in (units, other)
+    )
     return first == second
 
 
@@ -204,12 +235,11 @@ def epoch_exists(epoch: str, calendar: str) -> bool:
     return day <= monthrange(2000 if is_leap else 2001, month)[1]
 
 
-def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, str]]:
-    """Yield each reason why times with CF ``units`` and ``calendar`` cannot be decoded, with the broken rule.
+def problems_of_time_units(unit: str, epoch: str, calendar: str) -> Iterator[tuple[Rule, str]]:
+    """Yield each reason why times in a unit since an epoch cannot be decoded, with the broken rule.
 
     The messages of xarray and cftime do not state the reason.
     """
-    unit, _since, epoch = units.partition(" since ")
     name, calendar = cf_unit_of_time(unit), calendar or "standard"
     calendars = _CALENDARS_OF_UNITS.get(name.removesuffix("s"))
     is_decodable = calendars is None or calendar.lower() in calendars
@@ -228,20 +258,20 @@ def problems_of_time_units(units: str, calendar: str) -> Iterator[tuple[Rule, st
 
 def why_not_times(attributes: Mapping[str, Any]) -> str:
     """Return why the units and calendar in `attributes` cannot be decoded as times, "" if no reason is known."""
-    units, calendar = (attributes.get(key, "") for key in ("units", "calendar"))
-    if not (isinstance(units, str) and isinstance(calendar, str) and " since " in units):
+    units, calendar = (attributes.get(key, "") for key in TIME_KEYS)
+    parts = unit_and_epoch(units)
+    if parts is None or not isinstance(calendar, str):
         return ""
-    reason = next((text for _rule, text in problems_of_time_units(units, calendar)), "")
-    return reason or _why_not_epoch(units, calendar)
+    reason = next((text for _rule, text in problems_of_time_units(*parts, calendar)), "")
+    return reason or _why_not_epoch(units, parts[1], calendar)
 
 
 @lru_cache
-def _why_not_epoch(units: str, calendar: str) -> str:
+def _why_not_epoch(units: str, epoch: str, calendar: str) -> str:
     """Return why the epoch of units cannot be decoded, "" if it can. Unit and calendar are known to be valid.
 
     An epoch is tried only if its validity depends on the calendar, or only pandas can parse it.
     """
-    epoch = units.partition(" since ")[2]
     if is_regular_epoch(epoch):
         return ""
     attributes = {"units": units} | ({"calendar": calendar} if calendar else {})

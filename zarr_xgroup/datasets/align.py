@@ -24,6 +24,7 @@ import xarray as xr
 from zarr_xgroup._compat import has_index_option
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.handler_set import ArrayReading
+from zarr_xgroup.conventions.units import is_time
 from zarr_xgroup.datasets.build import renamed_encoding
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.findings import Finding, Place, Topic, new_finding
@@ -60,7 +61,7 @@ class GroupCoordinates(msgspec.Struct, frozen=True, eq=False):
         systems: defaultdict[str, dict[Crs, None]] = defaultdict(dict)
         positions = [planned for planned in plan.variables if planned.places_cells]
         for name, planned in variables.items():
-            if planned.dims == (name,):
+            if planned.is_dimension_coordinate:
                 axes[name] = _axis_of(planned)
             elif planned.is_coordinate:
                 continue
@@ -80,7 +81,7 @@ class GroupCoordinates(msgspec.Struct, frozen=True, eq=False):
 
 def _axis_of(coordinate: PlannedVariable) -> str | None:
     """Return the axis of a dimension coordinate by its attributes or, failing that, its name; None if not known."""
-    if "since" in str(coordinate.get("units")):
+    if is_time(coordinate.get("units")):
         return "T"
     axis = coordinate.get("axis")
     if axis in ("T", "Z"):

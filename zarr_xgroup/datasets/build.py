@@ -8,6 +8,7 @@ from typing import Any
 import xarray as xr
 
 from zarr_xgroup._compat import dataset_of
+from zarr_xgroup.conventions.units import TIME_KEYS
 from zarr_xgroup.datasets.decode import BuiltVariable, Decoder, times_undecoded
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, converting_errors
@@ -29,9 +30,6 @@ from zarr_xgroup.storage.reading import Reading
 from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Stored
-
-#: The attributes by which xarray decodes times.
-_TIME_KEYS = ("units", "calendar")
 
 
 class Builder:
@@ -87,6 +85,9 @@ class Builder:
         # 1. Make the variables, or copy those that a different group has decoded already.
         keys = self._decoding_keys(plan)
         variables: list[BuiltVariable] = []
+        huge = self._huge_times(plan)
+        # xarray gives bounds the units and calendar of their times only if it decodes these.
+        without_times = {*huge, *(str(times.get("bounds")) for times in huge.values())}
         for planned in plan.variables:
             name, part = planned.name, self._part_read(planned)
             values = self._values.get((planned.stored, part)) if part else None
@@ -102,13 +103,15 @@ class Builder:
                 continue
             try:
                 with converting_errors():
-                    variable = BuiltVariable(planned, self._undecoded(planned, values, part))
+                    inherits = name not in without_times
+                    undecoded = self._undecoded(planned, values, part, inherits=inherits)
+                    variable = BuiltVariable(planned, undecoded)
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
                 continue
             if variable.variable.dtype.kind == "S":
                 keys.pop(name, None)  # characters may be joined in only one of the groups
-            if part == "ends" and self._has_huge_chunks(planned):
+            if name in huge:
                 variable.hidden_units = _hidden_units(variable.variable)
                 text = _("its chunks are too large to be read for two values")
                 findings.append(times_undecoded(group, planned, text))
@@ -120,7 +123,7 @@ class Builder:
         for variable in variables:
             key, hidden = keys.get(variable.name), variable.hidden_units
             if hidden is not None:
-                for name in _TIME_KEYS:
+                for name in TIME_KEYS:
                     variable.variable.attrs.pop(name, None)
                 variable.variable.attrs.update(hidden)
             if variable.fault is not None:
@@ -133,11 +136,16 @@ class Builder:
         """Return the part of a variable that xarray reads on opening: all for an index, the ends of times, or None."""
         if planned.stored is None or planned.name in self._dropped:
             return None
-        if self._with_indexes and planned.dims == (planned.name,):
+        if self._with_indexes and planned.is_dimension_coordinate:
             return "all"
         times = self._decoding.get("decode_times", True)
         is_decoded = times.get(planned.name, True) if isinstance(times, Mapping) else times
         return "ends" if planned.is_time and is_decoded is not False else None
+
+    def _huge_times(self, plan: GroupPlan) -> dict[str, PlannedVariable]:
+        """Return the times whose chunks are too large to be read for their first and last value, by name."""
+        times = [planned for planned in plan.variables if self._part_read(planned) == "ends"]
+        return {planned.name: planned for planned in times if self._has_huge_chunks(planned)}
 
     def _has_huge_chunks(self, planned: PlannedVariable) -> bool:
         """Return whether the chunks of times are too large to be read for their first and last value.
@@ -152,9 +160,12 @@ class Builder:
         return 0 not in template.shape and chunk_size(template) > most
 
     def _undecoded(
-        self, planned: PlannedVariable, values: Any, part: ValuesNeeded | None
+        self, planned: PlannedVariable, values: Any, part: ValuesNeeded | None, *, inherits: bool
     ) -> xr.Variable:
-        """Return a planned variable, lazy and undecoded, with the fetched values, if any."""
+        """Return a planned variable, lazy and undecoded, with the fetched values, if any.
+
+        As in xarray, bounds get the units and calendar of their times, if these are decoded (`inherits`).
+        """
         variable = self._factory.variable(planned.source)
         if planned.is_own:
             del variable.encoding["source"]
@@ -169,8 +180,8 @@ class Builder:
             if key not in attributes:
                 attributes[key] = copy_of(value)
         attributes.update(planned.rewritten)
-        if self._decoding.get("decode_times", True):
-            for key, value in planned.dropped_times.items():
+        if inherits and self._decoding.get("decode_times", True):
+            for key, value in planned.inherited.items():
                 attributes.setdefault(key, copy_of(value))
         if planned.coordinates:
             # xarray moves the attribute to the encoding when it decodes it.
@@ -213,13 +224,13 @@ class Builder:
                 continue
             if isinstance(planned.source, HandlerVariable):
                 continue  # equal variables of a plug-in may have different attributes
-            if planned.is_time and not planned.has("units"):
-                continue  # bounds of times
+            if planned.inherited:
+                continue
             attributes = repr((planned.attributes, planned.declared_decoding))
             # Equal sources may have different chunks for dask.
             chunks = planned.source.chunks if isinstance(planned.source, Computed) else ()
             place = planned.name, planned.source, chunks, planned.dims
-            keys[planned.name] = *place, attributes, planned.is_time
+            keys[planned.name] = *place, attributes
         return keys
 
 
@@ -262,7 +273,7 @@ def _arrays_read(
 
 def _hidden_units(variable: xr.Variable) -> dict[str, Any]:
     """Replace the units and the calendar of times, so that xarray does not decode them; return both."""
-    times = {key: variable.attrs.pop(key) for key in _TIME_KEYS if key in variable.attrs}
+    times = {key: variable.attrs.pop(key) for key in TIME_KEYS if key in variable.attrs}
     variable.attrs["units"] = (
         ""  # otherwise xarray adds the units of the times that this variable bounds
     )

@@ -16,7 +16,11 @@ from msgspec.structs import replace
 from xarray.backends import StoreBackendEntrypoint
 from xarray.indexes import PandasIndex
 
-from zarr_xgroup.conventions.units import is_bare_unit_of_time, why_not_times
+from zarr_xgroup.conventions.units import (
+    is_bare_unit_of_time,
+    unit_and_epoch,
+    why_not_times,
+)
 from zarr_xgroup.datasets.plan import PlannedVariable
 from zarr_xgroup.errors import (
     XGroupError,
@@ -27,7 +31,7 @@ from zarr_xgroup.errors import (
 )
 from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import STRING_ATTRIBUTES
+from zarr_xgroup.metadata.cf import PACKED_BY, STRING_ATTRIBUTES
 from zarr_xgroup.metadata.documents import copy_of
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.options import DecodingOptions
@@ -47,9 +51,6 @@ _NAMELESS = "__values__"
 
 #: Kinds of numeric NumPy types.
 _NUMBERS = "iufc"
-
-#: Attributes of packed numbers.
-_PACKING = ("scale_factor", "add_offset")
 
 
 class BuiltVariable(msgspec.Struct, eq=False):
@@ -130,8 +131,6 @@ class Decoder:
                 for name, attrs in before.items():
                     undecoded[name].attrs = attrs
 
-        if self._options.get("decode_times", True):
-            _give_time_units_to_bounds(undecoded)
         stand_ins = _stand_ins({**others, **undecoded})
         attributes, coordinates = self._decode((), {}, {}, attributes).attrs, set[Hashable]()
         for variable in left:
@@ -222,12 +221,12 @@ class Decoder:
         )
         attributes, wrong = variable.attrs, list[str]()
         if is_unpacked:
-            wrong += [key for key in _PACKING if isinstance(attributes.get(key), str | Mapping)]
+            wrong += [key for key in PACKED_BY if isinstance(attributes.get(key), str | Mapping)]
         if variable.dtype.kind not in _NUMBERS:
-            wrong += ["units"] if are_times and planned.bounds_declared_times else []
+            wrong += ["units"] if are_times and planned.inherits_declared else []
             for key, value in planned.declared_decoding.items():
-                is_time = " since " in str(value) or is_bare_unit_of_time(value)
-                if (are_times and is_time) if key == "units" else is_unpacked:
+                is_unit_of_time = unit_and_epoch(value) is not None or is_bare_unit_of_time(value)
+                if (are_times and is_unit_of_time) if key == "units" else is_unpacked:
                     wrong.append(key)
         return wrong
 
@@ -296,18 +295,6 @@ def _needed_to_decode(
     texts = (text for text in variable.attrs.values() if isinstance(text, str))
     names = {name for text in texts for name in text.replace(":", " ").split()}
     return {name: others[name] for name in names & others.keys()}
-
-
-def _give_time_units_to_bounds(variables: Mapping[str, xr.Variable]) -> None:
-    """Copy units and calendar of times to bounds without units, in place, as xarray does."""
-    for variable in variables.values():
-        units, name = variable.attrs.get("units"), variable.attrs.get("bounds")
-        if not (isinstance(units, str) and "since" in units and isinstance(name, str)):
-            continue
-        if name in variables and not why_not_times(variable.attrs):
-            for key in ("units", "calendar"):
-                if key in variable.attrs:
-                    variables[name].attrs.setdefault(key, variable.attrs[key])
 
 
 def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:

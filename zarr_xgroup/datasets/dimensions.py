@@ -25,6 +25,7 @@ from zarr_xgroup.metadata.dimensions import (
     declared_dimensions,
     dimension_keys,
     has_unusable_names,
+    name_with_size,
 )
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -70,10 +71,8 @@ def name_dimensions(
         elif len(set(zip(before, shape, strict=True))) > len(set(before)):
             sizes: dict[str, int] = {}
             distinct = []
-            for chosen, size in zip(before, shape, strict=True):
-                while sizes.setdefault(chosen, size) != size:
-                    chosen = f"{chosen}_{name}"
-                distinct.append(chosen)
+            for dim, size in zip(before, shape, strict=True):
+                distinct.append(name_with_size(dim, size, sizes, name))
             named[name] = tuple(distinct)
             text = _(
                 "repeats a dimension with different sizes in shape {shape}; its dimensions are "

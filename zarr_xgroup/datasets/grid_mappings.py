@@ -90,8 +90,7 @@ def _arrays_on_grids(group: GroupPlanner) -> Iterator[tuple[ArrayReading, Crs]]:
     } - group.own.data
     for array, crs in gridded:
         variable = group.variables[array.node.name]
-        is_axis = variable.is_coordinate or variable.dims == (variable.name,)
-        if not is_axis and variable.name not in named:
+        if not variable.is_in_coords and variable.name not in named:
             yield array, crs
 
 

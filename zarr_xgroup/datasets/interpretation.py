@@ -31,6 +31,7 @@ from zarr_xgroup.conventions.handler_set import ArrayReading, handler_set
 from zarr_xgroup.conventions.model import Inherited
 from zarr_xgroup.conventions.multiscales import nodes_in_layout
 from zarr_xgroup.conventions.registry import Handlers
+from zarr_xgroup.conventions.units import units_of_bounds
 from zarr_xgroup.datasets.dimensions import inherited_dimensions, name_dimensions
 from zarr_xgroup.errors import XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, left_out, new_finding, without_attributes
@@ -181,7 +182,7 @@ class _GroupInterpreter:
         for name, document in self.documents.items():
             node = self.node.child(name)
             if name in interpreter.dropped:
-                bounds_of_dropped |= _units_of_bounds(document.attributes)
+                bounds_of_dropped |= units_of_bounds(document.attributes)
                 continue
             try:
                 dimensions = inherited_dimensions(tree, node, document)
@@ -286,14 +287,6 @@ class _GroupInterpreter:
             or any(node.group != self.node for node in array.referenced - targets)
             for array in arrays
         ) or not all(reference.is_absolute for reference in followed)
-
-
-def _units_of_bounds(attributes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the units and calendar of a time coordinate by the name of its bounds; {} for any other array."""
-    units, bounds = attributes.get("units"), attributes.get("bounds")
-    if not (isinstance(units, str) and "since" in units and isinstance(bounds, str)):
-        return {}
-    return {bounds: {key: attributes[key] for key in ("units", "calendar") if key in attributes}}
 
 
 def _document_findings(interpreter: Interpreter, group: Node) -> Iterable[Finding]:

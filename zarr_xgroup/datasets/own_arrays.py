@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.datasets.names import longer_name
-from zarr_xgroup.datasets.plan import Declaration, PlannedVariable
+from zarr_xgroup.datasets.plan import Declaration, PlannedVariable, Role
 from zarr_xgroup.datasets.times import identity_of
 from zarr_xgroup.metadata.cf import BOUNDARIES, names_in, words_of
 from zarr_xgroup.metadata.nodes import Node
@@ -78,7 +78,7 @@ class OwnArrays:
         for candidate in (own, self.named(longer if longer != name else f"{name}_1")):
             if candidate is not None and self._can_replace(candidate, declared):
                 is_first = candidate.instead_of in (None, source.node)
-                if is_first or candidate.dims == (candidate.name,):
+                if is_first or candidate.is_dimension_coordinate:
                     return candidate
         return None
 
@@ -86,7 +86,7 @@ class OwnArrays:
         """Return whether an array can replace a declared coordinate with the same name."""
         source = declared.source
         # 1. A dimension coordinate replaces every declared one, except an array of a different length.
-        if own.dims == source.dims == (own.name,):
+        if own.is_dimension_coordinate and source.dims == own.dims:
             is_array = isinstance(source, Stored | HandlerVariable)
             return not is_array or self._has_size_of(own, declared)
         # 2. An array that declares a principal convention itself is data, not a coordinate.
@@ -138,21 +138,27 @@ class OwnArrays:
             if declared.identity not in (coordinate.identity, as_before):
                 return None
         # 2. A dimension coordinate must have the name of its dimension.
-        if own.name not in self.data and source.dims == (coordinate.name,) != (own.name,):
+        is_same_name = own.name == coordinate.name
+        if coordinate.is_dimension_coordinate and not is_same_name and own.name not in self.data:
             return None
-        # 3. Its dimensions must have the order of the coordinate's. For bounds, the dimension of the vertices may have
-        #    any name; it is stored first if the bounds are transposed.
+        # 3. Under other dimension names it is still this array: a copy would come back whole after the data were cut and
+        #    written again. Only bounds, and an array with unnamed dimensions, are attached along those of the coordinate.
+        is_unnamed = None in self._arrays[own.name].inherited.declared
+        if declared.role == "bounds" or is_unnamed:
+            return own if self._has_dimensions_of(own, source, declared.role) else None
+        return own
+
+    def _has_dimensions_of(self, own: PlannedVariable, source: Stored, role: Role) -> bool:
+        """Return whether an array has the dimensions that a coordinate read from it has, in the same order.
+
+        For bounds, the dimension of the vertices may have any name; it is stored first if the bounds are transposed.
+        """
         own_dims, dims = self._arrays[own.name].dims, source.along
-        if declared.role == "bounds" and len(own_dims) == len(dims):
+        if role == "bounds" and len(own_dims) == len(dims):
             others = slice(1, None) if source.transposed else slice(-1)
             own_dims, dims = own_dims[others], dims[others]
         is_repeated = len(set(own_dims)) < len(own_dims)
-        if own_dims == dims or is_repeated:
-            return own
-        # 4. Under other dimension names it is still this array: a copy would come back whole after the data were cut and
-        #    written again. Only bounds, and an array with unnamed dimensions, are attached along those of the coordinate.
-        is_unnamed = None in self._arrays[own.name].inherited.declared
-        return None if declared.role == "bounds" or is_unnamed else own
+        return own_dims == dims or is_repeated
 
     # Which bounds and formula terms belong to an array.
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from zarr_xgroup.conventions.model import Coordinate
-from zarr_xgroup.conventions.units import is_bare_unit_of_time
+from zarr_xgroup.conventions.units import TIME_KEYS, is_bare_unit_of_time, is_time, unit_and_epoch
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.findings import Finding
 from zarr_xgroup.metadata.cf import DECODED_BY, axis_by_attributes
@@ -51,17 +51,25 @@ class PlannedVariable(msgspec.Struct, eq=False):
     users: list[str] = []
     #: The first stored array that it replaces.
     instead_of: Node | None = None
-    #: Units and calendar of the times that it bounds, if the user dropped these times.
-    dropped_times: Mapping[str, Any] = {}
-    #: Whether xarray decodes it as times, by its units or those of the times that it bounds.
-    is_time: bool = False
-    #: Whether these are bounds of times whose units are not stored in the group.
-    bounds_declared_times: bool = False
+    #: For bounds of times: the units and calendar of these, with which xarray decodes bounds that have none.
+    inherited: Mapping[str, Any] = {}
+    #: Whether it is decoded with these, and they are not stored in the group.
+    inherits_declared: bool = False
 
     @property
     def stored(self) -> Node | None:
         """The array that it is read from, None if it is computed, literal, or made by a handler."""
         return self.source.node if isinstance(self.source, Stored) else None
+
+    @property
+    def is_dimension_coordinate(self) -> bool:
+        """Whether it is the coordinate of its dimension: 1-D, with the name of the dimension."""
+        return self.dims == (self.name,)
+
+    @property
+    def is_in_coords(self) -> bool:
+        """Whether it is a coordinate of the Dataset, by a convention or by its name."""
+        return self.is_coordinate or self.is_dimension_coordinate
 
     @property
     def is_transposed(self) -> bool:
@@ -95,6 +103,17 @@ class PlannedVariable(msgspec.Struct, eq=False):
         self.removed.add(key)
 
     @property
+    def is_time(self) -> bool:
+        """Whether xarray decodes it as times, by its units or those of the times that it bounds."""
+        units = self.get("units")
+        return is_time(self.inherited.get("units") if units is None else units)
+
+    @property
+    def times(self) -> dict[str, Any]:
+        """The units and the calendar that the variable will have."""
+        return {key: self.get(key) for key in TIME_KEYS if self.get(key) is not None}
+
+    @property
     def horizontal_axis(self) -> str | None:
         """The horizontal axis of a coordinate by its attributes: X, Y or None."""
         keys = ("axis", "standard_name", "units")
@@ -110,7 +129,7 @@ class PlannedVariable(msgspec.Struct, eq=False):
                 self.attributes.setdefault(key, value)
             elif (
                 key == "units"
-                and " since " in str(value)
+                and unit_and_epoch(value) is not None
                 and is_bare_unit_of_time(self.own_attributes[key])
             ):
                 self.rewritten.setdefault(key, value)

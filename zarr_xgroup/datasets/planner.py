@@ -19,7 +19,12 @@ from msgspec.structs import replace
 from zarr_xgroup.conventions.crs import Crs
 from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.model import Coordinate, Interpretation, Link
-from zarr_xgroup.conventions.units import is_bare_unit_of_time
+from zarr_xgroup.conventions.units import (
+    is_bare_unit_of_time,
+    is_epoch,
+    unit_and_epoch,
+    why_not_times,
+)
 from zarr_xgroup.datasets.interpretation import GroupReading
 from zarr_xgroup.datasets.names import UsedNames
 from zarr_xgroup.datasets.own_arrays import OwnArrays
@@ -269,7 +274,7 @@ class GroupPlanner:
             message = _("{node} cannot be opened: {reason}")
             node = source.node if isinstance(source, Stored) else wanted
             raise XGroupMetadataError(message.format(node=node, reason=error)) from error
-        is_index = self._with_indexes and source.dims == (wanted,)
+        is_index = self._with_indexes and declared.coordinate.is_dimension_coordinate
         is_too_long = is_index and self._factory.is_too_long(source)
         if not is_too_long:
             self._remove_packed(wanted, source)
@@ -375,9 +380,10 @@ class GroupPlanner:
         rotated poles do. The same applies to 2-D coordinates whose CRS differs from that of the grid (`is_own_crs`).
         """
         variable = self.variables[name]
-        units, is_axis = str(variable.get("units")), variable.dims in ((), (name,))
-        if " since " in units:
-            if is_time_axis(variable.get("axis"), variable.dims, name):
+        units, is_axis = variable.get("units"), variable.dims in ((), (name,))
+        if (parts := unit_and_epoch(units)) is not None:
+            has_date = is_epoch(parts[1]) or not why_not_times(variable.times)
+            if has_date and is_time_axis(variable.get("axis"), variable.dims, name):
                 variable.add({"standard_name": "time"})
         elif crs is None or crs.is_geographic or not (is_axis or is_own_crs):
-            variable.add(_ATTRIBUTES_BY_UNITS.get(units, {}))
+            variable.add(_ATTRIBUTES_BY_UNITS.get(str(units), {}))

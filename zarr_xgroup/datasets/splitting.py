@@ -19,7 +19,7 @@ from zarr_xgroup.datasets.times import identity_of
 from zarr_xgroup.errors import Severity, XGroupMetadataError
 from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _, listed
-from zarr_xgroup.metadata.dimensions import dimension_keys
+from zarr_xgroup.metadata.dimensions import dimension_keys, name_with_size
 from zarr_xgroup.metadata.nodes import Fragment, Node
 from zarr_xgroup.variables.functions import RotatedCentres
 from zarr_xgroup.variables.sources import Computed, Unusable
@@ -52,13 +52,12 @@ def _by_size(arrays: tuple[ArrayReading, ...]) -> list[ArrayReading]:
     sizes = {array.node.name: -1 for array in arrays if not array.dims}
     new_names: dict[tuple[str, int], str] = {}
     names_of: dict[str, dict[str, str]] = {}
-    for array in sorted(arrays, key=lambda array: array.dims != (array.node.name,)):
+    for array in sorted(arrays, key=lambda array: not array.is_dimension_coordinate):
         names = names_of[array.node.name] = {}
         for dim, size in array.sizes.items():
             declared = array.inherited.renamed.get(dim, dim)
             chosen = new_names.get((declared, size), declared)
-            while sizes.setdefault(chosen, size) != size:
-                chosen = f"{chosen}_{array.node.name}"
+            chosen = name_with_size(chosen, size, sizes, array.node.name)
             new_names[declared, size] = chosen
             if chosen != dim:
                 names[dim] = chosen
@@ -138,7 +137,7 @@ class _ByCoordinates:
             source = coordinate.source
             if isinstance(source, Unusable):
                 continue
-            if source.dims == (coordinate.name,) and coordinate.name in array.dims:
+            if coordinate.is_dimension_coordinate and coordinate.name in array.dims:
                 identity = identity_of(coordinate, self._factory)
                 cells.setdefault(coordinate.name, (identity, coordinate))
             elif isinstance(source, Computed) and isinstance(source.function, RotatedCentres):
@@ -151,7 +150,7 @@ class _ByCoordinates:
     def _can_be_index(self, coordinate: Coordinate) -> bool:
         """Return whether a coordinate can be a dimension coordinate: 1-D, with the name of its dimension, not too long."""
         name, source = coordinate.name, coordinate.source
-        if source.dims != (name,) or "/" in name or name in self._reading.groups:
+        if not coordinate.is_dimension_coordinate or "/" in name or name in self._reading.groups:
             return False
         if isinstance(source, Unusable):
             return False

@@ -12,8 +12,12 @@ from msgspec.structs import replace
 from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.model import Coordinate
 from zarr_xgroup.conventions.units import (
+    TIME_KEYS,
     is_bare_unit_of_time,
     is_same_unit_of_time,
+    is_time,
+    unit_and_epoch,
+    units_of_bounds,
     why_not_times,
     with_completed_units,
 )
@@ -39,8 +43,7 @@ def with_times(readings: Sequence[GroupReading]) -> list[GroupReading]:
     for referrer in (array for reading in readings for array in reading.arrays):
         for node, attributes in referrer.referred_arrays():
             times = declared[node].setdefault(referrer.node, [])
-            units = attributes.get("units")
-            if isinstance(units, str) and "since" in units and not why_not_times(attributes):
+            if is_time(attributes.get("units")) and not why_not_times(attributes):
                 times.append(attributes)
 
     result = []
@@ -64,8 +67,7 @@ def _agreed_times(
     if units is not None and not is_bare_unit_of_time(units):
         return {}
     first, *others = (time for times in declared.values() for time in times)
-    keys = ("units", "calendar")
-    if any(str(time.get(key)) != str(first.get(key)) for time in others for key in keys):
+    if any(str(time.get(key)) != str(first.get(key)) for time in others for key in TIME_KEYS):
         return {}
     return {
         key: value for key, value in first.items() if all(time.get(key) == value for time in others)
@@ -79,7 +81,7 @@ def identity_of(coordinate: Coordinate, factory: VariableFactory) -> Hashable:
     cannot be decoded.
     """
     source = coordinate.source
-    if not isinstance(source, Stored) or "since" not in str(coordinate.attributes.get("units")):
+    if not isinstance(source, Stored) or not is_time(coordinate.attributes.get("units")):
         return coordinate.identity
     own = factory.attributes(source.node)
     times = with_completed_units(coordinate.attributes, own)
@@ -100,7 +102,7 @@ def usable_attributes(coordinate: Coordinate, own: Mapping[str, Any]) -> tuple[d
     units = attributes.get("units")
     used = {**attributes, **own, **({"units": units} if units != declared.get("units") else {})}
     if (reason := why_not_times(used)) and not why_not_times(own):
-        for key in ("units", "calendar"):
+        for key in TIME_KEYS:
             attributes.pop(key, None)
         if is_time_axis(attributes.get("axis"), coordinate.source.dims, coordinate.name):
             attributes.setdefault("standard_name", "time")
@@ -108,7 +110,7 @@ def usable_attributes(coordinate: Coordinate, own: Mapping[str, Any]) -> tuple[d
             "the units and calendar of its coordinate {name!r} were not added ({units}): {reason}"
         ).format(name=coordinate.name, units=json.dumps(used["units"]), reason=reason)
         return attributes, text
-    if " since " not in str(units) or is_same_unit_of_time(str(units), declared["units"]):
+    if unit_and_epoch(units) is None or is_same_unit_of_time(str(units), declared["units"]):
         return attributes, ""
     text = _(
         "its coordinate {name!r} has units {own}, but {declared} are declared; it was opened with {units}"
@@ -129,26 +131,24 @@ def is_time_axis(axis: Any, dims: tuple[str, ...], name: str) -> bool:
 def decide_decoding(
     variables: Mapping[str, PlannedVariable], bounds_of_dropped: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Set `is_time` of each variable, and add the attributes for decoding to its identity.
+    """Set `inherited` of bounds of times, and add the attributes for decoding to the identity of each variable.
 
     xarray decodes bounds without units with the units of the times that name them.
     """
     # 1. Bounds of times that the user dropped.
-    for name, attributes in bounds_of_dropped.items():
-        if (bounds := variables.get(name)) is not None:
-            bounds.is_time = bounds.get("units") is None
-            bounds.dropped_times = attributes if bounds.is_own else {}
-    # 2. Times by their units, and the bounds that they name.
+    for name, times in bounds_of_dropped.items():
+        if (bounds := variables.get(name)) is not None and bounds.is_own:
+            bounds.inherited = times
     for variable in variables.values():
-        if "since" in str(variable.get("units")):
-            variable.is_time = True
-            bounds = variables.get(str(variable.get("bounds")))
-            if bounds is not None and bounds.get("units") is None:
-                bounds.is_time = True
+        # 2. Bounds of times of the group.
+        for name, times in units_of_bounds(
+            {**variable.times, "bounds": variable.get("bounds")}
+        ).items():
+            if (bounds := variables.get(name)) is not None:
+                bounds.inherited = {**times, **bounds.inherited}
                 are_stored = variable.is_own and bounds.is_own
-                bounds.bounds_declared_times = (
-                    not are_stored or "units" in variable.declared_decoding
-                )
+                is_declared = not are_stored or "units" in variable.declared_decoding
+                bounds.inherits_declared = is_declared and bounds.get("units") is None
         # 3. If other groups declare a different unit for the same numbers, it is a different coordinate.
         if variable.identity is not None:
             declared = variable.declared_decoding.items()

@@ -24,9 +24,11 @@ ALONG = ("coordinates", "ancillary_variables", "cell_measures")
 
 #: Attributes that are strings in CF, and therefore in xarray's decoding.
 STRING_ATTRIBUTES = (*REFERRING, "units", "calendar", "dtype")
+#: Attributes of packed numbers (CF 1.12, 8.1).
+PACKED_BY = ("scale_factor", "add_offset")
 #: Attributes that xarray's decoding of the numbers of a variable uses.
 DECODED_BY = frozenset(
-    {"units", "calendar", "scale_factor", "add_offset", "_FillValue", "missing_value"}
+    {"units", "calendar", *PACKED_BY, "_FillValue", "missing_value"}
     | {"_Unsigned", "_Encoding", "dtype"}
 )
 

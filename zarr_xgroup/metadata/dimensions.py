@@ -53,6 +53,16 @@ def has_unusable_names(document: Mapping[str, Any]) -> bool:
     return written is not None and declared_dimensions(document).count(None) > unnamed
 
 
+def name_with_size(name: str, size: int, sizes: dict[str, int], suffix: str) -> str:
+    """Return a name for a dimension that has no different size, and add it to `sizes`.
+
+    The suffix is appended until there is no different size.
+    """
+    while sizes.setdefault(name, size) != size:
+        name = f"{name}_{suffix}"
+    return name
+
+
 def distinct_names(names: Sequence[str | None], prefix: str) -> tuple[str, ...]:
     """Return unique names of dimensions: a missing or repeated name becomes the prefix and the number of its axis."""
     return tuple(

@@ -24,7 +24,7 @@ from zarr_xgroup.conventions.declaring import (
 )
 from zarr_xgroup.conventions.handler_set import ArrayReading
 from zarr_xgroup.conventions.registry import Nz, declarable
-from zarr_xgroup.conventions.units import why_not_times
+from zarr_xgroup.conventions.units import TIME_KEYS, is_time, why_not_times
 from zarr_xgroup.datasets.decode import times_undecoded
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.datasets.pyramids import Pyramid, pyramids_of
@@ -211,7 +211,7 @@ class _Explaining:
             for variable in variables.values()
             if variable.is_coordinate or variable.name in names
         ]
-        coordinates.sort(key=lambda coordinate: coordinate.dims != (coordinate.name,))
+        coordinates.sort(key=lambda coordinate: not coordinate.is_dimension_coordinate)
         inherited = {}
         if any(dim not in variables for variable in variables.values() for dim in variable.dims):
             indexes = inherited_indexes(plan, self._parents(plan))
@@ -267,7 +267,8 @@ class _Explaining:
                 origin = _place(self._tree, source.node)
                 kind = "foreign" if kind == "stored" and origin.store is not None else kind
                 group = source.node.group
-                if kind != "own" and dims == (name,) and group in plan.node.ancestors():
+                is_inherited = coordinate.is_dimension_coordinate and group in plan.node.ancestors()
+                if kind != "own" and is_inherited:
                     texts.insert(0, f"inherited from {group}")
             bounds = chain(*(_names(coordinate, key) for key in BOUNDARIES))
             yield FoundCoordinate(
@@ -276,7 +277,7 @@ class _Explaining:
                 kind,
                 origin,
                 "; ".join(filter(None, texts)),
-                is_index=dims == (name,),
+                is_index=coordinate.is_dimension_coordinate,
                 bounds=next(filter(variables.get, bounds), None),
                 arrays=tuple(users[name]),
                 replaces=tuple(replaced[name]),
@@ -353,9 +354,7 @@ class _Explaining:
             findings.extend(plan.findings)
             for variable in plan.variables:
                 # Opening reports times that cannot be decoded only when it decodes them.
-                written = {key: variable.get(key) for key in ("units", "calendar")}
-                times = {key: value for key, value in written.items() if value is not None}
-                if reason := why_not_times(times):
+                if reason := why_not_times(variable.times):
                     findings.append(times_undecoded(plan.node, variable, reason))
         bare = self._call.undeclared(self._plans.values(), is_tree=True)
         findings.extend(undeclared_findings(bare))
@@ -432,8 +431,8 @@ def _written_crs(mapping: PlannedVariable) -> Crs | None:
 
 def _declared_times(variable: PlannedVariable) -> str:
     """Return a description of the times that other arrays declare an array of the group to be, or ""."""
-    units, calendar = map(variable.declared_decoding.get, ("units", "calendar"))
-    if not (variable.is_own and variable.is_time and units):
+    units, calendar = map(variable.declared_decoding.get, TIME_KEYS)
+    if not (variable.is_own and is_time(units)):
         return ""
     texts = [_shortened(str(value)) for value in (units, calendar) if value is not None]
     return f"times, declared by the arrays that refer to it: {', '.join(texts)}"

@@ -20,6 +20,7 @@ from zarr.storage import StorePath
 
 from zarr_xgroup.errors import XGroupMetadataError, converting_errors
 from zarr_xgroup.i18n import _
+from zarr_xgroup.metadata.cf import PACKED_BY
 from zarr_xgroup.metadata.documents import Document, JsonObject
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.metadata.tree import Tree
@@ -47,7 +48,7 @@ MOST_VALUES = 2**24
 MOST_OWN_VALUES = 2**28
 
 #: The attributes by which xarray unpacks numbers.
-_PACKING = ("scale_factor", "add_offset", "_Unsigned")
+_PACKING = (*PACKED_BY, "_Unsigned")
 
 #: Whether open calls share templates: the metadata of older versions of zarr have mutable members.
 _SHARES_TEMPLATES = Version(version("zarr")) >= Version("3.4")

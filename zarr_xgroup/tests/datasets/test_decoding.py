@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from xarray.indexes import PandasIndex
 
+import zarr_xgroup
 from zarr_xgroup import XGroupMetadataError, XGroupMetadataWarning, XGroupStoreError
 from zarr_xgroup._compat import dataset_of
 from zarr_xgroup.tests.builders import (
@@ -22,13 +23,14 @@ from zarr_xgroup.tests.builders import (
     compare,
     coordinate,
     declaring,
+    memory_store,
     opened,
     opened_with_warnings,
     oracle,
     recorded,
     recording_store,
 )
-from zarr_xgroup.tests.tables import check, rows, store_of
+from zarr_xgroup.tests.tables import check, rows, store_of, text_of
 
 TIME = {"units": "days since 2000-01-01"}
 BAD_UNITS = {"units": "days since when", "long_name": "bad"}
@@ -225,6 +227,57 @@ def test_numpy_warns_about_overflowing_coordinates(
             texts = {str(it) for it in told if type(it) is RuntimeWarning}
             assert texts == {"overflow encountered in multiply"}
             assert np.isinf(dataset["x"]).all()
+
+
+#: Units of a coordinate, and the coordinate with them: own and attached times agree.
+UNITS: dict[str, tuple[Any, str]] = {
+    "with tabs": ("days\tsince\t2000-01-01", "x (x) 2000-01-02 2000-01-03 | axis=T standard_name=time"),
+    "a list": (["days since 2000-01-01"], 'x (x) 1.0 2.0 | axis=T units=["days since 2000-01-01"]'),
+    "no epoch": ("days since banana", "x (x) 1.0 2.0 | axis=T units=days since banana"),
+    "in other cases": ("Fortnights Since 2000-01-01", "x (x) 1.0 2.0 | axis=T units=Fortnights Since 2000-01-01"),
+    "not decoded": ("months since 2000-01-01", "x (x) 1.0 2.0 | axis=T standard_name=time units=months since 2000-01-01"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["own", "attached"])
+@rows(UNITS, "units, expected")
+def test_units_that_are_times_and_others(units: Any, expected: str, *, is_own: bool) -> None:
+    x = Array([1.0, 2.0], ("x",), {"units": units})
+    axis = {"abbreviation": "T", "coordinates": [{"values": {"external": {"node": "/far/x"}}}]}
+    data = Group({"v": ints(**of_axis(**axis)), **({"x": x} if is_own else {})})
+    store = store_of(Group({"far": Group({"x": x}), "g": data}))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, group="g")
+    if "\t" in units and "undecoded" in str(told):
+        pytest.skip("this xarray does not decode units with tabs")
+    assert text_of(dataset, ["x"]) == [expected]
+
+
+def test_check_reports_units_of_time_that_opening_takes_for_times() -> None:
+    def rules(units: str) -> list[str]:
+        x = Array([1.0, 2.0], ("x",), {"units": units})
+        store = store_of(Group({"x": x}, declaring("CF")))
+        return [mistake.rule.name for mistake in zarr_xgroup.check(store).mistakes]
+
+    assert rules("fortnights since 2000-01-01") == ["times/unit"]
+    assert rules("Fortnights Since 2000-01-01") == []
+    assert rules("days\tsince\tbanana") == ["times/epoch"]
+
+
+def test_a_list_of_units_causes_no_reads_on_opening() -> None:
+    contents = build(Group({"v": ints(**of_axis()), "t": ints(units=[TIME["units"]])}))
+    contents = {key: b"" if key.startswith("t/c/") else value for key, value in contents.items()}
+    assert opened(xr.open_dataset, memory_store(contents))["t"].dtype == "int32"
+
+
+@pytest.mark.parametrize("dropped", [[], ["x"]], ids=str)
+def test_bounds_of_times_that_cannot_be_decoded_stay_numbers(dropped: Any) -> None:
+    times = Array([1.0, 2.0], ("x",), {**BAD_UNITS, "bounds": "b"})
+    bounds = Array([[1.0, 2.0], [2.0, 3.0]], ("x", "n"))
+    store = store_of(Group({"v": ints(**of_axis()), "x": times, "b": bounds}))
+    dataset, told = opened_with_warnings(xr.open_dataset, store, drop_variables=dropped)
+    assert dataset["b"].dtype == "float64"
+    assert dataset["b"].attrs == {}
+    assert len(told) == (0 if dropped else 1)
 
 
 @pytest.mark.parametrize("own", [{}, {"units": "hours since 2000-01-01"}], ids=["bare", "units"])
