@@ -286,7 +286,8 @@ class ArrayView(NodeView):
     overruled_crs : Crs or None
         The CRS that attributes declare, if a grid mapping variable defines a different one, which is used.
     depends_on_name : bool
-        Whether the interpretation depends on the name of the array. Equal arrays then do not share it.
+        Whether the interpretation depends on the name or path of the array or of its group, or on a comparison of their
+        nodes with others. Equal arrays and groups then do not share it. Nodes in `Resolver.reached` need no statement.
     factory : VariableFactory
         Makes variables from arrays of the store.
     crs_of : callable

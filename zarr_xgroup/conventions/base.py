@@ -70,8 +70,8 @@ class ConventionHandler(Convention):
         Further attributes of the array that the handler reads. Attributes with the name of the convention or its
         prefix, those in `described`, and those with a JSON object always count as read. A handler with `reads`, even
         if empty, is called once for all arrays of a group that are equal in these attributes, in dimensions, and in
-        the rest of their metadata, and for equal sibling groups. If None, or if `interpret` sets `depends_on_name` of
-        the array, it is called for each array.
+        the rest of their metadata, and for equal groups. If None, or if `interpret` sets `depends_on_name` of the
+        array, it is called for each array.
     resolver : BoundResolver
         Resolves references and makes lazy variables, for `get_variables`. It is bound during an open call; elsewhere,
         set it to `BoundResolver.of(array, root)`.
