@@ -180,6 +180,22 @@ def _stac() -> Group:
     return Group({"v": _field("y", "x", **attributes)})
 
 
+def _gdal() -> Group:
+    attributes = {"GeoTransform": "600000 10 0 5100000 0 -10", "_CRS": {"url": "EPSG:32632"}}
+    return Group({name: _field("y", "x", **attributes) for name in "vw"})
+
+
+def _control_points() -> Group:
+    points = {
+        "line": Array([0.0, 3.0], ("line",)),
+        "pixel": Array([0.0, 5.0], ("pixel",)),
+        "latitude": Array([[50.0, 50.0], [49.0, 49.0]], ("line", "pixel")),
+        "longitude": Array([[5.0, 6.0], [5.0, 6.0]], ("line", "pixel")),
+    }
+    conditions = Group({"gcp": Group(points)})
+    return Group({"conditions": conditions, "measurements": Group({"v": _field("y", "x")})})
+
+
 def _time_above() -> Group:
     days = {"units": "days since 2000-01-15", "calendar": "standard", "axis": "T"}
     time = Array([0, 10, 31, 60], ("time",), days)
@@ -260,4 +276,6 @@ SAMPLES: Mapping[str, Sample] = {
     "CF, across groups": Sample(_across_groups, "data"),
     "CF, time in a group above": Sample(_time_above, "ocean"),
     "STAC, assumed": Sample(_stac, assumed="proj"),
+    "GDAL, assumed": Sample(_gdal, assumed="geozarr"),
+    "control points, assumed": Sample(_control_points, "measurements", "gcp"),
 }

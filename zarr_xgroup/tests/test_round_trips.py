@@ -295,6 +295,23 @@ def test_results_of_operations_are_the_same_after_writing(operation: str, tmp_pa
     assert outcomes or not HAS_RIOXARRAY
 
 
+#: Steps of subsets, each for every kind; the formats take turns.
+STEPS = (2, -1, -2)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_subsets_with_steps_are_the_same_after_writing(
+    kind: str, step: int, tmp_path: Path
+) -> None:
+    turn = list(SAMPLES).index(kind) + STEPS.index(step)
+    written_as = WRITTEN[turn % len(WRITTEN)]
+    origin = whole(kind, written_as)
+    before = origin.isel({dim: slice(None, None, step) for dim in origin["v"].dims})
+    after, given = again(before, kind, written_as, tmp_path)
+    assert list(faults(origin, before, after, given)) == []
+
+
 # Written to Zarr, and read by both engines.
 
 
