@@ -26,9 +26,18 @@ from zarr_xgroup.conventions.affine import (
     require_cell_area,
     transform_of_gdal,
 )
-from zarr_xgroup.conventions.array import ArrayView, NodeView, has_coordinate
+from zarr_xgroup.conventions.array import ArrayView, NodeView, coordinate_variable, has_coordinate
 from zarr_xgroup.conventions.attributes import Attribute
-from zarr_xgroup.conventions.axes import SPATIAL_DIMENSIONS, dims_named, two_names
+from zarr_xgroup.conventions.axes import (
+    SPATIAL_DIMENSIONS,
+    axis_of_dimension,
+    dims_named,
+    names_of_last_axes,
+    report_order,
+    rows_and_columns,
+    spatial_names,
+    two_names,
+)
 from zarr_xgroup.conventions.base import ConventionHandler, Marks
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.descriptions import Parsed, shown, write
@@ -50,7 +59,7 @@ from zarr_xgroup.conventions.written_grids import WrittenGrid
 from zarr_xgroup.errors import Rule, XGroupError, XGroupMetadataError, rules_in
 from zarr_xgroup.findings import Finding, Topic, new_finding
 from zarr_xgroup.i18n import _
-from zarr_xgroup.metadata.cf import axis_by_name
+from zarr_xgroup.metadata.cf import axis_by_attributes
 from zarr_xgroup.metadata.dimensions import declared_dimensions
 from zarr_xgroup.metadata.documents import Document
 from zarr_xgroup.metadata.nodes import Fragment, Node
@@ -74,12 +83,6 @@ RULES = rules_in(vars())
 
 #: The number of rows, and of columns.
 Sizes: TypeAlias = tuple[int, int]
-
-#: The axis of a grid by the name of a dimension in lower case, in addition to the names in `axis_by_name`.
-_ROWS_AND_COLUMNS = {
-    **dict.fromkeys(("row", "rows"), "Y"),
-    **dict.fromkeys(("col", "cols", "column", "columns"), "X"),
-}
 
 
 # The attributes of arrays, groups and items of layouts, and the functions that parse their values.
@@ -174,11 +177,10 @@ class SpatialHandler(ConventionHandler):
             return True
         if not follows_by_level(cls, array):
             return False
-        declared = scopes_of(array).get(DIMENSIONS.key)
-        if declared is None:
+        if scopes_of(array).get(DIMENSIONS.key) is None:
             return False
-        names = DIMENSIONS.read(declared)[0]
-        return len(array.dims) > 1 if names is None else dims_named(array, names) is not None
+        names = spatial_names(array)
+        return dims_named(array.dims, names) is not None if names else len(array.dims) > 1
 
     @classmethod
     def marks(cls, array: ArrayView) -> Marks | None:
@@ -186,16 +188,15 @@ class SpatialHandler(ConventionHandler):
         marks, scopes = super().marks(array), scopes_of(array)
         if marks is None or not marks.dims:
             return marks
-        declared = scopes.get(DIMENSIONS.key)
-        names = None if declared is None else DIMENSIONS.read(declared)[0]
         has_grid = any(map(scopes.get, (TRANSFORM.key, BOX.key))) or level_of(array) is not None
-        return Marks(dims_named(array, names or ()) or ()) if has_grid else Marks()
+        named = dims_named(array.dims, spatial_names(array)) or ()
+        return Marks(named) if has_grid else Marks()
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
         """Return the names of an array's Y and X axes by ``spatial:dimensions``; () if it is not declared."""
         if not follows_by_level(type(self), array):
             return ()
-        return array.try_without_findings(scopes_of(array).value, DIMENSIONS) or ()
+        return names_of_last_axes(array, spatial_names(array))
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
@@ -226,18 +227,17 @@ class SpatialHandler(ConventionHandler):
     def written_grid(cls, array: NodeView) -> WrittenGrid | None:
         """Return the grid of the ``spatial:transform`` that applies to an array, or None if it cannot be used."""
         scopes = scopes_of(array)
-        written, names = scopes.get(TRANSFORM.key), scopes.get(DIMENSIONS.key)
+        written, dims = scopes.get(TRANSFORM.key), rows_and_columns(array)
         kind, registration = scopes.get(TRANSFORM_TYPE.key), scopes.get(REGISTRATION.key)
-        if cls not in array.declared_around or written is None or names is None:
+        is_named = dims_named(array.dims, spatial_names(array)) is not None
+        if cls not in array.declared_around or written is None or dims is None or not is_named:
             return None
-        affine, (y, x) = TRANSFORM.read(written)[0], DIMENSIONS.read(names)[0] or ("", "")
+        affine = TRANSFORM.read(written)[0]
         centre = CENTRES["pixel"] if registration is None else REGISTRATION.read(registration)[0]
-        is_usable = affine is not None and centre is not None and {y, x} <= array.sizes.keys()
-        if not is_usable or (kind is not None and kind.value != "affine"):
+        if affine is None or centre is None or (kind is not None and kind.value != "affine"):
             return None
-        return WrittenGrid(
-            written, Transform(affine, centre), (y, x), (array.sizes[y], array.sizes[x])
-        )
+        sizes = array.sizes[dims[0]], array.sizes[dims[1]]
+        return WrittenGrid(written, Transform(affine, centre), dims, sizes)
 
     def interpret(self, array: ArrayView) -> Interpretation:
         """Return the coordinates of cell centres, the CRS, and a ``GeoTransform`` if coordinates cannot express it.
@@ -292,52 +292,66 @@ def _dimensions_of_no_array(group: NodeView, *, has_levels: bool) -> Iterator[Fi
         return
     first = None
     for array in group.below() if has_levels else group.arrays:
-        dims = list(filter(None, array.dims))
-        if len(dims) < 2 or len(dims) < len(array.dims):
+        if len(array.dims) < 2 or None in array.dims:
             continue
         if scopes_of(array).get(DIMENSIONS.key) == declared:
-            if dims_named(array, names) is not None:
+            if dims_named(array.dims, names) is not None:
                 return
-            first = first or dims
+            first = first or array
     if first is not None:
-        text = f"{shown(declared.value)} must both be dimensions of the array, which has {shown(first)}"
-        yield new_finding(OF_ARRAY, declared, text, write(DIMENSIONS.key, first[-2:]))
+        dims = list(first.dims)
+        text = (
+            f"{shown(declared.value)} must both be dimensions of the array, which has {shown(dims)}"
+        )
+        remedy = write(DIMENSIONS.key, rows_and_columns(first) or dims[-2:])
+        yield new_finding(OF_ARRAY, declared, text, remedy)
 
 
 def _declared_dims(array: ArrayView) -> tuple[str, str]:
-    """Return the array's dimensions along Y and X by ``spatial:dimensions``; report a wrong order or case of names.
+    """Return the array's dimensions along Y and X; report a wrong order or case of names in ``spatial:dimensions``.
 
     Raises XGroupMetadataError if the attribute is missing, or does not name two dimensions of the array.
     """
     scopes = scopes_of(array)
     declared = scopes.get(DIMENSIONS.key)
     own = list(filter(None, declared_dimensions(array.document)))
+    dims = rows_and_columns(array)
+    likely = (dims if len(own) == len(array.dims) else None) or own[-2:]
     if declared is None:
         # An array may declare the convention and have none of its attributes.
         is_used = any(scopes.get(attribute.key) is not None for attribute in ATTRIBUTES)
         place = Fragment(array.node, ("attributes", DIMENSIONS.key), None)
         text = _("is missing: an array that declares 'spatial' must have it")
-        remedy = write(DIMENSIONS.key, own[-2:] or ["y", "x"])
+        remedy = write(DIMENSIONS.key, likely or ["y", "x"])
         raise place.error(text, REQUIRED if is_used else None, remedy)
     names = DIMENSIONS.value(declared)
-    dims = dims_named(array, names)
+    named = dims_named(array.dims, names)
     text = _("{value} must both be dimensions of the array, which has {dims}").format(
         value=shown(declared.value), dims=shown(own)
     )
-    if dims is None:
-        remedy = write(DIMENSIONS.key, own[-2:])
+    if named is None or dims is None:
+        remedy = write(DIMENSIONS.key, likely)
         if len(array.dims) < 2:
             remedy = _("remove it from the array, which does not have two dimensions")
         raise declared.error(text, OF_ARRAY, remedy)
-    _report_x_first(array, declared, names)
-    if dims != names:
+    if dims != named:
+        report_order(array, declared, dims, Y_FIRST)
+    else:
+        _report_x_first(array, declared, names)
+    if named != names:
         array.report(OF_ARRAY, declared, text, write(DIMENSIONS.key, dims), severity="warning")
     return dims
 
 
 def _report_x_first(array: ArrayView, declared: Fragment, names: tuple[str, str]) -> None:
-    """Report ``spatial:dimensions`` if the names suggest that the first is along X, or the second along Y."""
-    first, second = (axis_by_name(name) or _ROWS_AND_COLUMNS.get(name.lower()) for name in names)
+    """Report ``spatial:dimensions`` if one name suggests that the first is along X, or the second along Y.
+
+    Attributes of coordinate variables take precedence over names.
+    """
+    stored = filter(None, (coordinate_variable(array, name) for name in names))
+    if any(axis_by_attributes(variable.attributes) for variable in stored):
+        return
+    first, second = map(axis_of_dimension, names)
     if first == "X" != second or second == "Y" != first:
         y, x = names
         text = _(

@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from zarr_xgroup.conventions.array import NodeView
+from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.dggs import LENGTHS
 from zarr_xgroup.conventions.dialects.geozarr import TO_BE_ASSUMED as GEOZARR
@@ -265,7 +267,7 @@ def _levels_of_layout(
                 if array.node == node or (is_group and array.node not in named)
             ]
             level = Level(node, reading.node, frozenset(array.node.name for array in arrays))
-            levels[asset] = _level_of_arrays(level, arrays, reading)
+            levels[asset] = _level_of_arrays(level, arrays, reading, tree)
     return levels
 
 
@@ -277,13 +279,15 @@ def _measured(level: Level, steps: Mapping[Node, float]) -> Level:
     return replace(level, resolution=(y, x)) if is_size(y) and is_size(x) else level
 
 
-def _level_of_arrays(level: Level, arrays: Iterable[ArrayReading], reading: GroupReading) -> Level:
+def _level_of_arrays(
+    level: Level, arrays: Iterable[ArrayReading], reading: GroupReading, tree: Tree
+) -> Level:
     """Return a level with the grid or cells of its finest array."""
     own = {array.node.name: array for array in reading.arrays if array.dims == (array.node.name,)}
     grids = [
         grid
         for array in arrays
-        if (grid := _level_of_cells(level, array) or _level_of_grid(level, array, own))
+        if (grid := _level_of_cells(level, array) or _level_of_grid(level, array, own, tree))
     ]
     known = [grid for grid in grids if grid.resolution or grid.refinement is not None] or grids
     if not known:
@@ -314,7 +318,7 @@ def _level_of_cells(level: Level, array: ArrayReading) -> Level | None:
 
 
 def _level_of_grid(
-    level: Level, array: ArrayReading, own: Mapping[str, ArrayReading]
+    level: Level, array: ArrayReading, own: Mapping[str, ArrayReading], tree: Tree
 ) -> Level | None:
     """Return the level with the grid and declared cell size of an array, None if it has fewer than two dimensions.
 
@@ -322,7 +326,7 @@ def _level_of_grid(
     """
     if len(array.dims) < 2:
         return None
-    dims, size, unit = _grid_by_coordinates(array)
+    dims, size, unit = _grid_by_coordinates(array, tree)
     rows, columns = map(array.dims.index, dims)
     shape = array.shape[rows], array.shape[columns]
     if size is None and STAC in array.assumed:
@@ -373,11 +377,13 @@ def _unit(unit: str, array: ArrayReading) -> str:
     return horizontal_unit(unit)
 
 
-def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | None, str]:
+def _grid_by_coordinates(
+    array: ArrayReading, tree: Tree
+) -> tuple[tuple[str, str], Pair | None, str]:
     """Return an array's dimensions along Y and X, its cell size and the unit of that, by its coordinates.
 
-    The dimensions are the last two if no coordinates lie along Y and X. The size is the step of coordinates computed from
-    a transform, or None, because values are not read.
+    If no coordinates lie along Y and X, metadata and names show the dimensions. The size is the step of coordinates
+    computed from a transform, or None, because values are not read.
     """
     rotated, along = {}, {}
     for coordinate in array.interpretation.coordinates:
@@ -395,7 +401,8 @@ def _grid_by_coordinates(array: ArrayReading) -> tuple[tuple[str, str], Pair | N
         size = math.hypot(x.row, y.row), math.hypot(x.column, y.column)
         return (dims[0], dims[-1]), size, ""
     if not {"X", "Y"} <= along.keys() or along["X"][0] == along["Y"][0]:
-        return (array.dims[-2], array.dims[-1]), None, ""
+        view = NodeView(array.node, array.document, tree, array.dims)
+        return rows_and_columns(view) or (array.dims[-2], array.dims[-1]), None, ""
     (y_dim, row, _unit), (x_dim, column, unit) = along["Y"], along["X"]
     if row is None or column is None:
         return (y_dim, x_dim), None, ""

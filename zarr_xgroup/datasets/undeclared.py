@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.cf import unused_coordinates
 from zarr_xgroup.conventions.crs import SPATIAL_REF
 from zarr_xgroup.conventions.handler_set import ArrayReading
@@ -76,8 +77,7 @@ def undeclared_data_arrays(
     - that a different array, or the group's ``coordinates``, refers to;
     - that are coordinates of their group's Dataset;
     - along only one dimension of an incomplete array, because they may be its coordinate;
-    - of a group that declares a principal convention, unless they are grids and one of their last two dimensions has no
-      coordinate;
+    - of a group that declares a principal convention, unless one of their dimensions along Y and X has no coordinate;
     - of other groups, if their dimensions have coordinates and no marks of a convention show that it would help.
 
     With `is_tree`, groups inherit the coordinates of their parents, which are first in `plans`.
@@ -120,10 +120,11 @@ def _undeclared(
     not apply to it; only grids are reported.
     """
     node, attributes, ndim = array.node, array.document.attributes, len(array.dims)
-    is_bare_grid = ndim > 1 and not set(bare).isdisjoint(array.dims[-2:])
+    view = interpreter.view(node, array.dims, siblings=siblings)
+    grid = rows_and_columns(view) or array.dims[-2:]
+    is_bare_grid = ndim > 1 and not set(bare).isdisjoint(grid)
     if principal is not None and not is_bare_grid:
         return None
-    view = interpreter.view(node, array.dims, siblings=siblings)
     unused = tuple(unused_coordinates(view)) if bare else ()
     missing = missing_dimensions(view) if is_bare_grid else None
     undeclared = Undeclared(node, ndim, bare, principal=principal, unused=unused, missing=missing)

@@ -114,21 +114,21 @@ LATITUDES = frozenset(
     {"degrees_north", "degree_north", "degrees_N", "degree_N", "degreesN", "degreeN"}
 )
 
-#: The axis of a coordinate array, by attribute and its value (CF 1.12, chapter 4).
+#: The axis of a coordinate array, by attribute and its value (CF 1.12, chapter 4). The first attribute is the most specific.
 _BY_ATTRIBUTE = {
-    "axis": {"X": "X", "Y": "Y"},
     "standard_name": {
         **dict.fromkeys(("longitude", "grid_longitude", "projection_x_coordinate"), "X"),
         **dict.fromkeys(("latitude", "grid_latitude", "projection_y_coordinate"), "Y"),
     },
+    "axis": {"X": "X", "Y": "Y"},
     "units": {**dict.fromkeys(LONGITUDES, "X"), **dict.fromkeys(LATITUDES, "Y")},
 }
 
+#: Pairs of names along Y and X, in lower case.
+PAIRS_OF_NAMES = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"), ("northing", "easting"))
+
 #: The axis of a dimension or coordinate array, by name in lower case.
-_BY_NAME = {
-    **dict.fromkeys(("x", "lon", "longitude", "easting"), "X"),
-    **dict.fromkeys(("y", "lat", "latitude", "northing"), "Y"),
-}
+_BY_NAME = {name: axis for pair in PAIRS_OF_NAMES for name, axis in zip(pair, "YX", strict=True)}
 
 
 def axis_by_attributes(attributes: Mapping[str, Any]) -> str | None:

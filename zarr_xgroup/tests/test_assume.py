@@ -160,6 +160,10 @@ ASSUMED: dict[str, Any] = {
     "a transform of six numbers": ("proj", located(b02=band(transform=TRANSFORM)), METRES),
     "without own coordinates": ("proj", alone(), METRES),
     "bands last, though named first of three": ("proj", alone("y x t", **{"spatial:dimensions": ["t", "y", "x"]}), METRES),
+    "bands last, and names of the grid in another case": ("proj", alone("y x t", **{"spatial:dimensions": ["Y", "X"]}), METRES),
+    "bands last": ("proj", alone("y x t"), METRES),
+    "bands last, by their marks": ("auto", alone("y x t"), METRES),
+    "x first of the names of the grid": ("proj", alone(**{"spatial:dimensions": ["x", "y"]}), METRES),
     "columns first, in capitals": ("proj", alone("X Y", shape=None), """
         X (X) 300005.0 300015.0 300025.0 300035.0 | axis=X long_name=Easting standard_name=projection_x_coordinate units=m
         Y (Y) 5000035.0 5000025.0 5000015.0 | axis=Y long_name=Northing standard_name=projection_y_coordinate units=m
@@ -280,6 +284,11 @@ FIRST = declaring(
         "proj:transform": TRANSFORM,
     },
 )
+X_FIRST = {"proj:spatial_dimensions": ["x", "y"]}
+X_IS_FIRST = (
+    'proj:spatial_dimensions: is ["x", "y"], but Y must be first; by their coordinates or names, '
+    "'y' is used as Y and 'x' as X"
+)
 UNNAMED = Array(np.zeros((3, 4)), (None, None), {})
 LEVELS = {
     **declaring("proj", "multiscales"),
@@ -303,6 +312,9 @@ FIRST_VERSION: dict[str, Any] = {
     "columns first": (zeros("x y", **FIRST), {}, "", METRES),
     "on a group": (zeros(), FIRST, "", METRES),
     "dimensions without names": (UNNAMED, FIRST, "", METRES),
+    "x is first": (zeros(**FIRST | X_FIRST), {}, "", f"{METRES}! Resolution: /a#/attributes/{X_IS_FIRST}"),
+    "x is first, and dimensions have no names": (UNNAMED, FIRST | X_FIRST, "", f"{METRES}! Resolution: /a: /#/attributes/{X_IS_FIRST}"),
+    "names in another case": (zeros(**FIRST | {"proj:spatial_dimensions": ["Y", "X"]}), {}, "", METRES),
     "a level": (zeros(), LEVELS, "0", """
         x (x) 300005.0 300015.0 300025.0 300035.0 | axis=X
         y (y) 5000035.0 5000025.0 5000015.0 | axis=Y
@@ -667,6 +679,16 @@ def test_an_array_without_coordinates_whose_group_declares_a_convention(declared
     (line,) = lines
     assert line.startswith("! Resolution: /v, /w: its group declares")
     assert line.endswith("which does not apply to it: it has no coordinates along 'y', 'x'")
+
+
+@pytest.mark.parametrize(("dims", "is_reported"), [("y x t", False), ("t y k", True)])
+def test_an_array_without_coordinates_is_a_grid_by_its_dimensions_along_y_and_x(
+    dims: str, is_reported: bool
+) -> None:
+    members = {"v": zeros(dims), "x": coordinate("x", X), "y": coordinate("y", Y)}
+    _opened, lines = outcome(Group(members, declaring("cs")), only="")
+    assert len(lines) == is_reported
+    assert all(line.startswith("! Resolution: /v: its group") for line in lines)
 
 
 @pytest.mark.parametrize("own", ["time y_1km x_1km", "y_1km x_1km"])

@@ -82,6 +82,9 @@ AT_ROTATED = """
     a (y x) @ xc yc
 """
 
+#: What is told of names in the order of X and Y.
+Y_IS_FIRST = "but Y must be first; by their coordinates or names, {y!r} is used as Y and {x!r} as X"
+
 #: Where attributes of the group are.
 AT = "/#/attributes/spatial:"
 LONGITUDE = "axis=X long_name=longitude coordinate standard_name=longitude units=degrees_east"
@@ -148,23 +151,53 @@ along its dimensions; renamed 'y' -> 'y_b', 'x' -> 'x_b'
         yc (y x) [[1.0 2.0]] | {LATITUDE[7:]}
         a (y x) @ spatial_ref xc y yc | grid_mapping=spatial_ref
     """),
-    # Names of axes in an order that they contradict, which is used all the same.
+    # Names of axes in an order that names or coordinates contradict.
     "x is first": (
-        grid(spatial(TENS, ("x", "y"), shape=[3, 2]), b=field((3, 2), "x y")), f"""
-        x (x) 195.0 185.0 175.0 | axis=Y
-        y (y) 105.0 115.0 | axis=X
-        a (y x) @ x y
+        grid(spatial(TENS, ("x", "y"), shape=[3, 2]), b=field((3, 2), "x y")), f"""{AT_TENS}
         b (x y) @ x y
-        ! Resolution: /a, /b: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because Y is first; the \
-names suggest the opposite order
+        ! Resolution: /a, /b: {AT}dimensions: is ["x", "y"], {Y_IS_FIRST.format(y="y", x="x")}
+        ! Resolution: /a, /b: {AT}shape: is [3, 2], but the array has [2, 3] cells, which are used
     """),
     "x is first, with coordinates of the group": (
         grid(spatial(TENS, ("x", "y")), y=stored([7.0, 6.0], "y", axis="Y"), x=stored([1, 2, 3], "x", axis="X")), f"""
         x (x) 1 2 3 | axis=X
         y (y) 7.0 6.0 | axis=Y
         a (y x) @ x y
-        ! Resolution: /a: {AT}dimensions: makes 'x' the Y axis and 'y' the X axis, because Y is first; the \
-names suggest the opposite order
+        ! Resolution: /a: {AT}dimensions: is ["x", "y"], {Y_IS_FIRST.format(y="y", x="x")}
+    """),
+    "x is first, and dimensions have no names": (
+        grid(spatial(TENS, ("x", "y")), (2, 3), None), f"""{AT_TENS}
+        ! Dimension: /a#/dimension_names: has no usable names for axes [0, 1]; \
+its dimensions are named ['y', 'x']
+        ! Resolution: /a: {AT}dimensions: is ["x", "y"], {Y_IS_FIRST.format(y="y", x="x")}
+    """),
+    "x is first of dimensions without names, as coordinates of the group show": (
+        grid(spatial(TENS, ("x", "y")), (3, 2), None, x=stored([1, 2, 3], "x")), f"""
+        x (x) 1 2 3 | axis=X
+        y (y) 195.0 185.0 | axis=Y
+        a (x y) @ x y
+        ! Dimension: /a#/dimension_names: has no usable names for axes [0, 1]; \
+its dimensions are named ['x', 'y']
+        ! Resolution: /a: {AT}dimensions: is ["x", "y"], {Y_IS_FIRST.format(y="y", x="x")}
+    """),
+    "names in another case of an array with columns first": (
+        grid(spatial(TENS), (3, 2), "X Y"), """
+        X (X) 105.0 115.0 125.0 | axis=X
+        Y (Y) 195.0 185.0 | axis=Y
+        a (X Y) @ X Y
+    """),
+    "positions of another group lie along Y and X": (
+        {
+            **grid(declaring("spatial", "geolocation", **{"spatial:dimensions": ["x", "y"]}), y=stored([7, 6], "y"), x=stored([1, 2, 3], "x")),
+            "a": field((2, 3), geolocation={"geodetic": {"x": {"node": "g/lon"}, "y": {"node": "g/lat"}}}),
+            "g": {}, "g/lon": field((2, 3), "r c"), "g/lat": field((2, 3), "r c"),
+        }, f"""
+        lat (y x) [[0.0 0.0 0.0] [0.0 0.0 0.0]] | standard_name=latitude
+        lon (y x) [[0.0 0.0 0.0] [0.0 0.0 0.0]] | standard_name=longitude
+        x (x) 1 2 3 | axis=X
+        y (y) 7 6 | axis=Y
+        a (y x) @ lat lon x y
+        ! Resolution: /a: {AT}dimensions: is ["x", "y"], {Y_IS_FIRST.format(y="y", x="x")}
     """),
     "three names are those of another axis, Y and X": (grid(spatial(TENS, ("z", "y", "x")), (4, 2, 3), "z y x"), AT_TENS.replace("(y x)", "(z y x)")),
     "a GeoTransform of a grid mapping variable takes precedence over the transform": (
@@ -273,38 +306,68 @@ def test_mistakes_cost_the_coordinates(attributes: Json, text: str) -> None:
 
 
 # fmt: off
-#: Names of dimensions in an order that the names contradict, or not, and the list that `check` advises.
-FIRST_IS_X: Mapping[str, Any] = {
-    "longitude": (["lon", "lat"], ["lat", "lon"]),
-    "capitals": (["Longitude", "Latitude"], ["Latitude", "Longitude"]),
-    "easting": (["easting", "northing"], ["northing", "easting"]),
-    "columns": (["col", "row"], ["row", "col"]),
-    "the first alone is known": (["x", "t"], ["t", "x"]),
-    "the second alone is known": (["t", "row"], ["row", "t"]),
-    "of three the last two": (["band", "x", "y"], ["band", "y", "x"]),
-    "names that may mean anything": (["v", "u"], None),
-    "both along X": (["x", "lon"], None),
-    "both along Y": (["row", "y"], None),
-    "X is first of three": (["x", "y", "lon"], None),
+NORTH, EAST = {"standard_name": "latitude"}, {"standard_name": "longitude"}
+DEGREES_NORTH, DEGREES_EAST = {"units": "degrees_north"}, {"units": "degrees_east"}
+Y, X = {"axis": "Y"}, {"axis": "X"}
+#: Names of dimensions as written, attributes of stored coordinates, the dimensions used for Y and X, and whether `check`
+#: advises to write the names in the opposite order.
+ORDERS_OF_NAMES: Mapping[str, Any] = {
+    # Stored coordinates decide.
+    "standard names": (["lon", "lat"], {"lat": NORTH, "lon": EAST}, "lat lon", True),
+    "axes": (["lon", "lat"], {"lat": Y, "lon": X}, "lat lon", True),
+    "units": (["lon", "lat"], {"lat": DEGREES_NORTH, "lon": DEGREES_EAST}, "lat lon", True),
+    "names of stored coordinates": (["lon", "lat"], {"lat": {}, "lon": {}}, "lat lon", True),
+    "x and y": (["x", "y"], {"y": {}, "x": {}}, "y x", True),
+    "standard names before axes": (["lon", "lat"], {"lat": {**NORTH, **X}, "lon": {**EAST, **Y}}, "lat lon", True),
+    "axes before units": (["v", "u"], {"u": {**Y, **DEGREES_EAST}, "v": {**X, **DEGREES_NORTH}}, "u v", True),
+    "names that may mean anything, with standard names": (["v", "u"], {"u": NORTH, "v": EAST}, "u v", True),
+    "the first has a standard name": (["v", "u"], {"v": EAST}, "u v", True),
+    "the second has units": (["v", "u"], {"u": DEGREES_NORTH}, "u v", True),
+    "one has a stored coordinate": (["x", "t"], {"x": {}}, "t x", True),
+    "standard names before names": (["x", "y"], {"x": NORTH, "y": EAST}, "x y", False),
+    "both along X": (["v", "u"], {"v": EAST, "u": EAST}, "v u", False),
+    "their order is right": (["lat", "lon"], {"lat": NORTH, "lon": EAST}, "lat lon", False),
+    # Else names that are a pair.
+    "longitude": (["lon", "lat"], {}, "lat lon", True),
+    "capitals": (["Longitude", "Latitude"], {}, "Latitude Longitude", True),
+    "easting": (["easting", "northing"], {}, "northing easting", True),
+    "columns": (["col", "row"], {}, "row col", True),
+    "columns written out": (["column", "row"], {}, "row column", True),
+    "of three the last two": (["band", "x", "y"], {}, "y x", True),
+    # Else their order.
+    "the first alone is known": (["x", "t"], {}, "x t", True),
+    "the second alone is known": (["t", "row"], {}, "t row", True),
+    "names of two pairs": (["x", "lat"], {}, "x lat", True),
+    "names that may mean anything": (["v", "u"], {}, "v u", False),
+    "both names along X": (["x", "lon"], {}, "x lon", False),
+    "both names along Y": (["row", "y"], {}, "row y", False),
+    "X is first of three": (["x", "y", "lon"], {}, "y lon", False),
 }
 # fmt: on
 
 
-@rows(FIRST_IS_X, "names, advised")
-def test_names_of_axes_that_contradict_their_order(names: list[str], advised: Any) -> None:
-    shape, dims = (2, 3, 4)[: len(names)], " ".join(names)
-    bands = {name: field(shape, dims) for name in "bc"}
-    store = store_of(grid(spatial(TENS, names, code="EPSG:32632"), shape, dims, **bands))
+@rows(ORDERS_OF_NAMES, "names, stored_axes, used, is_advised")
+def test_which_dimensions_are_y_and_x(
+    names: list[str], stored_axes: Mapping[str, Json], used: str, is_advised: bool
+) -> None:
+    sizes = dict(zip(sorted(names), (2, 3, 4), strict=False))
+    y, x = used.split()
+    values = {y: 195.0 - 10.0 * np.arange(sizes[y]), x: 105.0 + 10.0 * np.arange(sizes[x])}
+    bands = {name: field(tuple(sizes.values()), list(sizes)) for name in "bc"}
+    axes = {dim: Array(values[dim], (dim,), dict(it)) for dim, it in stored_axes.items()}
+    store = store_of({"": spatial(TENS, names, code="EPSG:4326"), **bands, **axes})
     dataset, told = opened_with_warnings(xr.open_dataset, store)
-    assert [dataset[dim].attrs["axis"] for dim in names[-2:]] == ["Y", "X"]  # as they are written
-    assert len(told) == (advised is not None)
+    for dim, axis, degrees in ((y, "Y", "latitude"), (x, "X", "longitude")):
+        np.testing.assert_array_equal(dataset[dim], values[dim])
+        assert dataset[dim].attrs["axis"] == stored_axes.get(dim, {}).get("axis", axis)
+        assert dataset[dim].attrs["long_name"] == f"{degrees} coordinate"
+    assert len(told) == is_advised
+    # Nor does `check` say that the stored coordinates are not those of the transform.
+    remedy = f'write "spatial:dimensions": {json.dumps([*names[:-2], names[-1], names[-2]])}'
+    advice = ("spatial/order-of-dimensions", remedy, f"{AT}dimensions")
     mistakes = zarr_xgroup.check(store).mistakes
-    rule, remedy = (
-        "spatial/order-of-dimensions",
-        f'write "spatial:dimensions": {json.dumps(advised)}',
-    )
-    expected = [] if advised is None else [(rule, remedy, "/#/attributes/spatial:dimensions")]
-    assert [(it.rule.name, it.remedy, str(it.place)) for it in mistakes] == expected
+    found = [(it.rule.name, it.remedy, str(it.place)) for it in mistakes]
+    assert found == ([advice] if is_advised else [])
 
 
 @pytest.mark.parametrize(

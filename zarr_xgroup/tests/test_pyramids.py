@@ -639,6 +639,19 @@ def test_stored_coordinates_show_the_size_of_cells(
     assert found[0].unit == unit or sizes[0] is None
 
 
+def test_stored_coordinates_show_the_size_along_the_axes_that_they_or_their_names_show() -> None:
+    axes = {
+        "x": stored(np.arange(0.0, 80.0, 10.0), "x"),
+        "y": stored(np.arange(0.0, 80.0, 20.0), "y"),
+    }
+    columns_first = Group({"v": field(8, 4, "x y"), **axes})
+    bands_last = Group({"v": stored(np.zeros((4, 8, 2)), "y x band"), **axes})
+    layout = {"layout": [level("0"), level("1")]}
+    attributes = declaring("multiscales", "proj", multiscales=layout, **UTM)
+    store: Any = store_of(Group({"0": columns_first, "1": bands_last}, attributes))
+    assert listed(zarr_xgroup.levels(store)) == "/0 20 x 10 m, /1 20 x 10 m"
+
+
 def test_a_resolution_reads_the_stored_coordinates_of_all_levels_at_once() -> None:
     levels = {"0": placed(8, 10), "1": placed(4, 20), "2": of(2, 2)}
     root = Group(levels, declared(ITEMS[0], level("1"), level("2", "1", 2), **UTM))

@@ -36,8 +36,6 @@ from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import names_in
 from zarr_xgroup.metadata.nodes import Fragment, Node
 
-#: Names of the dimensions along Y and X, in lower case; the array's axes may be in any order (draft, 8.2.1).
-_NAMES_OF_ROWS_AND_COLUMNS = (("y", "x"), ("lat", "lon"), ("latitude", "longitude"))
 #: The members of ``_CRS``, in the order in which GDAL reads them.
 _CRS_KEYS = ("url", "wkt", "projjson")
 
@@ -68,7 +66,7 @@ class GeoZarrHandler(ConventionHandler):
         is_placed = is_tiled or array.try_without_findings(_geotransform_of, array) is not None
         if not (has_crs or is_placed) and written is None:
             return None
-        return Marks((is_placed and _dims_by_name_or_position(array)) or (), has_crs)
+        return Marks((is_placed and rows_and_columns(array)) or (), has_crs)
 
     @classmethod
     def owned(cls, attributes: Mapping[str, Any]) -> Iterator[str]:
@@ -83,7 +81,7 @@ class GeoZarrHandler(ConventionHandler):
         ``X`` and ``Y`` without attributes.
         """
         links = links_of(array, by_name=True, keys=("grid_mapping",))
-        dims, transform = _dims_by_name_or_position(array), None
+        dims, transform = rows_and_columns(array), None
         if dims is not None:
             missing = [dim for dim in dims if not has_coordinate(array, dim)]
             # If the group has all coordinate variables, none is missing: the cost is "".
@@ -115,15 +113,6 @@ class GeoZarrHandler(ConventionHandler):
 
 #: The convention to assume so that the child groups of a tile matrix set are levels.
 TO_BE_ASSUMED = GeoZarrHandler.name
-
-
-def _dims_by_name_or_position(array: ArrayView) -> tuple[str, str] | None:
-    """Return the array's dimensions along Y and X: by their names, otherwise the last two; None if it has fewer."""
-    known = {name.lower(): name for name in array.dims}
-    for y, x in _NAMES_OF_ROWS_AND_COLUMNS:
-        if y in known and x in known:
-            return known[y], known[x]
-    return rows_and_columns(array)
 
 
 # Attributes of GDAL: ``GeoTransform`` on the array or its grid mapping variable.

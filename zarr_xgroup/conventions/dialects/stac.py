@@ -21,7 +21,12 @@ from zarr_xgroup.conventions.affine import (
     require_cell_area,
 )
 from zarr_xgroup.conventions.array import ArrayView, NodeView, has_coordinate
-from zarr_xgroup.conventions.axes import rows_and_columns
+from zarr_xgroup.conventions.axes import (
+    dims_named,
+    names_of_last_axes,
+    report_order,
+    rows_and_columns,
+)
 from zarr_xgroup.conventions.base import Marks
 from zarr_xgroup.conventions.crs import CRS_KEYS
 from zarr_xgroup.conventions.descriptions import shown, write
@@ -41,6 +46,9 @@ OF_ARRAY = Rule(
     "proj:shape, proj:transform, proj:bbox (first version)",
 )
 
+#: The attribute of the first version that names the dimensions along Y and X.
+_DIMENSIONS = "proj:spatial_dimensions"
+
 #: The last row of a transform that is written as a 3 x 3 matrix.
 _LAST_ROW = [0.0, 0.0, 1.0]
 
@@ -59,7 +67,7 @@ class StacProjHandler(ProjHandler):
         has_crs = any(place.get(key) is not None for place in places for key in CRS_KEYS)
         if array.attribute("proj:transform") is None:
             return Marks(has_crs=True) if has_crs else None
-        shape, dims = array.attribute("proj:shape"), rows_and_columns(array) or ()
+        shape, dims = array.attribute("proj:shape"), rows_and_columns(array, _names(array)) or ()
         is_of_array = shape is None or shape.value == [array.sizes[dim] for dim in dims]
         return Marks(dims if is_of_array else (), has_crs)
 
@@ -68,19 +76,20 @@ class StacProjHandler(ProjHandler):
 
         The transform is used if ``proj:spatial_dimensions`` names two dimensions of the array, or `proj` is assumed.
         """
-        names = self.axis_names(array)
-        is_named = len({*names}) == len(names) == 2 and set(names) <= set(array.dims)
-        dims = (names[0], names[1]) if is_named else rows_and_columns(array)
+        names = _names(array)
+        dims, named = rows_and_columns(array, names), dims_named(array.dims, names)
+        is_named = named is not None and self.applies(array)
         if dims is None or not (is_named or self.name in array.assumed):
             return super().interpret(array)
         attribute = scopes_of(array).get if is_named else array.attribute
         cost = partial(coordinates_along, dims)
         transform = array.try_reporting(_transform_of_array, array, dims, attribute, cost=cost)
-        return (
-            super().interpret(array)
-            if transform is None
-            else interpret_grid(array, dims, transform)
-        )
+        if transform is None:
+            return super().interpret(array)
+        written = scopes_of(array).get(_DIMENSIONS)
+        if written is not None and named not in (None, dims):
+            report_order(array, written, dims, OF_ARRAY)
+        return interpret_grid(array, dims, transform)
 
     @classmethod
     def check(cls, subject: NodeView) -> Iterator[Finding]:
@@ -95,7 +104,9 @@ class StacProjHandler(ProjHandler):
             is_valid = len(written.value) in counts and all(map(is_finite, written.value))
             return written if is_valid else None
 
-        sizes = [height, width] = list(subject.shape[-2:])
+        dims = rows_and_columns(subject, _names(subject))
+        shape_of_grid = [subject.sizes[dim] for dim in dims] if dims else subject.shape[-2:]
+        sizes = [height, width] = list(shape_of_grid)
         shape, box = numbers("proj:shape", 2), numbers("proj:bbox", 4)
         transform, grid = numbers("proj:transform", 6, 9), cls.written_grid(subject)
         own = "the array's own proj:transform, proj:bbox, or leave them out"
@@ -117,27 +128,32 @@ class StacProjHandler(ProjHandler):
     @classmethod
     def written_grid(cls, array: NodeView) -> WrittenGrid | None:
         """Return the grid of the ``proj:transform`` of an array, None if it is not for the array's shape, or unusable."""
-        written, shape, dims = array.attribute("proj:transform"), array.shape[-2:], array.dims[-2:]
-        if cls not in array.declared_around or written is None or len(shape) < 2:
+        written, dims = array.attribute("proj:transform"), rows_and_columns(array, _names(array))
+        if cls not in array.declared_around or written is None or dims is None:
             return None
+        sizes = array.sizes[dims[0]], array.sizes[dims[1]]
         of_shape = array.attribute("proj:shape")
-        if None in dims or (of_shape is not None and of_shape.value != list(shape)):
+        if of_shape is not None and of_shape.value != list(sizes):
             return None
         with suppress(XGroupMetadataError):  # reported when coordinates are computed from it
-            y, x = map(str, dims)
-            return WrittenGrid(written, _parsed_transform(written), (y, x), (shape[0], shape[1]))
+            return WrittenGrid(written, _parsed_transform(written), dims, sizes)
         return None
 
     def axis_names(self, array: ArrayView) -> tuple[str, ...]:
-        """Return the names in ``proj:spatial_dimensions`` (first version of `proj`): Y, then X; () without them."""
-        declared = scopes_of(array).get("proj:spatial_dimensions")
-        if declared is None or not isinstance(declared.value, list) or not self.applies(array):
-            return ()
-        return tuple(name for name in declared.value if isinstance(name, str))
+        """Return the names of an array's Y and X axes by ``proj:spatial_dimensions``; () if it is not declared."""
+        return names_of_last_axes(array, _names(array)) if self.applies(array) else ()
 
 
 #: The convention to assume so that its transforms are used.
 TO_BE_ASSUMED = StacProjHandler.name
+
+
+def _names(array: NodeView) -> tuple[str, ...]:
+    """Return the names in ``proj:spatial_dimensions`` (first version of `proj`): Y, then X; () without them."""
+    declared = scopes_of(array).get(_DIMENSIONS)
+    if declared is None or not isinstance(declared.value, list):
+        return ()
+    return tuple(name for name in declared.value if isinstance(name, str))
 
 
 def _transform_of_array(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from zarr_xgroup.conventions.array import NodeView
+from zarr_xgroup.conventions.axes import names_of_last_axes, spatial_names
 from zarr_xgroup.conventions.crs import horizontal_unit
 from zarr_xgroup.conventions.cs import ATTRIBUTE as CS
 from zarr_xgroup.conventions.cs import OWN_ARRAY, CsHandler
@@ -71,8 +72,7 @@ def _likely_names(array: NodeView) -> list[str]:
     known = {} if group is None else array.tree.memo(group.node, _names_by_shape, group)
     if (named := known.get(array.shape)) is not None:
         return [str(name) for name in named]
-    declared = scopes_of(array).get(DIMENSIONS.key)
-    grid = list((declared and DIMENSIONS.read(declared)[0]) or ())
+    grid = names_of_last_axes(array, spatial_names(array))
     names = [name or f"dim_{axis}" for axis, name in enumerate(array.dims)]
     return [*names[: -len(grid)], *grid] if grid and len(names) > 1 else names
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import ConventionHandler
 from zarr_xgroup.conventions.cf import OTHER_DIMENSION, WRITE_AGAIN, CfHandler
 from zarr_xgroup.conventions.descriptions import write
@@ -32,8 +33,8 @@ def check_causes(arrays: Iterable[Undeclared], checked: CheckedStore) -> Iterato
         if array.missing is not None:
             place, attribute = array.missing
             subject = checked.node(array.node.path)
-            names = [] if subject is None else list(filter(None, subject.dims[-2:]))
-            remedy = write(DIMENSIONS.key, names if len(names) == 2 else ["y", "x"])
+            dims = None if subject is None else rows_and_columns(subject)
+            remedy = write(DIMENSIONS.key, dims or ["y", "x"])
             yield new_finding(
                 REQUIRED, place, f"is missing, so {attribute} gives no coordinates", remedy
             )

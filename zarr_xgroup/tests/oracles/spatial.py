@@ -2,7 +2,8 @@
 
 The attributes of an array are, in this order: its own; those of the layout item that names the array; of its
 group; of the item that names the group; of the group with the layout, whose transform and shape apply only to
-its direct arrays that no item names. A level derived from another level follows the grid and registration of
+its direct arrays that no item names. Which of the two named dimensions is Y and which is X follows from the stored
+coordinates, else from their names if they are a known pair, else from the order Y, X. A level derived from another level follows the grid and registration of
 that level. The numbers of its transform are in the order of the array's axes.
 """
 
@@ -24,6 +25,16 @@ from zarr_xgroup.tests.oracles.stores import (
 
 #: Attributes of a layout's group that do not apply to the levels.
 _OF_ONE_GRID = ("spatial:transform", "spatial:shape")
+
+#: Names of dimensions along Y and X.
+PAIRS = [("y", "x"), ("lat", "lon"), ("latitude", "longitude"), ("northing", "easting")]
+PAIRS += [("row", "col"), ("row", "column"), ("rows", "cols"), ("rows", "columns")]
+#: The axis of a coordinate by values of its attributes.
+LETTERS = {
+    "standard_name": {"latitude": "Y", "longitude": "X"},
+    "axis": {"Y": "Y", "X": "X"},
+    "units": {"degrees_north": "Y", "degrees_east": "X"},
+}
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,32 @@ class Spatial:
             return rank - 2, rank - 1
         if names is None or not set(names) <= set(dims):
             return None
-        return dims.index(names[0]), dims.index(names[1])
+        y, x = (dims.index(name) for name in names)
+        pair = tuple(name.lower() for name in names)
+        is_x_first = pair[::-1] in PAIRS
+        letters = [self.letter(path, axis) for axis in (y, x)]
+        if len({*letters, None}) == 1 + len(list(filter(None, letters))) > 1:
+            is_x_first = letters[0] == "X" or letters[1] == "Y"
+        return (x, y) if is_x_first else (y, x)
+
+    def letter(self, path: str, axis: int) -> str | None:
+        """Return the axis of a stored coordinate by the first attribute that tells it, else by its name."""
+        if self.own(path, axis) is None:
+            return None
+        name = dims_of(self.nodes, path)[axis]
+        told = attributes(self.nodes, f"{parent(path)}/{name}".lstrip("/"))
+        for key, letters in LETTERS.items():
+            if told.get(key) in letters:
+                return letters[told[key]]
+        return next(
+            (
+                letter
+                for pair in PAIRS
+                for letter, own in zip("YX", pair, strict=True)
+                if own == name.lower()
+            ),
+            None,
+        )
 
     def own(self, path: str, axis: int) -> Any:
         """Return the values of the dimension coordinate of an axis in the array's group, or None."""

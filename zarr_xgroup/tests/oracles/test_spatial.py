@@ -47,7 +47,9 @@ class _Pyramid(Drawing):
     def __init__(self, draw: st.DrawFn) -> None:
         super().__init__(draw)
         self.layout = self.any("", "p", "p/q")
-        self.y, self.x = self.any(("y", "x"), ("y", "x"), ("lat", "lon"), ("row", "column"))
+        self.y, self.x = self.any(
+            ("y", "x"), ("y", "x"), ("Lat", "Lon"), ("row", "column"), ("v", "u")
+        )
         orders = [("y", "x"), ("x", "y"), ("band", "y", "x"), ("y", "band", "x"), ("x", "y", "b")]
         self.order = self.any(orders[0], *orders)
         self.nodes: dict[str, Any] = {"": {}}
@@ -73,6 +75,11 @@ class _Pyramid(Drawing):
         b, d = self.any(*self.turns)
         return [a, b, self._draw(_corners), d, e, self._draw(_corners)]
 
+    def names(self) -> list[str]:
+        """Return the names of the dimensions, sometimes with X first."""
+        names: list[str] = self.any([self.y, self.x], [self.y, self.x], [self.x, self.y])
+        return names
+
     def where(self) -> Json:
         """Return what says where the cells of the first level are."""
         if self.chance():
@@ -94,7 +101,7 @@ class _Pyramid(Drawing):
         """Describe arrays of a group: on each, on the group, or one by one on either."""
         self.add(self.below("a"), self.size)
         self.add(self.below("c"), self.size)
-        whole = {**self.where(), "spatial:dimensions": [self.y, self.x]}
+        whole = {**self.where(), "spatial:dimensions": self.names()}
         if self.chance():
             whole["spatial:registration"] = self.any("pixel", "node")
         if self.chance():
@@ -106,9 +113,14 @@ class _Pyramid(Drawing):
         if self.chance() and "spatial:transform" in on_arrays:
             others["spatial:transform"] = self.transform()  # the arrays' own goes before it
         self.put(self.layout, others)
-        if self.chance():
-            name, length = self.any((self.y, self.size[0]), (self.x, self.size[1]))
-            self.nodes[self.below(name)] = Array(np.linspace(3.0, 4.0, length), (name,))
+        told: list[Json] = [{}, {"standard_name": "latitude"}, {"units": "degrees_east"}]
+        told += [{"axis": "X"}, {"axis": "X", "standard_name": "latitude"}]
+        for name, length in ((self.y, self.size[0]), (self.x, self.size[1])):
+            if self.chance():
+                attributes = self.any(*told)
+                self.nodes[self.below(name)] = Array(
+                    np.linspace(3.0, 4.0, length), (name,), attributes
+                )
 
     def pyramid(self) -> None:
         kind = self.any("groups", "groups", "arrays", "root is a level")
@@ -117,7 +129,7 @@ class _Pyramid(Drawing):
         self.may_contradict = kind != "arrays"
         bands = ["a"] if kind == "arrays" or self.chance() else ["a", "c"]
         size, number = self.size, self._draw(st.integers(2, 4))
-        self.put(self.layout, {"spatial:dimensions": [self.y, self.x]})
+        self.put(self.layout, {"spatial:dimensions": self.names()})
         for level in range(number):
             asset = "." if kind == "root is a level" and not level else f"l{level}"
             item: Json = {"asset": asset}

@@ -823,6 +823,26 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         gridded(BY_CODE, {"transform": PLAIN}, band=sized("Y X", 4, 6)),
         'spatial/dimensions-of-the-array /#spatial:dimensions -> write "spatial:dimensions": ["Y", "X"]',
     ),
+    "columns first, with the transform of STAC and its coordinates": (
+        {"": declaring("proj"), "v": sized("x y", 6, 4, **BY_CODE, **OF_STAC), **AXES},
+        "",
+    ),
+    "bands last, with the shape and box of STAC": (
+        {"": declaring("proj"), "v": sized("y x band", 4, 6, 2, **BY_CODE, **OF_STAC, **{"proj:bbox": BOX})},
+        "",
+    ),
+    "names of dimensions in the opposite order, beside coordinates of the transform": (
+        {**gridded(BY_CODE, {"transform": TRANSFORM}, **AXES), "": declaring("spatial", "proj", **BY_CODE, **{
+            "spatial:dimensions": ["x", "y"], "spatial:transform": TRANSFORM})},
+        'spatial/order-of-dimensions /#spatial:dimensions -> write "spatial:dimensions": ["y", "x"]',
+    ),
+    "names of dimensions that the array does not have, beside those of a grid": (
+        gridded(BY_CODE, {"transform": PLAIN}, band=sized("lon lat time", 4, 6, 2)),
+        """
+        ! spatial/dimensions-of-the-array /#spatial:dimensions -> write "spatial:dimensions": ["lat", "lon"]
+        open/one-meaning /band -> complete or correct the declaration, so that it
+        """,
+    ),
     "dimensions of a group that none of its arrays has": (
         gridded(BY_CODE, {"transform": PLAIN}, band=sized("row column", 4, 6)),
         """
