@@ -35,10 +35,6 @@ class UsedNames:
         """Free the name of a variable."""
         del self._is_scalar[name]
 
-    def is_variable(self, name: str) -> bool:
-        """Return whether a variable has this name."""
-        return name in self._is_scalar
-
     def is_dimension(self, name: str) -> bool:
         """Return whether a variable has a dimension of this name."""
         return name in self._sizes

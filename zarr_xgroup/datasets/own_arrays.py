@@ -85,10 +85,11 @@ class OwnArrays:
     def _can_replace(self, own: PlannedVariable, declared: Declaration) -> bool:
         """Return whether an array can replace a declared coordinate with the same name."""
         source = declared.source
-        # 1. A dimension coordinate replaces every declared one, except an array of a different length.
-        if own.is_dimension_coordinate and source.dims == own.dims:
+        # 1. A dimension coordinate, which is 1-D, replaces every declared one, except an array of a different length.
+        if source.dims == (own.name,):
             is_array = isinstance(source, Stored | HandlerVariable)
-            return not is_array or self._has_size_of(own, declared)
+            is_any = not is_array or self._has_size_of(own, declared)
+            return own.is_dimension_coordinate and is_any
         # 2. An array that declares a principal convention itself is data, not a coordinate.
         if self._arrays[own.name].declares_principal:
             return False

@@ -77,6 +77,8 @@ class _ByCoordinates:
     ) -> None:
         self._reading, self._factory, self._with_indexes = reading, factory, with_indexes
         self._names = UsedNames(reading.groups, reading.arrays)
+        #: The dimensions with a coordinate variable in the group.
+        self._own = {it.node.name for it in reading.arrays if it.is_dimension_coordinate}
         #: The identity of the first coordinate of each dimension, None if no array can have that coordinate.
         self._first: dict[str, Hashable] = {}
         #: New names of dimensions, by the old name and the identity of a different coordinate.
@@ -128,8 +130,8 @@ class _ByCoordinates:
         """Return the dimensions of an array, each with the identity of its coordinate, and the coordinate.
 
         Both dimensions of a rotated grid have the identities of both 2-D coordinates, and None. If there are several
-        coordinates of a dimension, the first is returned. Dimensions with the name of an array of the group are left
-        out, because the array is their only coordinate.
+        coordinates of a dimension, the first is returned. Dimensions with a coordinate variable in the group are left
+        out, because it is their only coordinate.
         """
         cells: dict[str, tuple[Hashable, Coordinate | None]] = {}
         rotated = []
@@ -145,7 +147,7 @@ class _ByCoordinates:
         grid = tuple(identity_of(coordinate, self._factory) for coordinate in rotated)
         for dim in rotated[0].source.dims if rotated else ():
             cells.setdefault(dim, (grid, None))
-        return {dim: pair for dim, pair in cells.items() if not self._names.is_variable(dim)}
+        return {dim: pair for dim, pair in cells.items() if dim not in self._own}
 
     def _can_be_index(self, coordinate: Coordinate) -> bool:
         """Return whether a coordinate can be a dimension coordinate: 1-D, with the name of its dimension, not too long."""

@@ -182,7 +182,13 @@ def _referred_arrays(plans: Iterable[GroupPlan], tree: Tree) -> set[Node]:
 
 def _data_without_principal(plan: GroupPlan, referred: Collection[Node]) -> list[ArrayReading]:
     """Return the arrays of a group without a principal convention that are probably not coordinates."""
-    coordinates = {variable.stored for variable in plan.variables if _is_coordinate(variable)}
+    # In xarray, a variable with the name of a dimension is a coordinate, whatever its dimensions.
+    dims = {dim for variable in plan.variables for dim in variable.dims}
+    coordinates = {
+        variable.stored
+        for variable in plan.variables
+        if variable.is_coordinate or variable.name in dims
+    }
     arrays = [array for array in plan.reading.arrays if array.node not in coordinates]
     # The missing part of an incomplete array may be a coordinate along one of its dimensions.
     problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
@@ -216,7 +222,7 @@ def without_coordinate(
     along = {
         dim
         for variable in plan.variables
-        if _is_coordinate(variable) or variable.stored in named
+        if variable.is_in_coords or variable.stored in named
         for dim in variable.dims
     }
     if {*_sizes(plan)} - along:
@@ -262,11 +268,6 @@ def _sizes(plan: GroupPlan) -> dict[str, int]:
     """Return the sizes of the dimensions of a group's arrays, by name in the Dataset."""
     arrays = plan.reading.arrays
     return {dim: size for array in arrays for dim, size in array.sizes.items()}
-
-
-def _is_coordinate(variable: PlannedVariable) -> bool:
-    """Return whether a variable is a coordinate of the Dataset, by a convention or by its name."""
-    return variable.is_coordinate or variable.dims == (variable.name,)
 
 
 # Findings about these arrays.

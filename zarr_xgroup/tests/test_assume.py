@@ -359,6 +359,12 @@ def warned(root: Any, function: Any = xr.open_datatree, **options: Any) -> Warni
     return found[0] if found else None
 
 
+@pytest.mark.parametrize("dims", ["y x", "c x", "x x"])
+def test_an_array_with_the_name_of_a_dimension_is_a_coordinate_but_not_of_that(dims: str) -> None:
+    warning = warned(Group({"a": zeros("y x"), "x": zeros(dims), "y": coordinate("y", Y)}))
+    assert getattr(warning, "paths", None) == ("/a",)
+
+
 def option_in(warning: Warning | None) -> Any:
     """Return the value of `assume_conventions` in a warning, None without one."""
     found = re.search(r"assume_conventions=('\w+'|\[[^]]*\])", str(warning))

@@ -27,10 +27,11 @@ from zarr_xgroup.tests.builders import (
     memory_store,
     opened,
     opened_with_warnings,
+    recorded,
     stored,
     update,
 )
-from zarr_xgroup.tests.tables import check, outcome, rows, store_of
+from zarr_xgroup.tests.tables import check, outcome, rows, store_of, text_of
 
 STORES = Path(__file__).parent / "stores"
 
@@ -82,8 +83,9 @@ AT_ROTATED = """
     a (y x) @ xc yc
 """
 
-#: What is told of names in the order of X and Y.
+#: What is told of names in the order of X and Y, and of a coordinate whose name is taken.
 Y_IS_FIRST = "but Y must be first; by their coordinates or names, {y!r} is used as Y and {x!r} as X"
+NAMED_X_1 = "its coordinate 'x' is named 'x_1', because the name 'x' is already used or not valid in this group"
 
 #: Where attributes of the group are.
 AT = "/#/attributes/spatial:"
@@ -198,6 +200,28 @@ its dimensions are named ['x', 'y']
         y (y) 7 6 | axis=Y
         a (y x) @ lat lon x y
         ! Resolution: /a: {AT}dimensions: is ["x", "y"], {Y_IS_FIRST.format(y="y", x="x")}
+    """),
+    # Arrays with the name of a dimension that are not its coordinate, which is 1-D along it.
+    "an array with the name of a dimension lies along both": (
+        grid(spatial(TENS), x=field((2, 3))), f"""
+        x (y x) [[0.0 0.0 0.0] [0.0 0.0 0.0]]
+        x_1 (x) 105.0 115.0 125.0 | axis=X
+        y (y) 195.0 185.0 | axis=Y
+        a (y x) @ x x_1 y
+        ! Name: /a: {NAMED_X_1}
+    """),
+    "two grids beside an array with the name of a dimension": (
+        {"": {}, "a": field((2, 3), **spatial(TENS)), "b": field((2, 3), **spatial(TWENTIES)), "x": field((2, 3))}, f"""
+        x (y x) [[0.0 0.0 0.0] [0.0 0.0 0.0]]
+        x_1 (x) 105.0 115.0 125.0 | axis=X
+        x_b (x_b) 110.0 130.0 150.0 | axis=X
+        y (y) 195.0 185.0 | axis=Y
+        y_b (y_b) 190.0 170.0 | axis=Y
+        a (y x) @ x x_1 y
+        b (y_b x_b) @ x_b y_b
+        ! Dimension: /b: other arrays of the group have different coordinate values along its dimensions; \
+renamed 'y' -> 'y_b', 'x' -> 'x_b'
+        ! Name: /a: {NAMED_X_1}
     """),
     "three names are those of another axis, Y and X": (grid(spatial(TENS, ("z", "y", "x")), (4, 2, 3), "z y x"), AT_TENS.replace("(y x)", "(z y x)")),
     "a GeoTransform of a grid mapping variable takes precedence over the transform": (
@@ -368,6 +392,18 @@ def test_which_dimensions_are_y_and_x(
     mistakes = zarr_xgroup.check(store).mistakes
     found = [(it.rule.name, it.remedy, str(it.place)) for it in mistakes]
     assert found == ([advice] if is_advised else [])
+
+
+def test_an_array_along_a_dimension_twice_is_not_its_coordinate() -> None:
+    store = store_of(grid(spatial(TENS), (3, 3), x=field((3, 3), "x x")))
+    dataset, told = recorded(xr.open_dataset, store, engine="xgroup")
+    assert text_of(dataset, ["x_1", "y"]) == [
+        "x_1 (x) 105.0 115.0 125.0 | axis=X",
+        "y (y) 195.0 185.0 175.0 | axis=Y",
+    ]
+    assert "axis" not in dataset["x"].attrs
+    assert f"/a: {NAMED_X_1}" in map(str, told)
+    assert "x_1 (x) affine transform" in str(zarr_xgroup.explain(store))
 
 
 @pytest.mark.parametrize(

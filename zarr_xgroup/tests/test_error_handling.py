@@ -287,7 +287,7 @@ COUNTED: dict[str, tuple[Nodes, Json, str, str]] = {
         {"": {}, "x": stored([1.0, 2.0, 3.0], "x"), "g": {}, "g/a": v()}, {}, "", "/g/a"
     ),
     "those with a CRS and without coordinates": ({"": {}, "a": IN_CRS, "g": {}, "g/a": IN_CRS, "g/x": X, "g/y": Y}, {}, "/a", "/a"),
-    "an array with the name of a dimension that is not a coordinate": ({"": {}, "x": v("x", "y")}, {}, "/x", "/x"),
+    "not an array with the name of a dimension, which is a coordinate of the Dataset": ({"": {}, "x": v("x", "y")}, {}, "", ""),
     "those of a layout of levels": ({"": {}, "p": {"multiscales": {"tile_matrix_set": "WebMercatorQuad"}}, "p/0": {}, "p/0/c": v("y", "x")}, {}, "", "/p/0/c"),
     "not what paths name": (PATHS, {}, "", "/grid/d /ocean/v"),
     "not what a name finds upwards, the nearest": (

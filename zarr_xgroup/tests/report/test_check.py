@@ -851,7 +851,7 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         """,
     ),
     "a grid without the names of its dimensions, of a group that declares it": (
-        {"": declaring("spatial", **{"spatial:transform": TRANSFORM}), "a": sized("y x", 4, 6), "b": sized("t y x", 2, 4, 6)},
+        {"": declaring("spatial", **{"spatial:transform": TRANSFORM}), "a": sized("y x t", 4, 6, 2), "b": sized("t y x", 2, 4, 6)},
         '! spatial/dimensions-required /#spatial:dimensions -> write "spatial:dimensions": ["y", "x"]',
     ),
     "of an array that declares nothing": (
