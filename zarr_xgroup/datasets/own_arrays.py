@@ -142,10 +142,12 @@ class OwnArrays:
         is_same_name = own.name == coordinate.name
         if coordinate.is_dimension_coordinate and not is_same_name and own.name not in self.data:
             return None
-        # 3. Under other dimension names it is still this array: a copy would come back whole after the data were cut and
-        #    written again. Only bounds, and an array with unnamed dimensions, are attached along those of the coordinate.
+        # 3. Under other dimension names it is still this array: a copy with a number in its name would come back whole after
+        #    the data were cut and written again. Bounds, terms, an array with unnamed dimensions, and a coordinate with a name
+        #    of its own, which a written variable of this name replaces, are attached along the dimensions of the coordinate.
         is_unnamed = None in self._arrays[own.name].inherited.declared
-        if declared.role == "bounds" or is_unnamed:
+        is_part = declared.role in ("bounds", "other")
+        if is_part or is_unnamed or not is_same_name:
             return own if self._has_dimensions_of(own, source, declared.role) else None
         return own
 
@@ -206,8 +208,9 @@ class OwnArrays:
         words = words_of(variable.own_attributes, "formula_terms") if terms else []
         named, own_terms = dict(zip(words[::2], words[1::2], strict=False)), dict(terms)
         for term, part in terms.items():
-            own = self.named(named.get(f"{term}:", ""))
-            if own is not None and not self._fits(part.source, referrer):
+            own, array = self.named(named.get(f"{term}:", "")), self.of_source(part.source)
+            is_along = array is None or self._has_dimensions_of(array, part.source, "other")
+            if own is not None and not (is_along and self._fits(part.source, referrer)):
                 own_terms[term] = replace(part, name=own.name, source=own.source)
         return own_terms
 

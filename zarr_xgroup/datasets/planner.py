@@ -335,15 +335,12 @@ class GroupPlanner:
         attributes = {}
         if bounds and (name := self._attach(Declaration(bounds, referrer, "bounds")).variable):
             attributes["bounds"] = name
-        named = []
-        for term, part in terms.items():
-            attached = self._attach(Declaration(part, referrer, "other"))
-            if self._has_other_dimensions(attached):
-                self._report_other_dimensions(attached)
-            elif attached.variable:
-                named.append(f"{term}: {attached.variable}")
-        if named:
-            attributes["formula_terms"] = " ".join(named)
+        named = (
+            (term, self._attach(Declaration(part, referrer, "other")).variable)
+            for term, part in terms.items()
+        )
+        if text := " ".join(f"{term}: {name}" for term, name in named if name):
+            attributes["formula_terms"] = text
         return attributes
 
     def _attach_links(self, links: Iterable[Link], referrer: Node) -> list[tuple[Link, str]]:

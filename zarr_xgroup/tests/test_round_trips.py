@@ -413,7 +413,7 @@ STALE: dict[str, tuple[Group, Operation, str]] = {
     ),
     "terms of the group along a different dimension, after reversal": (
         _along("lev", 2, _axis({"values": {"explicit": [1.0, 2.0]}, "parametric": {"formula": "sigma", "terms": {"ps": {"external": {"node": "ps"}}}}}), ps=stored([5.0, 6.0], "p")),
-        lambda it: it.isel(lev=slice(None, None, -1)), "lev (lev) 2.0 1.0 | standard_name=sigma\nps (p) 5.0 6.0"
+        lambda it: it.isel(lev=slice(None, None, -1)), "lev (lev) 2.0 1.0 | formula_terms=ps: ps_1 standard_name=sigma\nps (p) 5.0 6.0\nps_1 (lev) 6.0 5.0"
     ),
     "further sets of the group along a different dimension, after reversal": (
         _along("band", 4, _axis({"values": {"explicit": [443, 490, 560, 665]}}, {"name": "lab", "values": {"external": {"node": "lab"}}}), lab=OTHER_DIMS["lab"]),

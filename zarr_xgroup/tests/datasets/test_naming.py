@@ -292,6 +292,8 @@ OWN: dict[str, tuple[Any, str]] = {
     "along another dimension":
         ({"a": ("yx", here("b")), "b": "n", "d": ("x", far("scalar", "n"))},
          "b (n) 0 1; far_n () 80; a (y x) @ far_n; d (x) @ far_n; ! Name /g/d; ! Resolution /g/a"),
+    "along another dimension, under a name of its own":
+        ({"a": ("yx", here("b", called="c")), "b": "n"}, "b (n) 0 1; c (x) 0 1; a (y x) @ c"),
     "2-D, along other dimensions":
         ({"a": ("yx", here("d", "yx")), "d": Array(np.arange(6).reshape(3, 2), ("p", "q"))},
          "d (p q) [[0 1] [2 3] [4 5]]; a (y x); ! Resolution /g/a"),
@@ -300,7 +302,7 @@ OWN: dict[str, tuple[Any, str]] = {
          "d (phony_dim_0 phony_dim_1) [[0 1] [2 3] [4 5]]; g_d (y x) [[0 1] [2 3] [4 5]]; a (y x) @ g_d; ! Dimension /g/d; ! Name /g/a"),
     "a formula term along another dimension":
         ({"a": ("x", values("x", 5, 7, formula_terms={"s": here("b"), "t": far("t")})), "b": "n"},
-         "b (n) 0 1; t (x) 2000-01-21 2000-01-22; x (x) 5 7 | formula_terms=t: t; a (x) @ t x; ! Resolution /g/a"),
+         "b (n) 0 1; g_b (x) 0 1; t (x) 2000-01-21 2000-01-22; x (x) 5 7 | formula_terms=s: g_b t: t; a (x) @ g_b t x; ! Name /g/a"),
     "of a dimension that others have":
         ({"a": "yx", "d": ("p", here("x", "p")), "x": "x"}, "x (x) 0 1; a (y x) @ x; d (p); ! Resolution /g/d"),
     "as bounds, whatever their side is called":
