@@ -15,7 +15,7 @@ be planned before variables are decoded, because decoding of characters removes 
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from itertools import count
+from itertools import chain, count
 from typing import Any, NamedTuple, Self
 
 import msgspec
@@ -74,7 +74,7 @@ class GroupCoordinates(msgspec.Struct, frozen=True, eq=False):
             {name: planned.identity for name, planned in variables.items() if planned.identity},
             axes,
             systems,
-            {dim for position in positions for dim in position.dims},
+            set(chain.from_iterable(position.dims for position in positions)),
             any(array.conventions for array in plan.reading.arrays),
         )
 

@@ -81,10 +81,28 @@ class Builder:
 
         A variable is left out if it cannot be made, read for its index, or decoded in any way.
         """
-        group, findings = plan.node, list[Finding]()
-        # 1. Make the variables, or copy those that a different group has decoded already.
+        variables, findings = self._variables(plan)
+        attributes, problems = self._attributes(plan.node)
+        attributes, coordinates = self._decoder.decode(plan.node, variables, attributes)
+        for variable in variables:
+            likeness, hidden = variable.likeness, variable.hidden_units
+            if hidden is not None:
+                for name in TIME_KEYS:
+                    variable.variable.attrs.pop(name, None)
+                variable.variable.attrs.update(hidden)
+            if variable.fault is not None:
+                findings.append(variable.fault)
+            elif hidden is None and variable.is_decoded and likeness:
+                self._shared.setdefault(likeness, variable.copy_for(variable.planned))
+        return _dataset(variables, attributes, coordinates), [*findings, *problems]
+
+    def _variables(self, plan: GroupPlan) -> tuple[list[BuiltVariable], list[Finding]]:
+        """Return the variables of a group, and findings about those that are left out or cannot be decoded.
+
+        They are undecoded, or copies of variables that a different group has decoded already.
+        """
+        group, findings, variables = plan.node, list[Finding](), list[BuiltVariable]()
         keys = self._decoding_keys(plan)
-        variables: list[BuiltVariable] = []
         huge = self._huge_times(plan)
         # xarray gives bounds the units and calendar of their times only if it decodes these.
         without_times = {*huge, *(str(times.get("bounds")) for times in huge.values())}
@@ -105,32 +123,18 @@ class Builder:
                 with converting_errors():
                     inherits = name not in without_times
                     undecoded = self._undecoded(planned, values, part, inherits=inherits)
-                    variable = BuiltVariable(planned, undecoded)
             except XGroupError as error:
                 findings.append(left_out(group.child(name), error))
                 continue
-            if variable.variable.dtype.kind == "S":
-                keys.pop(name, None)  # characters may be joined in only one of the groups
+            variable = BuiltVariable(planned, undecoded)
+            if undecoded.dtype.kind != "S":  # characters may be joined in only one of the groups
+                variable.likeness = keys.get(name)
             if name in huge:
-                variable.hidden_units = _hidden_units(variable.variable)
+                variable.hidden_units = _hidden_units(undecoded)
                 text = _("its chunks are too large to be read for two values")
                 findings.append(times_undecoded(group, planned, text))
             variables.append(variable)
-
-        # 2. Decode them.
-        attributes, problems = self._attributes(group)
-        attributes, coordinates = self._decoder.decode(group, variables, attributes)
-        for variable in variables:
-            key, hidden = keys.get(variable.name), variable.hidden_units
-            if hidden is not None:
-                for name in TIME_KEYS:
-                    variable.variable.attrs.pop(name, None)
-                variable.variable.attrs.update(hidden)
-            if variable.fault is not None:
-                findings.append(variable.fault)
-            elif hidden is None and variable.is_decoded and key and key not in self._shared:
-                self._shared[key] = variable.copy_for(variable.planned)
-        return _dataset(variables, attributes, coordinates), [*findings, *problems]
+        return variables, findings
 
     def _part_read(self, planned: PlannedVariable) -> ValuesNeeded | None:
         """Return the part of a variable that xarray reads on opening: all for an index, the ends of times, or None."""

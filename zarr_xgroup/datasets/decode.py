@@ -61,6 +61,8 @@ class BuiltVariable(msgspec.Struct, eq=False):
     is_decoded: bool = False
     #: Its index, if it is a decoded dimension coordinate.
     index: xr.Index | None = None
+    #: Equal for variables of different groups that are decoded to the same values, None if it is not shared.
+    likeness: Hashable = None
     #: Units and calendar of times that are left undecoded.
     hidden_units: Mapping[str, Any] | None = None
     #: The finding that it is not decoded, or only in part.
@@ -149,31 +151,44 @@ class Decoder:
         XGroupStoreError
             If values that xarray needs cannot be read.
         """
-        planned, undecoded = variable.planned, variable.variable
-        attributes = undecoded.attrs
+        attributes = variable.variable.attrs
+        if wrong := self._wrongly_decoded(variable):
+            is_number = variable.variable.dtype.kind in _NUMBERS
+            text = _("{key!r} is not a number") if is_number else _("{key!r} is for numbers")
+            reasons = (text.format(key=key) for key in wrong)
+            return self._left_undecoded(
+                group, variable, XGroupMetadataError("; ".join(reasons)), wrong
+            )
+        opened = problem = self._tried(group, variable, attributes, needed)
+        if isinstance(problem, xr.Dataset):
+            return problem
         not_strings = {
             key: attributes[key]
             for key in STRING_ATTRIBUTES
             if key in attributes and not isinstance(attributes[key], str)
         }
         # Without its calendar, a time would be decoded to a wrong date.
-        attempts = [{}, not_strings] if not_strings and "calendar" not in not_strings else [{}]
-        wrong, problem = self._wrongly_decoded(variable), None
-        for set_aside in attempts if not wrong else ():
-            bare = undecoded.copy(deep=False)
-            bare.attrs = {key: attributes[key] for key in attributes if key not in set_aside}
-            opened = self._tried(group, variable, bare, needed)
-            if isinstance(opened, XGroupError):
-                problem = problem or opened
-                continue
-            if set_aside:
-                variable.variable.attrs.update(set_aside)
-                text = _("opened without {names}: not a string")
-                text = text.format(names=", ".join(map(repr, set_aside)))
-                keys = list(set_aside)
-                variable.fault = _variable_finding(group, planned, text, problem, keys)
-            return opened
-        opened = self._tried(group, variable, undecoded, {}, _UNDECODED)
+        if not_strings and "calendar" not in not_strings:
+            strings = {key: attributes[key] for key in attributes if key not in not_strings}
+            opened = self._tried(group, variable, strings, needed)
+        if isinstance(opened, XGroupError):
+            return self._left_undecoded(group, variable, problem)
+        variable.variable.attrs.update(not_strings)
+        text = _("opened without {names}: not a string")
+        text = text.format(names=", ".join(map(repr, not_strings)))
+        keys = list(not_strings)
+        variable.fault = _variable_finding(group, variable.planned, text, problem, keys)
+        return opened
+
+    def _left_undecoded(
+        self, group: Node, variable: BuiltVariable, problem: XGroupError, wrong: Sequence[str] = ()
+    ) -> xr.Dataset:
+        """Leave a variable undecoded, or out if its values cannot be computed, and set its `fault` to the problem.
+
+        `wrong` are the attributes with which it must not be decoded.
+        """
+        planned, attributes = variable.planned, variable.variable.attrs
+        opened = self._tried(group, variable, attributes, {}, _UNDECODED)
         if isinstance(opened, XGroupError):  # its values, which an index needs, cannot be computed
             if planned.stored is not None:
                 raise opened
@@ -183,11 +198,6 @@ class Decoder:
         if not wrong and (reason := why_not_times(attributes)):
             variable.fault = replace(times_undecoded(group, planned, reason), error=problem)
             return opened
-        if wrong:
-            is_number = undecoded.dtype.kind in _NUMBERS
-            text = _("{key!r} is not a number") if is_number else _("{key!r} is for numbers")
-            reasons = (text.format(key=key) for key in wrong)
-            problem = XGroupMetadataError("; ".join(reasons))
         text = _("left undecoded, because xarray cannot decode it: {reason}")
         text = text.format(reason=problem)
         variable.fault = _variable_finding(group, planned, text, problem, wrong)
@@ -197,11 +207,13 @@ class Decoder:
         self,
         group: Node,
         built: BuiltVariable,
-        variable: xr.Variable,
+        attributes: Mapping[str, Any],
         needed: Mapping[str, xr.Variable],
         options: Mapping[str, Any] | None = None,
     ) -> xr.Dataset | XGroupError:
         """Return a variable decoded alone, or the error; raise XGroupStoreError if its values cannot be read."""
+        variable = built.variable.copy(deep=False)
+        variable.attrs = dict(attributes)
         try:
             with converting_errors():
                 return self._decode([built], {built.name: variable}, needed, {}, options)
