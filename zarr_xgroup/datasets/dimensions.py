@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, count
+from itertools import count
 from typing import Any
 
 from zarr_xgroup.conventions.model import Coordinate, Inherited, Link
@@ -151,9 +151,10 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         # 2. It has the same name as in the ancestor, unless an array, group or dimension of this group has that name.
         name, taken = dim, tree.memo(group, _taken_names, tree, group)
         if dim in taken:
-            longer = f"{_prefix(ancestor)}_{dim}"
-            wanted = chain([longer], (f"{longer}_{number}" for number in count(1)))
-            name = next(candidate for candidate in wanted if candidate not in taken)
+            name = longer = f"{_prefix(ancestor)}_{dim}"
+            numbers = count(1)
+            while name in taken:
+                name = f"{longer}_{next(numbers)}"
             text = _(
                 "the dimension {written!r} of its arrays (from group {ancestor}) and its coordinate are "
                 "named {name!r}, because the group itself has the name {dim!r}"
@@ -162,21 +163,12 @@ def inherited_dimensions(tree: Tree, array: Node, document: Document) -> Inherit
         # Until it is renamed by the planner, the array has it under its own name, unless that would be repeated.
         here = name if dim in names else dim
         names[axis], renamed[here] = here, name
-        # 3. Its coordinate is the ancestor's 1-D array of that name along it.
-        node = ancestor.child(dim)
-        coordinate = tree.document(node)
-        own_dims = tree.memo(ancestor, _sizes_by_array, tree, ancestor).get(dim, ())
-        if coordinate is None or list(own_dims) != [dim]:
-            references.append(Followed(array, array, keys, str(written), ancestor))
-            continue
-        links = tuple(
-            Link(key, path, companion)
-            for key in _COMPANIONS
-            for path in names_in(coordinate.attributes, key)
-            if (companion := _linked_coordinate(tree, node, key, path, here, name))
-        )
-        coordinates.append(Coordinate(here, Stored(node, (here,)), links=links))
-        references.append(Followed(array, array, keys, str(written), node))
+        # 3. It has the ancestor's coordinate, if there is one.
+        coordinate = _coordinate_along(tree, ancestor, dim, here, name)
+        if coordinate is not None:
+            coordinates.append(coordinate)
+        target = ancestor if coordinate is None else ancestor.child(dim)
+        references.append(Followed(array, array, keys, str(written), target))
     renamed = {old: new for old, new in renamed.items() if old != new}
     attached = tuple(coordinates), tuple(findings), tuple(references)
     return Inherited(tuple(names), renamed, *attached, is_own=False)
@@ -237,6 +229,27 @@ def _taken_names(tree: Tree, group: Node) -> frozenset[str | None]:
 def _prefix(ancestor: Node) -> str:
     """Return the path of a group as the prefix of a name: ``a_b``, or ``root``."""
     return ancestor.path.replace("/", "_") or "root"
+
+
+def _coordinate_along(
+    tree: Tree, ancestor: Node, dim: str, here: str, name: str
+) -> Coordinate | None:
+    """Return the coordinate of an ancestor's dimension, with links to its companions; None if there is none.
+
+    This is the 1-D array with the name of the dimension. `here` is that name for the array, `name` that in the Dataset.
+    """
+    node = ancestor.child(dim)
+    document = tree.document(node)
+    own_dims = tree.memo(ancestor, _sizes_by_array, tree, ancestor).get(dim, ())
+    if document is None or list(own_dims) != [dim]:
+        return None
+    links = tuple(
+        Link(key, path, companion)
+        for key in _COMPANIONS
+        for path in names_in(document.attributes, key)
+        if (companion := _linked_coordinate(tree, node, key, path, here, name))
+    )
+    return Coordinate(here, Stored(node, (here,)), links=links)
 
 
 def _linked_coordinate(

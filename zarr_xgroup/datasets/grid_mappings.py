@@ -115,9 +115,8 @@ class _GridMappings:
     ) -> str:
         """Name the CRS of a variable in its ``grid_mapping``, and return the name of the grid mapping variable.
 
-        If that variable does not exist, it is added, and replaces a path to a missing one. It gets the attributes of the CRS unless it is an array of the
-        group that describes a CRS itself. Return "" if the variable's own ``grid_mapping`` names a variable that cannot
-        be a grid mapping, or, with a finding, one that other arrays use for a different CRS.
+        If that variable does not exist, it is added, and replaces a path to a missing one. Return "" if the variable's
+        own ``grid_mapping`` names a variable that cannot be a grid mapping, or one that does not describe this CRS.
         """
         variables, names = self._group.variables, self._group.names
         same_numbers = self._names_by_numbers[_numbers(crs), geotransform]
@@ -141,22 +140,31 @@ class _GridMappings:
             self._crs_by_name[name] = crs
             same_numbers.append(name)
         user.add({"grid_mapping": name})
-        own, first = variable.own_attributes if variable.is_own else {}, self._crs_by_name[name]
+        return name if self._describe(variable, crs, referrer, geotransform) else ""
+
+    def _describe(
+        self, mapping: PlannedVariable, crs: Crs, referrer: Node, geotransform: str | None
+    ) -> bool:
+        """Add the attributes of a CRS to a grid mapping variable, unless it is an array that describes a CRS itself.
+
+        Return False, with a finding, if other arrays use the variable for a different CRS.
+        """
+        own = mapping.own_attributes if mapping.is_own else {}
         has_this_crs = crs.text in (own.get("crs_wkt"), own.get("spatial_ref"))
         if not has_this_crs and any(key in own for key in CRS_ATTRIBUTES):
-            return name  # the store's own grid mapping takes precedence over a declared CRS
-        if first.differs(crs):
+            return True  # the store's own grid mapping takes precedence over a declared CRS
+        if (first := self._crs_by_name[mapping.name]).differs(crs):
             message = _(
                 "the CRS ({key}) differs from that of other arrays with grid mapping {name!r} ({other})"
             )
-            text = message.format(key=crs.key, name=name, other=first.key)
+            text = message.format(key=crs.key, name=mapping.name, other=first.key)
             finding = new_finding(Topic.CHOICE, referrer, text, severity="error")
             self._group.findings.append(finding)
-            return ""
-        variable.add(crs.grid_mapping())
+            return False
+        mapping.add(crs.grid_mapping())
         if geotransform is not None:
-            variable.add({"GeoTransform": geotransform})
-        return name
+            mapping.add({"GeoTransform": geotransform})
+        return True
 
     def _can_be_mapping(self, name: str) -> bool:
         """Return whether a grid mapping can have this name: it is free, or the name of a scalar variable."""

@@ -175,46 +175,12 @@ class _GroupInterpreter:
 
     def reading(self) -> GroupReading:
         """Return the reading of the group: its arrays, with named dimensions, interpreted by conventions."""
-        interpreter, tree, factory = self._interpreter, self._tree, self._interpreter.factory
-        # 1. Leave out dropped arrays and those that cannot be opened, so that they do not affect names of dimensions.
-        bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
-        inherited: dict[str, Inherited] = {}
-        for name, document in self.documents.items():
-            node = self.node.child(name)
-            if name in interpreter.dropped:
-                bounds_of_dropped |= units_of_bounds(document.attributes)
-                continue
-            try:
-                dimensions = inherited_dimensions(tree, node, document)
-                # Distinct names, because xarray warns of a repeated dimension. The final names are assigned later.
-                factory.template(node, distinct_names(dimensions.declared, "dim_"))
-            except XGroupMetadataError as error:
-                self.findings.append(left_out(node, error))
-            else:
-                inherited[name] = dimensions
-                self.findings.extend(dimensions.findings)
-        documents = {name: self.documents[name] for name in inherited}
-
-        # 2. Name all dimensions, with hints by conventions for arrays with unnamed dimensions.
-        declared = {name: dimensions.declared for name, dimensions in inherited.items()}
-        hints = {}
-        for name, names in declared.items():
-            if None in names:
-                view = interpreter.view(self.node.child(name), ())
-                hints[name], failures = interpreter.handlers.axis_names(view)
-                self.findings.extend(failures)
-        named, findings = name_dimensions(documents, self.node, declared, hints)
-        self.findings.extend(
-            finding
-            for name, finding in findings.items()
-            # A v2 array with unreadable attributes has no names, but the attributes were reported.
-            if self.node.child(name) not in tree.problems
-        )
+        factory = self._interpreter.factory
+        inherited, bounds_of_dropped = self._usable_arrays()
+        named = self._named_dimensions(inherited)
         templates = {
-            name: factory.template(self.node.child(name), named[name]) for name in documents
+            name: factory.template(self.node.child(name), dims) for name, dims in named.items()
         }
-
-        # 3. Interpret each array by its conventions.
         siblings = {
             name: dict(zip(named[name], template.shape, strict=True))
             for name, template in templates.items()
@@ -236,6 +202,52 @@ class _GroupInterpreter:
             referenced=self._referenced(arrays),
             is_relative=self._is_relative(arrays),
         )
+
+    def _usable_arrays(self) -> tuple[dict[str, Inherited], dict[str, Mapping[str, Any]]]:
+        """Return the dimensions of usable arrays by name, and the units of bounds of dropped times.
+
+        Dropped arrays and those that cannot be opened are left out, so that they do not affect names of dimensions.
+        """
+        interpreter = self._interpreter
+        bounds_of_dropped: dict[str, Mapping[str, Any]] = {}
+        inherited: dict[str, Inherited] = {}
+        for name, document in self.documents.items():
+            node = self.node.child(name)
+            if name in interpreter.dropped:
+                bounds_of_dropped |= units_of_bounds(document.attributes)
+                continue
+            try:
+                dimensions = inherited_dimensions(self._tree, node, document)
+                # Distinct names, because xarray warns of a repeated dimension. The final names are assigned later.
+                interpreter.factory.template(node, distinct_names(dimensions.declared, "dim_"))
+            except XGroupMetadataError as error:
+                self.findings.append(left_out(node, error))
+            else:
+                inherited[name] = dimensions
+                self.findings.extend(dimensions.findings)
+        return inherited, bounds_of_dropped
+
+    def _named_dimensions(
+        self, inherited: Mapping[str, Inherited]
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Return names for all dimensions of arrays, with hints by conventions for unnamed dimensions."""
+        interpreter = self._interpreter
+        documents = {name: self.documents[name] for name in inherited}
+        declared = {name: dimensions.declared for name, dimensions in inherited.items()}
+        hints = {}
+        for name, names in declared.items():
+            if None in names:
+                view = interpreter.view(self.node.child(name), ())
+                hints[name], failures = interpreter.handlers.axis_names(view)
+                self.findings.extend(failures)
+        named, findings = name_dimensions(documents, self.node, declared, hints)
+        self.findings.extend(
+            finding
+            for name, finding in findings.items()
+            # A v2 array with unreadable attributes has no names, but the attributes were reported.
+            if self.node.child(name) not in self._tree.problems
+        )
+        return named
 
     def _array_reading(
         self, node: Node, dims: tuple[str, ...], inherited: Inherited, **context: Any
