@@ -16,16 +16,13 @@ import numpy as np
 import zarr
 from pyproj import Transformer
 
+from zarr_xgroup.conventions.registry import BUILT_IN, WITHOUT_COORDINATES
+
 __all__ = ["sample"]
 
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-_UUIDS = {
-    "cs": "e4dbf0b7-7a00-4ce6-b23e-484292014ab4",
-    "spatial": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4",
-    "proj": "f17cb550-5864-4468-aeb7-f3180cfb622f",
-    "multiscales": "d35379db-88df-4056-af3a-620245f8e347",
-}
+_UUIDS = {convention.name: convention.uuid for convention in (*BUILT_IN, *WITHOUT_COORDINATES)}
 _MISSING = 65535
 
 _CRS = "EPSG:32628"

@@ -46,6 +46,7 @@ from zarr_xgroup.findings import Finding, Place, Topic, new_finding
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.nodes import Fragment, Node, Part, pointer_to
 from zarr_xgroup.metadata.paths import is_below
+from zarr_xgroup.options import Pair
 
 DOCUMENT = "multiscales convention (zarr-conventions/multiscales)"
 
@@ -70,9 +71,6 @@ _MOST_NAMED = 50
 
 #: A valid asset: a relative path without "..". An asset with slashes at its ends is reported, but used.
 _PATH = re.compile(r"(?!/)(?!.*\.\.)[^/]+(/[^/]+)*")
-
-#: A number for Y and one for X.
-Pair = tuple[float, float]
 
 _TRANSFORM = '"transform": {"scale": [2.0, 2.0], "translation": [0.0, 0.0]}'
 

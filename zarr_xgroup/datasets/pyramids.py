@@ -283,7 +283,7 @@ def _level_of_arrays(
     level: Level, arrays: Iterable[ArrayReading], reading: GroupReading, tree: Tree
 ) -> Level:
     """Return a level with the grid or cells of its finest array."""
-    own = {array.node.name: array for array in reading.arrays if array.dims == (array.node.name,)}
+    own = {array.node.name: array for array in reading.arrays if array.is_dimension_coordinate}
     grids = [
         grid
         for array in arrays
@@ -357,7 +357,7 @@ def _stored_along(
     along: dict[str, tuple[Node | None, Mapping[str, Any]]] = {}
     coordinates = (*array.interpretation.coordinates, *array.inherited.coordinates)
     # The coordinate with the name of a dimension is the one of its cells, whatever else lies along it.
-    for coordinate in sorted(coordinates, key=lambda one: one.source.dims != (one.name,)):
+    for coordinate in sorted(coordinates, key=lambda one: not one.is_dimension_coordinate):
         source = coordinate.source
         if len(source.dims) == 1:
             node = source.node if isinstance(source, Stored) and len(source.along) == 1 else None
@@ -418,11 +418,7 @@ def _with_derived_sizes(
     """
     any_grid = next((level for level in levels.values() if level.dims), Level(group, group))
     measured = {**dict.fromkeys(layout.items, Level(group, group)), **levels}
-    derived = defaultdict(list)
-    for asset, item in layout.items.items():
-        if measured[asset].resolution is None and item.wrong_with("derived_from") is None:
-            source = layout.source_of(item, group) if item.is_derived else layout.base
-            derived[source].append(asset)
+    derived = _unsized_by_source(group, layout, measured)
     sources = [asset for asset, level in measured.items() if level.resolution]
     for source in sources:  # grows by each level whose size becomes known
         for asset in derived.pop(source, ()):
@@ -434,6 +430,18 @@ def _with_derived_sizes(
                 sources.append(asset)
     # A level without a grid has no cell size.
     return {asset: measured[asset] if level.dims else level for asset, level in levels.items()}
+
+
+def _unsized_by_source(
+    group: Node, layout: Layout, levels: Mapping[str, Level]
+) -> dict[str | None, list[str]]:
+    """Return the assets without a cell size by the asset that they are derived from, or by the layout's base."""
+    unsized = defaultdict[str | None, list[str]](list)
+    for asset, item in layout.items.items():
+        if levels[asset].resolution is None and item.wrong_with("derived_from") is None:
+            source = layout.source_of(item, group) if item.is_derived else layout.base
+            unsized[source].append(asset)
+    return unsized
 
 
 def _derived_size(
