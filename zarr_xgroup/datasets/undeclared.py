@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from zarr_xgroup.conventions.array import ArrayView
 from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.cf import unused_coordinates
 from zarr_xgroup.conventions.crs import SPATIAL_REF
@@ -119,7 +120,7 @@ def _undeclared(
     `inherited` are the dimensions by `_inherited_dims`. `principal` is the principal convention of its group, which does
     not apply to it; only grids are reported.
     """
-    node, attributes, ndim = array.node, array.document.attributes, len(array.dims)
+    node, ndim = array.node, len(array.dims)
     view = interpreter.view(node, array.dims, siblings=siblings)
     grid = rows_and_columns(view) or array.dims[-2:]
     is_bare_grid = ndim > 1 and not set(bare).isdisjoint(grid)
@@ -130,29 +131,41 @@ def _undeclared(
     undeclared = Undeclared(node, ndim, bare, principal=principal, unused=unused, missing=missing)
     if principal is not None:
         return undeclared
-    mappings = {*mappings_in(attributes), SPATIAL_REF}
-    has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(siblings)
-    marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
-    marks = {name: mark for name, mark in marks.items() if name not in interpreter.assumed}
-    placed = {*bare, *inherited}
-    placing = {name for name, mark in marks.items() if not placed.isdisjoint(mark.dims)}
-    with_crs = {name for name, mark in marks.items() if mark.has_crs and not has_crs}
+    placing, with_crs = _assumable(array, view, {*bare, *inherited}, interpreter)
     # An option that gives only the CRS is no help for positions.
     helpful = placing if bare and not placing else placing | with_crs
     if not (bare or helpful):
         return None
-    declaring = {node: attributes, node.group: _attributes(node.group, interpreter.tree)}
-    reasons = {place: why_not_declared(written) for place, written in declaring.items()}
-    failures = (finding.text for finding in view.findings if finding.cost)
-    why = chain((f"{place}: {reason}" for place, reason in reasons.items() if reason), failures)
-    assumable, only_crs = in_handler_order(helpful), in_handler_order(with_crs - helpful)
     return replace(
         undeclared,
-        why=next(why, ""),
-        assumable=assumable,
-        only_crs=only_crs,
+        why=_why_ignored(view, interpreter.tree),
+        assumable=in_handler_order(helpful),
+        only_crs=in_handler_order(with_crs - helpful),
         has_unattached=bool(inherited),
     )
+
+
+def _assumable(
+    array: ArrayReading, view: ArrayView, dims: set[str], interpreter: Interpreter
+) -> tuple[set[str], set[str]]:
+    """Return the conventions that would give coordinates along `dims` if they were assumed, and those that would give a CRS.
+
+    If the array has a CRS, no convention is among the latter.
+    """
+    mappings = {*mappings_in(array.document.attributes), SPATIAL_REF}
+    has_crs = array.interpretation.crs is not None or not mappings.isdisjoint(view.siblings)
+    marks = {} if AUTO in interpreter.assumed else interpreter.handlers.marks_of(view)
+    marks = {name: mark for name, mark in marks.items() if name not in interpreter.assumed}
+    placing = {name for name, mark in marks.items() if not dims.isdisjoint(mark.dims)}
+    return placing, {name for name, mark in marks.items() if mark.has_crs and not has_crs}
+
+
+def _why_ignored(view: ArrayView, tree: Tree) -> str:
+    """Return why a declaration of an array or of its group is ignored, or why a handler failed; "" if neither."""
+    for node in (view.node, view.node.group):
+        if reason := why_not_declared(_attributes(node, tree)):
+            return f"{node}: {reason}"
+    return next((finding.text for finding in view.findings if finding.cost), "")
 
 
 def _inherited_dims(
@@ -189,21 +202,21 @@ def _data_without_principal(plan: GroupPlan, referred: Collection[Node]) -> list
         for variable in plan.variables
         if variable.is_coordinate or variable.name in dims
     }
-    arrays = [array for array in plan.reading.arrays if array.node not in coordinates]
-    # The missing part of an incomplete array may be a coordinate along one of its dimensions.
-    problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
-    incomplete = {path for finding in problems for path in finding.arrays}
-    affected = [
-        array
-        for array in plan.reading.arrays
-        if array.has_principal and str(array.node) in incomplete
-    ]
-    left_out = {(dim,) for array in affected for dim in array.dims}
+    incomplete = _incomplete_dims(plan)
     return [
         array
-        for array in arrays
-        if not array.has_principal and array.node not in referred and array.dims not in left_out
+        for array in plan.reading.arrays
+        if not (array.has_principal or array.node in coordinates or array.node in referred)
+        and (len(array.dims) != 1 or incomplete.isdisjoint(array.dims))
     ]
+
+
+def _incomplete_dims(plan: GroupPlan) -> set[str]:
+    """Return the dimensions of incomplete arrays: the missing part may be a coordinate along one of them."""
+    problems = [finding for finding in plan.findings if finding.topic is Topic.PROBLEM]
+    incomplete = {path for finding in problems for path in finding.arrays}
+    arrays = (array for array in plan.reading.arrays if array.has_principal)
+    return {dim for array in arrays if str(array.node) in incomplete for dim in array.dims}
 
 
 def without_coordinate(
@@ -243,7 +256,7 @@ def inherited_indexes(
         theirs = _sizes(parent)
         for variable in parent.variables:
             dim = variable.name
-            if variable.dims == (dim,) and theirs.get(dim) == sizes.get(dim, -1):
+            if variable.is_dimension_coordinate and theirs.get(dim) == sizes.get(dim, -1):
                 inherited.setdefault(dim, (parent.node, variable))
     return inherited
 
