@@ -167,17 +167,8 @@ class CfHandler(ConventionHandler):
         elsewhere = [node for name in names if (node := _array_outside(array, name))]
         has_crs = any(_array_outside(array, name) for name in mappings_in(array.attributes))
         placed = {dim for node in elsewhere for dim in fitting_dims(array, node)}
-        for dimension in _dimensions_without_coordinate(array, ()):
-            if dimension.path is not None:  # NCZarr specifies the group that defines it
-                is_placed = array.exists(Node(array.node.store, dimension.path.strip("/")))
-            else:
-                nodes = (group.child(dimension.name) for group in array.node.group.ancestors())
-                is_placed = any(
-                    dimension.has_coordinate_variable(node, array.document_of(node))
-                    for node in nodes
-                )
-            if is_placed:
-                placed.add(dimension.dim)
+        dimensions = _dimensions_without_coordinate(array, ())
+        placed.update(it.dim for it in dimensions if _has_coordinate_elsewhere(array, it))
         if not (elsewhere or has_crs or placed):
             return None
         return Marks(tuple(dim for dim in array.dims if dim in placed), has_crs)
@@ -561,6 +552,14 @@ def _dimensions_without_coordinate(
         is_other = own is not None and not dimension.has_coordinate_variable(node, own)
         if own is None or (is_other and _is_coordinate_variable(node, own)):
             yield dimension
+
+
+def _has_coordinate_elsewhere(array: ArrayView, dimension: _Dimension) -> bool:
+    """Return whether a group above, or the group that NCZarr names, has an array for a dimension."""
+    if dimension.path is not None:
+        return array.exists(Node(array.node.store, dimension.path.strip("/")))
+    nodes = (group.child(dimension.name) for group in array.node.group.ancestors())
+    return any(dimension.has_coordinate_variable(node, array.document_of(node)) for node in nodes)
 
 
 def _coordinate_of(
