@@ -24,6 +24,7 @@ NEEDED = {
     "eopf.md": (2025, 1),
     "how-do-i.md": (2025, 6),
     "large-trees.md": (2025, 6),
+    "many-stores.md": (2025, 1),
     "writing.md": (2025, 1),
 }
 
