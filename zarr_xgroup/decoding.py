@@ -1,4 +1,24 @@
-"""Decode the conventions of one group, in a Dataset that any engine has opened."""
+"""Decode the conventions of one group, in a Dataset that any engine has opened.
+
+`decode` describes the Dataset as a store with one group, and opens that store by the steps of `opening`. It shows how much of
+this package a coder of xarray (pydata/xarray#11541) could do, because a coder also sees one Dataset after an engine has
+opened it:
+
+- A coder could compute coordinates from numbers (`cs` with ``regular`` and ``explicit``, `spatial`, `coords` with ``interval``
+  and ``inline``, the cells of `dggs`), boundaries and formula terms, and the CRS by `proj` of the array and its group. It
+  could take names of dimensions from ``spatial:dimensions``, and units and calendar from `cs` for the group's own array.
+- It could not follow references to other groups and stores (`ref`, ``external``, `geolocation`, paths of CF), nor use the CRS
+  and the declarations of groups above, ``multiscales`` of the parent, the option `resolution`, dimensions such as ``/time``, or
+  times that several groups declare. It could not align the groups of a tree, or read all documents at one level at once.
+
+A coder would need the attributes of the group, access to sibling variables, and the right to add variables, which xarray's
+coders for single variables do not have. Both have these limits:
+
+- The engine has decoded the variables already. Their values are kept, and only numbers that a convention declares to be times
+  are decoded.
+- The path of the group is unknown, so a reference that starts with ``/`` is resolved from the group itself.
+- Attached lazy variables are not dask arrays, whatever the others are.
+"""
 
 from __future__ import annotations
 

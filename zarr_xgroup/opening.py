@@ -1,4 +1,10 @@
-"""The steps of one open call: read, interpret, plan, build, report."""
+"""The steps of one open call: read, interpret, plan, build, report.
+
+`explain` and `check` use the same class and stop after the third step. With the option `resolution`, the groups of all levels
+are interpreted first, and the first and last values of their stored coordinates are read, because cell sizes follow from them
+(`pyramids`). For a tree, `with_times` finds the arrays that all referring arrays declare to be times. Warnings are given when the
+result is complete.
+"""
 
 from __future__ import annotations
 
