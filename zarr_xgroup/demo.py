@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from rich.table import Table
 from rich.text import Text
 
 from zarr_xgroup.errors import XGroupWarning
-from zarr_xgroup.findings import shortened
 from zarr_xgroup.report.terminal import StreamConsole, Wrapped, literal
 
 STORE = Path(__file__).with_name("demo.zarr")
@@ -62,7 +62,8 @@ def main() -> int:
     if texts:
         console.print(literal("Engine xgroup warns about the whole store:", "bold"))
     for text in texts:
-        console.print(Wrapped(literal(shortened(text, _LONGEST_WARNING), "yellow"), indent=2))
+        shown = textwrap.shorten(text, _LONGEST_WARNING, placeholder=" ...")
+        console.print(Wrapped(literal(shown, "yellow"), indent=2))
     for purpose, command in _NEXT:
         console.print(literal(f"{purpose}:", "bold"))
         # Never wrapped, so that it can be copied.

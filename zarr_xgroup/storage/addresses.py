@@ -1,4 +1,7 @@
-"""Addresses: what users and references give as a store is understood once, here, and then opened."""
+"""Addresses: what users and references give as a store is understood once, here, and then opened.
+
+A new class of stores also needs `handles`, and references to it `places` and `foreign`.
+"""
 
 from __future__ import annotations
 
@@ -129,6 +132,13 @@ def _named_by(store_like: Any) -> tuple[Any, Mapping[str, Any]]:
         return str(store_like), {"storage_options": dict(store_like.storage_options) or None}
     if isinstance(store_like, str | os.PathLike | Mapping | Store) or hasattr(store_like, "store"):
         return store_like, {}
+    if hasattr(store_like, "readonly_session"):  # a repository of icechunk
+        raise TypeError(
+            _(
+                "a repository of icechunk has versions of a store: open a session of it, "
+                "such as repository.readonly_session('main')"
+            )
+        )
     text = _("expected one store, as a path, a URL or a store object, got {value!r}")
     raise TypeError(text.format(value=store_like))
 

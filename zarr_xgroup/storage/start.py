@@ -316,6 +316,9 @@ async def _not_found_error(start: Start) -> XGroupError:
     if children:
         named = _("; it contains groups, which can be opened with group=...: {names}")
         message += named.format(names=", ".join(map(repr, children[:_NAMED_GROUPS])))
+    elif name.endswith(".json"):
+        references = _("; if it has references of kerchunk, open {address!r}")
+        message += references.format(address=f"reference::{name}")
     return XGroupStoreNotFoundError(message)
 
 

@@ -419,6 +419,9 @@ def test_addresses_that_are_not_stores(tmp_path: Path, serve: Callable[[Contents
     for name in ("file", "file.zip"):
         with pytest.raises(XGroupStoreError, match=str(tmp_path / name)):
             xr.open_dataset(tmp_path / name, engine="xgroup")
+    (tmp_path / "refs.json").write_text("{}")
+    with pytest.raises(XGroupStoreNotFoundError, match=f"open 'reference::{tmp_path}/refs.json'"):
+        xr.open_dataset(tmp_path / "refs.json", engine="xgroup")
     url = serve({"unrelated.txt": b""})
     with pytest.raises(XGroupStoreNotFoundError) as error:
         xr.open_dataset(url, engine="xgroup")

@@ -38,6 +38,7 @@ def test_both_engines_are_shown_side_by_side(monkeypatch: pytest.MonkeyPatch) ->
     shown = without_commands(printed(monkeypatch, 80)).splitlines()
     assert max(map(len, shown)) <= 80
     assert len(shown) <= 42
+    assert not re.search(r"\w\.\.\.|\.\.\.\w", "\n".join(shown)), "a word is cut"
     head = next(line for line in shown if 'engine="zarr"' in line)
     starts = [head.index(word) for word in ("group", 'engine="zarr"', 'engine="xgroup"')]
     found: dict[str, tuple[str, str]] = {}

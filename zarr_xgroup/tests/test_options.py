@@ -1,6 +1,7 @@
 """Decoding options of xarray: the same result as engine zarr with the same variables in one group."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -115,6 +116,12 @@ def test_each_array_has_its_own_crs() -> None:
             {},
             TypeError,
             "expected one store, as a path, a URL or a store object",
+        ),
+        (
+            SimpleNamespace(readonly_session=None),  # as a repository of icechunk
+            {},
+            TypeError,
+            r"open a session of it, such as repository.readonly_session\('main'\)",
         ),
         ("a", {"group": 3}, TypeError, "group must be the path of a group, such as 'a/b', got 3"),
         ("a", {"zarr_format": 4}, ValueError, "zarr_format must be 2 or 3, got 4"),
