@@ -1,6 +1,11 @@
 """All uses of private names of xarray and zarr, each with its reason.
 
 A test fails when a public replacement exists; then the use can be removed.
+
+One more wish to xarray: import only the requested backend. For an engine that is not built in, ``get_backend`` calls
+``list_engines``, which imports the modules of all entry points in ``xarray.backends``. So the first call with engine A also
+imports B to Z, which takes several seconds if many packages provide engines, and warns about broken ones. The entry point
+could first be looked up by name, with ``list_engines`` only if there is no entry point or several of that name.
 """
 
 from __future__ import annotations

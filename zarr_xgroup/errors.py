@@ -21,6 +21,8 @@ Warnings::
     ├── XGroupNameWarning                   a variable that was renamed
     ├── XGroupMetadataWarning               metadata that was repaired, or an array that was left out
     └── XGroupPluginWarning                 a convention plug-in that cannot be used
+
+A new one is exported by the package, is a member of `Topic` (`findings`), and has a row in ``docs/reference/warnings.md``.
 """
 
 from __future__ import annotations

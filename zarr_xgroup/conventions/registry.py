@@ -1,4 +1,8 @@
-"""The registry of handlers: built-in handlers, those of installed plug-ins, and registered handlers."""
+"""The registry of handlers: built-in handlers, those of installed plug-ins, and registered handlers.
+
+A new built-in convention needs its line in `BUILT_IN`, its name, tier and identity in the tests of handlers, and its rows in
+``docs/reference/conventions.md``.
+"""
 
 from __future__ import annotations
 

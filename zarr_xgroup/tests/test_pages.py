@@ -76,6 +76,18 @@ def test_all_pictures_exist_and_are_shown() -> None:
     assert shown >= set((DOCS / "images").glob("*"))
 
 
+def test_the_page_about_handlers_shows_the_package_to_copy() -> None:
+    package, page = DOCS / "examples" / "xgroup-stations", DOCS / "handlers.md"
+    if not page.is_file():
+        pytest.skip("installed without the documentation")
+    text = page.read_text(encoding="utf-8")
+    handler = (package / "xgroup_stations.py").read_text(encoding="utf-8")
+    assert f"```python\n{handler}```" in text
+    project = (package / "pyproject.toml").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert shown in project
+
+
 PAGE = """
 # A page
 

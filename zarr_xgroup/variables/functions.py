@@ -1,6 +1,7 @@
 """Functions of positions that compute coordinates and cell boundaries.
 
-They are frozen and picklable. Equal functions compute the same values.
+They are frozen and picklable. Equal functions compute the same values. A new one needs a text in `_described`
+(`report/explaining.py`).
 """
 
 from __future__ import annotations

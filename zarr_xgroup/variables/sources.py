@@ -3,6 +3,9 @@
 Coordinates with unequal sources are never one variable. Coordinates with equal sources are one variable if their values are
 also decoded in the same way. Sources are made only from metadata. They do not depend on zarr or xarray, and hold no data of
 a store.
+
+A new source is also added to `Source` and `renamed`, to `factory` (its sizes, length and variable) and to `_described`
+(`report/explaining.py`). `own_arrays` decides when an own array replaces it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 A rule is a pure function of the metadata of a store. It yields mistakes, each with its place and a remedy. The text of a
 mistake does not name the node, so that the same mistake in many nodes is reported once.
+
+A new rule is a `Rule` in the module that describes its convention and in the handler's `rules`; otherwise in the `RULES` of a
+module here, with a function that reports it (for a node, listed in `_CHECKS`). Add a store that breaks it to `CASES` of the tests.
+`scripts/make_rules_page.py` adds both to the page, where you write what the example does not show.
 """
 
 from __future__ import annotations
