@@ -21,10 +21,10 @@ from zarr_xgroup.tests.report.test_check import CASES, broken, checked, places, 
 
 PAGE = DOCS / "reference" / "rules.md"
 
-_RULE = re.compile(r"### (?P<name>\S+)")
+_RULE = re.compile(r"^### (\S+)", re.MULTILINE)
 #: The error of zarr for a document, which differs between versions.
 _OF_ZARR = re.compile(r"(?<=ValueError: ).*quaternion.*")
-#: The start of the generated part of a section.
+#: The start of the generated part of a section, and of the last line below the heading of a chapter.
 _MADE = "From: "
 
 
@@ -43,7 +43,10 @@ def rendered(text: str, examples: Mapping[str, str]) -> str:
     for name in known:
         if not any(section.startswith(f"### {name} ") for section in sections):
             _put(f"### {name} \n", sections)
-    return "".join([heading, *(_section(section, known, examples) for section in sections)])
+    chapters = re.split(r"^(?=## )", "".join(sections), flags=re.MULTILINE)
+    return "".join(
+        [heading, *(_chapter(chapter, known, examples) for chapter in chapters if chapter)]
+    )
 
 
 def _put(section: str, sections: list[str]) -> None:
@@ -57,16 +60,30 @@ def _put(section: str, sections: list[str]) -> None:
     sections.insert(places[-1] + 1, section)
 
 
-def _section(text: str, known: dict[str, Rule], examples: Mapping[str, str]) -> str:
-    heading, about = text.split("\n", 1)
-    match = _RULE.match(heading)
-    if match is None:
-        return text
-    rule = known[match["name"]]
-    written = about.partition(_MADE)[0].strip()
-    source = f"{_MADE}{rule.document}, *{rule.section}*"
+def _chapter(text: str, known: dict[str, Rule], examples: Mapping[str, str]) -> str:
+    """Return a chapter with new generated parts; if all its rules have the same document, its heading names the document."""
+    heading, *sections = re.split(r"^(?=### )", text, flags=re.MULTILINE)
+    rules = [known[name] for name in _RULE.findall(text)]
+    documents = {rule.document for rule in rules}
+    parts = [heading.partition(_MADE)[0].strip()]
+    if len(documents) == 1:
+        parts.append(f"{_MADE}{rules[0].document}")
+    return (
+        "\n\n".join(filter(None, parts))
+        + "\n\n"
+        + "".join(
+            _section(section, rule, examples, names_document=len(documents) > 1)
+            for section, rule in zip(sections, rules, strict=True)
+        )
+    )
+
+
+def _section(text: str, rule: Rule, examples: Mapping[str, str], *, names_document: bool) -> str:
+    written = text.partition("\n")[2].partition(_MADE)[0].strip()
+    document = f"{rule.document}, " if names_document else ""
+    source = f"{_MADE}{document}*{rule.section}*"
     example = f"```text\n{examples[rule.name]}\n```" if rule.name in examples else ""
-    parts = [f"### {rule.name} {{: #{rule.name} }}", written, source, example]
+    parts = [f"### {rule.name} {{:#{rule.name}}}", written, source, example]
     return "\n\n".join([*filter(None, parts), ""])
 
 
