@@ -79,7 +79,7 @@ _DECODING = DecodingOptions.__annotations__.keys()
 class Opening:
     """One open call: reads, interprets and plans groups, and builds Datasets of the plans.
 
-    `explain`, `check` and `levels` stop after planning.
+    `explain` and `levels` stop after planning; `check` builds Datasets only to find what cannot be decoded.
 
     Parameters
     ----------
@@ -303,12 +303,16 @@ class Opening:
 
     # Build.
 
+    def builder(self) -> Builder:
+        """Return a builder of Datasets with the options of the call."""
+        arguments = self.library, self.factory, self.decoding, self.dropped
+        return Builder(*arguments, with_indexes=self.with_indexes)
+
     def _built(self, plans: deque[GroupPlan], *, is_tree: bool = False) -> dict[str, xr.Dataset]:
         """Return the Datasets of plans, by path from the requested group. Empties `plans`."""
         above = (self.tree.document_if_read(group) for group in plans[0].node.ancestors())
         inherited = [document.attributes for document in above if document is not None]
-        arguments = self.library, self.factory, self.decoding, self.dropped
-        builder = Builder(*arguments, with_indexes=self.with_indexes)
+        builder = self.builder()
         undeclared = self.undeclared(plans, is_tree=is_tree, also=builder.reading(plans))
         array = self.library.array
         if array:

@@ -73,10 +73,6 @@ SOMEWHERE = Rule("cf/leads-somewhere", CF, "2.7 Groups")
 MISSING = Rule("cf/missing-value", CF, "2.5.1 Missing data, valid and actual range of data")
 PACKED = Rule("cf/packed", CF, "8.1 Packed Data")
 
-#: Remedies for arrays that cannot be the coordinates of other arrays: their documents are invalid, or sizes differ.
-WRITE_AGAIN = "write the document again with zarr"
-OTHER_DIMENSION = "give one of the dimensions a different name, or write arrays of one size"
-
 #: The longest chain of references: to a coordinate, to its boundaries, and to the terms of their formula.
 _MAX_STEPS = 3
 
@@ -600,11 +596,19 @@ def _report_unused(array: ArrayView, dimension: _Dimension) -> None:
             continue
         if problem is not None:
             cost = coordinate_named(dimension.dim)
-            array.report(Topic.PROBLEM, array.node, problem, WRITE_AGAIN, cost=cost)
-        elif dimension.path is None:  # NCZarr would specify a different dimension
+            remedy = remedy_for_unused(is_unreadable=True)
+            array.report(Topic.PROBLEM, array.node, problem, remedy, cost=cost)
+        else:
             text = _("dimension {dim!r} has no coordinate: {reason}")
             text = text.format(dim=dimension.name, reason=reason)
-            array.report(Topic.CHOICE, array.node, text, OTHER_DIMENSION)
+            array.report(Topic.CHOICE, array.node, text, remedy_for_unused(is_unreadable=False))
+
+
+def remedy_for_unused(*, is_unreadable: bool) -> str:
+    """Return the remedy for an array that cannot be the coordinate of others: unreadable, or of a different size."""
+    if is_unreadable:
+        return _("write the document again with zarr")
+    return _("give one of the dimensions a different name, or write arrays of one size")
 
 
 def unused_coordinates(array: ArrayView) -> Iterator[tuple[Node, str]]:
@@ -621,14 +625,18 @@ def unused_coordinates(array: ArrayView) -> Iterator[tuple[Node, str]]:
 def _unused(
     array: ArrayView, name: str, dimension: _Dimension | None = None
 ) -> Iterator[tuple[Node, str]]:
-    """Yield the read nodes of a name that have no usable document, or not the size of a dimension; and the reason."""
+    """Yield the read nodes of a name that have no usable document, or not the size of a dimension; and the reason.
+
+    The search ends at an array that fits. If NCZarr names the dimension, one of a different size is a different dimension.
+    """
     for node in _candidate_nodes(array.node, name):
         document, problem = array.tree.document_if_read(node), array.tree.problem(node)
         if document is not None and _is_coordinate_variable(node, document):
             length = document["shape"][0]
-            if dimension is not None and length != dimension.size:
-                text = _("{node} has length {length}, not {size}")
-                yield node, text.format(node=node, length=length, size=dimension.size)
+            if dimension is None or dimension.path is not None or length == dimension.size:
+                return
+            text = _("{node} has length {length}, not {size}")
+            yield node, text.format(node=node, length=length, size=dimension.size)
         elif problem is not None:
             yield node, str(problem)
 

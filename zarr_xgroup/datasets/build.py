@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from zarr_xgroup._compat import dataset_of
 from zarr_xgroup.conventions.units import TIME_KEYS
-from zarr_xgroup.datasets.decode import BuiltVariable, Decoder, times_undecoded
+from zarr_xgroup.datasets.decode import BuiltVariable, Decoder, repeating_index, times_undecoded
 from zarr_xgroup.datasets.plan import GroupPlan, PlannedVariable
 from zarr_xgroup.errors import XGroupError, XGroupMetadataError, XGroupStoreError, converting_errors
 from zarr_xgroup.findings import (
@@ -30,6 +31,7 @@ from zarr_xgroup.storage.reading import Reading
 from zarr_xgroup.variables.factory import MOST_OWN_VALUES, MOST_VALUES, VariableFactory, chunk_size
 from zarr_xgroup.variables.lazy import ends_fetched, fetched, lazy_variable
 from zarr_xgroup.variables.sources import Computed, HandlerVariable, Stored
+from zarr_xgroup.variables.stored import first_empty_chunk
 
 
 class Builder:
@@ -55,6 +57,8 @@ class Builder:
         self._decoder = Decoder(decoding, dropped, with_indexes=with_indexes)
         # The values that `read` fetched, or the error of reading, by array and part.
         self._values: Mapping[Any, Any] = {}
+        # The arrays whose values repeat because chunks are missing.
+        self._incomplete: Collection[Node | None] = ()
         # Decoded coordinates of several groups, by `_decoding_keys`. They are copied for each group.
         self._shared: dict[Hashable, BuiltVariable] = {}
         self._shares = False
@@ -73,6 +77,7 @@ class Builder:
 
         async def reading() -> None:
             self._values = await self._library.read_values(*arrays)
+            self._incomplete = await self._library.missing(_empty_chunks(arrays[0], self._values))
 
         return reading if arrays[0] else None
 
@@ -101,7 +106,8 @@ class Builder:
 
         They are undecoded, or copies of variables that a different group has decoded already.
         """
-        group, findings, variables = plan.node, list[Finding](), list[BuiltVariable]()
+        group, variables = plan.node, list[BuiltVariable]()
+        findings = list(self._repeating_indexes(plan))
         keys = self._decoding_keys(plan)
         huge = self._huge_times(plan)
         # xarray gives bounds the units and calendar of their times only if it decodes these.
@@ -132,7 +138,8 @@ class Builder:
             if name in huge:
                 variable.hidden_units = _hidden_units(undecoded)
                 text = _("its chunks are too large to be read for two values")
-                findings.append(times_undecoded(group, planned, text))
+                remedy = _("write smaller chunks")
+                findings.append(times_undecoded(group, planned, text, remedy))
             variables.append(variable)
         return variables, findings
 
@@ -145,6 +152,12 @@ class Builder:
         times = self._decoding.get("decode_times", True)
         is_decoded = times.get(planned.name, True) if isinstance(times, Mapping) else times
         return "ends" if planned.is_time and is_decoded is not False else None
+
+    def _repeating_indexes(self, plan: GroupPlan) -> Iterator[Finding]:
+        """Yield findings about coordinates whose indexes repeat because chunks are missing."""
+        for planned in plan.variables:
+            if planned.stored in self._incomplete and self._part_read(planned) == "all":
+                yield repeating_index(plan.node, planned)
 
     def _huge_times(self, plan: GroupPlan) -> dict[str, PlannedVariable]:
         """Return the times whose chunks are too large to be read for their first and last value, by name."""
@@ -273,6 +286,18 @@ def _arrays_read(
                     library.zarr_store(source.node.store), source.node.path
                 )
     return arrays, names
+
+
+def _empty_chunks(
+    arrays: Mapping[tuple[Node, ValuesNeeded], Any], values: Mapping[Any, Any]
+) -> dict[Node, str]:
+    """Return the keys of chunks that seem to be missing, by the arrays whose indexes would repeat for them."""
+    empty = {
+        node: first_empty_chunk(values[node, part], array)
+        for (node, part), array in arrays.items()
+        if part == "all" and isinstance(values[node, part], np.ndarray)
+    }
+    return {node: chunk for node, chunk in empty.items() if chunk is not None}
 
 
 def _hidden_units(variable: xr.Variable) -> dict[str, Any]:

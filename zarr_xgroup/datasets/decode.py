@@ -309,10 +309,18 @@ def _needed_to_decode(
     return {name: others[name] for name in names & others.keys()}
 
 
-def times_undecoded(group: Node, planned: PlannedVariable, reason: str) -> Finding:
+def times_undecoded(
+    group: Node, planned: PlannedVariable, reason: str, remedy: str = ""
+) -> Finding:
     """Return the finding that the times of a variable are left undecoded, for a reason."""
     text = _("opened with undecoded times: {reason}").format(reason=reason)
-    return _variable_finding(group, planned, text)
+    return _variable_finding(group, planned, text, remedy=remedy)
+
+
+def repeating_index(group: Node, planned: PlannedVariable) -> Finding:
+    """Return the finding that the index of a variable repeats because chunks are missing."""
+    text = _("chunks are missing in the store, so values of its index repeat")
+    return _variable_finding(group, planned, text, remedy=_("write the missing chunks"))
 
 
 def _variable_finding(
@@ -321,14 +329,16 @@ def _variable_finding(
     text: str,
     error: XGroupError | None = None,
     keys: Sequence[str] = (),
+    remedy: str = "",
 ) -> Finding:
     """Return a finding about a variable of a group, or about the array whose coordinate it is.
 
     `keys` are the faulty attributes; the place of the finding is the first one.
     """
+    remedy = remedy or _("correct the attributes with which xarray decodes it")
     if not planned.referrer:
         place = Fragment(group.child(planned.name), ("attributes", *keys[:1]) if keys else (), None)
-        return new_finding(Topic.METADATA, place, text, error=error)
+        return new_finding(Topic.METADATA, place, text, remedy, error=error)
     name = _("its coordinate {name!r}").format(name=planned.name)
     user = group.child(planned.referrer)
-    return new_finding(Topic.METADATA, user, after_place(name, text), error=error)
+    return new_finding(Topic.METADATA, user, after_place(name, text), remedy, error=error)

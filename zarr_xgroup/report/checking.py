@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Unpack
 
 from msgspec.structs import replace
 
+from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.pyramids import Pyramid, pyramids_of
 from zarr_xgroup.datasets.undeclared import forgotten_declarations
-from zarr_xgroup.findings import Finding, group_findings
+from zarr_xgroup.findings import Finding, Place, group_findings
+from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.opening import Opening, opening
 from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
@@ -27,8 +30,8 @@ from zarr_xgroup.variables.stored import members_as_zarr_writes
 def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict:
     """Check the metadata of a store against the documents of its conventions.
 
-    Only metadata documents are read, and the first and last values of coordinates for which a transform is declared. If the
-    store has consolidated metadata, the nodes' own documents are read as well, and compared.
+    The metadata documents are read, and the values that opening reads: dimension coordinates, and the first and last values
+    of times and of coordinates for which a transform is declared. If the store has consolidated metadata, the nodes' own documents are read as well, and compared.
 
     Parameters
     ----------
@@ -91,9 +94,12 @@ def _all_mistakes(
     The order matters: rules about references, and the findings of opening, omit places that rules about nodes report.
     """
     library, tree = call.library, call.library.tree
+    builder = call.builder()
+    undeclared = call.undeclared(plans, is_tree=True, also=builder.reading(plans))
+    faults = list(_faults(builder, plans))
+    checked.faulty = {fault.place.node for fault in faults}
     mistakes = [mistake for node in checked.nodes() for mistake in mistakes_of(checked, node)]
     mistakes += list(references.check(found_references(plans, tree), mistakes, checked))
-    undeclared = call.undeclared(plans, is_tree=True)
     mistakes += check_causes(undeclared, checked)
     yield from mistakes
     yield from chain.from_iterable(map(arrays.check_degrees, plans))
@@ -106,7 +112,7 @@ def _all_mistakes(
         by_group = call.undeclared(plans)
         yield from check_undeclared(by_group, call.assumed_interpretations(plans, by_group))
     of_plans = chain.from_iterable(plan.findings for plan in plans)
-    findings = chain(library.findings, of_plans, forgotten_declarations(undeclared, tree))
+    findings = chain(library.findings, of_plans, faults, forgotten_declarations(undeclared, tree))
     yield from stores.mistakes_of_opening(findings, mistakes, checked)
     if tree.stores[0].consolidated_at is not None:
         is_part = call.group_filter is not None
@@ -114,3 +120,17 @@ def _all_mistakes(
         others = () if is_part else tree.subtree(Node(own, call.group))
         groups = (group.path for group in (*checked.groups, *others))
         yield from stores.differences_of_consolidated(tree, own, groups, members_as_zarr_writes)
+
+
+def _faults(builder: Builder, plans: Iterable[GroupPlan]) -> Iterator[Finding]:
+    """Yield the findings about variables that xarray cannot decode, or whose values for an index are missing.
+
+    Mistakes in the attributes with which xarray decodes a variable explain them.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of xarray
+        for plan in plans:
+            for fault in builder.dataset(plan)[1]:
+                pointers = (f"/attributes/{key}" for key in DECODED_BY)
+                related = tuple(Place(fault.place.node, pointer) for pointer in pointers)
+                yield replace(fault, related=related)

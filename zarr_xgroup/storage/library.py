@@ -291,6 +291,24 @@ class Library:
 
         return dict(zip(arrays, await gather(values, arrays), strict=True)) if arrays else {}
 
+    async def missing(self, keys: Mapping[Node, str]) -> set[Node]:
+        """Return the nodes whose given key, such as that of a chunk, does not exist.
+
+        Raises XGroupStoreError if the opened store cannot be read; keys of foreign stores that cannot be read exist.
+        """
+
+        async def exists(node: Node) -> bool:
+            store = self.stores[node.store]
+            try:
+                return await store.exists(node.path, keys[node])
+            except XGroupStoreError:
+                if not store.record.is_foreign:
+                    raise
+                return True
+
+        found = zip(keys, await gather(exists, keys), strict=True) if keys else ()
+        return {node for node, is_there in found if not is_there}
+
     def zarr_store(self, number: int) -> Store:
         """Return the zarr store with a number of the tree."""
         return self.stores[number].handle.store

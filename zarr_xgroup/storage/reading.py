@@ -290,6 +290,20 @@ class StoreReader:
 
         return await self._attempt(values, place)
 
+    async def exists(self, path: str, key: str) -> bool:
+        """Return whether a key below a node exists; False if it is forbidden, because object stores answer so for missing keys."""
+
+        async def exists() -> bool:
+            async with self._limit:
+                try:
+                    return await self._store.exists(join_path(path, key))
+                except Exception as error:
+                    if is_forbidden(error):
+                        return False
+                    raise
+
+        return await self._attempt(exists, f"/{path}")
+
     async def _attempt(
         self, request: Callable[[], Awaitable[T]], place: str, *, is_document: bool = False
     ) -> T:

@@ -117,6 +117,11 @@ class OpenStore:
         with self.naming_store():
             return await reader.values(array, f"/{path}", whole=whole)
 
+    async def exists(self, path: str, key: str) -> bool:
+        """Return whether a key below a node exists."""
+        with self.naming_store():
+            return await self._reader().exists(path, key)
+
     @contextmanager
     def naming_store(self) -> Iterator[None]:
         """Add the name of the store to an error of reading that is raised within."""

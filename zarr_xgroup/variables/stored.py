@@ -151,6 +151,28 @@ def members_as_zarr_writes(document: Document) -> Mapping[str, Any]:
         return members
 
 
+def first_empty_chunk(values: np.ndarray[Any, Any], array: zarr.Array[Any]) -> str | None:
+    """Return the key of the first chunk that seems to be missing, if an index of all values of a 1-D array repeats for it.
+
+    Such chunks have only the fill value. All values in other chunks are distinct: other indexes, such as ids of stations,
+    repeat on purpose. None if there is no such chunk.
+    """
+    with suppress(XGroupMetadataError), converting_errors():
+        fill_value = array.metadata.fill_value
+        fill = np.zeros_like(values) if fill_value is None else np.full_like(values, fill_value)
+        is_fill = values == fill
+        if values.dtype.kind in "fcmM":
+            is_fill |= np.isnan(values) & np.isnan(fill)
+        if np.count_nonzero(is_fill) > 1:
+            (length,) = array.shards or array.chunks
+            is_empty = np.logical_and.reduceat(is_fill, range(0, len(values), length))
+            in_empty = np.repeat(is_empty, length)[: len(values)]
+            others = values[~in_empty].tolist()
+            if np.count_nonzero(in_empty) > 1 and len({*others}) == len(others):
+                return array.metadata.encode_chunk_key((int(np.argmax(is_empty)),))
+    return None
+
+
 class ArrayDocument:
     """The document of an array as a key: equal for documents with equal templates.
 

@@ -63,7 +63,8 @@ def mistakes_of(checked: CheckedStore, subject: NodeView) -> Iterator[Finding]:
         if is_for_all or checked.declares_something:
             yield from check(checked, subject)
     for convention in _BUILT_IN:
-        if convention is not CfHandler or checked.declares_something:
+        is_faulty = str(subject.node) in checked.faulty
+        if convention is not CfHandler or checked.declares_something or is_faulty:
             yield from convention.check(subject)
     for handler in handlers():
         if handler not in BUILT_IN and handler not in checked.failed:

@@ -29,12 +29,15 @@ class CheckedStore:
     ----------
     failed : set of handler classes
         Handlers of plug-ins whose `check` raised an error. It is not called again.
+    faulty : set of str
+        The paths of arrays that cannot be decoded.
     """
 
     def __init__(self, tree: Tree, groups: Sequence[Node], assumed: Collection[str] = ()) -> None:
         self.tree = tree
         self.assumed = assumed
         self.failed: set[Handler] = set()
+        self.faulty: set[str] = set()
         self.groups = groups
         self._nodes: dict[str, NodeView | None] = {}
 

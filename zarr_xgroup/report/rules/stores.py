@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from zarr_xgroup.conventions.cf import WRITE_AGAIN
 from zarr_xgroup.conventions.declaring import CONVENTIONS_KEY
 from zarr_xgroup.errors import Rule, XGroupMetadataError, XGroupReferenceError, XGroupStoreError
 from zarr_xgroup.findings import OPEN_RULES, Finding, Place, Topic, new_finding
@@ -38,7 +37,7 @@ _CAUSES = (
     f"/attributes/{DIMENSION_KEY}",
 )
 
-#: Topics of findings that are only reported for stores that declare a convention.
+#: Topics of findings that are reported for stores that declare no convention only if they are errors.
 _TOPICS_OF_DECLARING_STORES = (Topic.DIMENSION, Topic.NAME, Topic.METADATA, Topic.NO_PRINCIPAL)
 
 
@@ -60,7 +59,8 @@ def mistakes_of_opening(
     for finding in findings:
         topic, cost = finding.topic, finding.cost
         has_no_other_rule = topic is not None and finding.rule is OPEN_RULES[topic]
-        if topic in _TOPICS_OF_DECLARING_STORES and not checked.declares_something:
+        is_tolerated = topic in _TOPICS_OF_DECLARING_STORES and finding.severity == "warning"
+        if is_tolerated and not checked.declares_something:
             continue
         if is_explained(finding, by_cause=has_no_other_rule):
             continue
@@ -124,7 +124,7 @@ def _default_remedy(finding: Finding) -> str:
     if any(type(cause).__name__ == "UnknownCodecError" for cause in causes):  # numcodecs' or zarr's
         return "use codecs of zarr itself, or document which package has them"
     if finding.topic is Topic.METADATA:
-        return WRITE_AGAIN
+        return "write the document again with zarr"
     if isinstance(finding.error, XGroupStoreError):
         return "correct the URI, or make the store readable"
     if isinstance(finding.error, XGroupReferenceError):

@@ -8,7 +8,7 @@ from typing import Any
 
 from zarr_xgroup.conventions.axes import rows_and_columns
 from zarr_xgroup.conventions.base import ConventionHandler
-from zarr_xgroup.conventions.cf import OTHER_DIMENSION, WRITE_AGAIN, CfHandler
+from zarr_xgroup.conventions.cf import CfHandler, remedy_for_unused
 from zarr_xgroup.conventions.descriptions import write
 from zarr_xgroup.conventions.model import Coordinate, Interpretation
 from zarr_xgroup.conventions.proj import ProjHandler
@@ -42,8 +42,10 @@ def check_causes(arrays: Iterable[Undeclared], checked: CheckedStore) -> Iterato
             is_unreadable = checked.tree.problem(node) is not None
             if not (is_unreadable and node.group in checked.groups):
                 rule = OPEN_RULES[Topic.METADATA if is_unreadable else Topic.DIMENSION]
-                remedy = WRITE_AGAIN if is_unreadable else OTHER_DIMENSION
-                text = f"opens without coordinates: {reason}"
+                text, remedy = (
+                    f"opens without coordinates: {reason}",
+                    remedy_for_unused(is_unreadable=is_unreadable),
+                )
                 yield new_finding(rule, array.node, text, remedy)
 
 

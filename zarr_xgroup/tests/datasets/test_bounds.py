@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -21,12 +22,16 @@ from zarr_xgroup.tests.builders import (
     Group,
     Json,
     RecordingStore,
+    assert_same,
     declaring,
     documents_of,
     memory_store,
     opened_with_warnings,
+    oracle,
+    without,
 )
-from zarr_xgroup.tests.tables import check, rows
+from zarr_xgroup.tests.builders import build as build_contents
+from zarr_xgroup.tests.tables import check, outcome, rows
 from zarr_xgroup.variables import factory
 
 
@@ -166,13 +171,18 @@ def test_coordinates_that_are_too_long_are_not_read(
     assert not store.chunk_gets
 
 
+REPEATS = "chunks are missing in the store, so values of its index repeat"
+INDEXED = f"v (x) @ x\n! Metadata: /v: its coordinate 'x': {REPEATS}"
 #: A store whose coordinate `x` or times `v` are read.
 COMMON: dict[str, tuple[Any, str]] = {
-    "many chunks": (referring(5_000, 1), "v (x) @ x"),
-    "many values": (referring(2**20, 2**10), "v (x) @ x"),
-    "the longest chunk": (referring(10, 2**24), "v (x) @ x"),
-    "the group's own, which is kept": ({**referring(20, 1), "x": long("x", 20)}, "v (x) @ x"),
-    "times elsewhere": (referring(2**20, 2**20, **TIME), "v (x) @ x"),
+    "many chunks": (referring(5_000, 1), INDEXED),
+    "many values": (referring(2**20, 2**10), INDEXED),
+    "the longest chunk": (referring(10, 2**24), INDEXED),
+    "the group's own, which is kept": (
+        {**referring(20, 1), "x": long("x", 20)},
+        f"v (x) @ x\n! Metadata: /x: {REPEATS}",
+    ),
+    "times elsewhere": (referring(2**20, 2**20, **TIME), INDEXED),
     "own times": ({"v": long("n", 2**25, **TIME)}, "v (n)"),
 }
 
@@ -185,6 +195,37 @@ def test_coordinates_of_common_length_are_indexed_and_decoded(nodes: Any, expect
     name = next(name for name in ("x", "axes/x", "v") if name in nodes)
     assert {key.rpartition("/c/")[0] for key in store.chunk_gets} == {name}
     assert all(it.dtype.kind == "M" for it in dataset.variables.values() if "units" in it.encoding)
+
+
+#: Values of an index, their fill value, the length of chunks, the missing chunks, and whether values repeat for them.
+REPEATED: dict[str, tuple[Any, Any, int, tuple[int, ...], bool]] = {
+    "all": (np.arange(1, 32), 0, 31, (0,), True),
+    "a part": (np.arange(1, 32), 0, 16, (1,), True),
+    "chunks of one value": (np.arange(1, 6), 0, 1, (2, 4), True),
+    "floats": (np.arange(4.0), np.nan, 4, (0,), True),
+    "texts": (["a", "b"], "", 2, (0,), True),
+    "none": (np.arange(1, 32), 0, 16, (), False),
+    "one value": ([5], 0, 1, (0,), False),
+    "one value of several": (np.arange(1, 6), 0, 1, (2,), False),
+    "written fill values": ([0, 0, 0], 0, 3, (), False),
+    "written values": ([7, 7, 7], 0, 3, (), False),
+    "others repeat, too": ([0, 0, 0, 1, 1, 1], 0, 3, (0,), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@rows(REPEATED, "values, fill_value, chunk, missing, repeats")
+def test_an_index_that_repeats_because_chunks_are_missing_is_reported(
+    values: Any, fill_value: Any, chunk: int, missing: Any, repeats: bool, zarr_format: Any
+) -> None:
+    filled = {"fill_value": "NaN" if fill_value != fill_value else fill_value}  # noqa: PLR0124
+    x = Array(values, ("x",), chunks=(chunk,), v2=filled, v3=filled)
+    contents = build_contents({"": {}, "x": x}, zarr_format)
+    keys = [f"x/c/{number}" if zarr_format == 3 else f"x/{number}" for number in missing]
+    store: Any = memory_store(without(contents, *keys))
+    dataset, lines = outcome(store, only="")
+    assert lines == ([f"! Metadata: /x: {REPEATS}"] if repeats else [])
+    assert_same(dataset, oracle(xr.open_dataset, store))
 
 
 def test_lazy_coordinates_are_read_and_computed_in_part() -> None:
@@ -201,7 +242,8 @@ def test_lazy_coordinates_are_read_and_computed_in_part() -> None:
 def test_own_coordinates_of_a_group_are_read_as_by_any_engine(monkeypatch: Any) -> None:
     monkeypatch.setattr(factory, "MOST_VALUES", 0)
     monkeypatch.setattr(build, "MOST_VALUES", 0)
-    check(store_of({"x": long("x", 20), "v": long("x", 20)}), "v (x) @ x", only="v")
+    own = {"x": long("x", 20), "v": long("x", 20)}
+    check(store_of(own), f"v (x) @ x\n! Metadata: /x: {REPEATS}", only="v")
     check(store_of({"v": long("n", 2**17, **TIME)}), "v (n)")
 
 
@@ -215,4 +257,4 @@ def test_the_limit_applies_to_each_coordinate(monkeypatch: Any) -> None:
     dataset, told = opened_with_warnings(xr.open_dataset, store_of(nodes))
     assert set(dataset.xindexes) == {"x1", "x8", "x9", "x20"}
     assert set(dataset.coords) == {"x1", "x8", "x9", "x20", "axes_x21", "axes_x40"}
-    assert len(told) == 2
+    assert len([warning for warning in told if REPEATS not in str(warning)]) == 2
