@@ -209,8 +209,10 @@ class OwnArrays:
         named, own_terms = dict(zip(words[::2], words[1::2], strict=False)), dict(terms)
         for term, part in terms.items():
             own, array = self.named(named.get(f"{term}:", "")), self.of_source(part.source)
-            is_along = array is None or self._has_dimensions_of(array, part.source, "other")
-            if own is not None and not (is_along and self._fits(part.source, referrer)):
+            is_copy = isinstance(part.source, Stored) and not (
+                array is None or self._has_dimensions_of(array, part.source, "other")
+            )
+            if own is not None and (is_copy or not self._fits(part.source, referrer)):
                 own_terms[term] = replace(part, name=own.name, source=own.source)
         return own_terms
 
