@@ -163,6 +163,10 @@ class _GroupStore(WrapperStore[MemoryStore]):
         """Return the name of the store in messages."""
         return "the Dataset"
 
+    async def exists(self, key: str) -> bool:
+        """Return whether a key is a document or a chunk."""
+        return key in self._chunks or await super().exists(key)
+
     async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
         """Return a document or a chunk. Lazy values are read by a different thread: zarr waits for none in its own."""
         if key not in self._chunks:

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 
 from msgspec.structs import replace
 
+from zarr_xgroup._requirements import missing_package
 from zarr_xgroup.datasets.build import Builder
 from zarr_xgroup.datasets.plan import GroupPlan
 from zarr_xgroup.datasets.pyramids import Pyramid, pyramids_of
@@ -18,7 +19,7 @@ from zarr_xgroup.metadata.cf import DECODED_BY
 from zarr_xgroup.metadata.nodes import Node
 from zarr_xgroup.opening import Opening, opening
 from zarr_xgroup.options import TreeReportOptions, with_report_options_shown
-from zarr_xgroup.redaction import printable
+from zarr_xgroup.redaction import chain_of, printable
 from zarr_xgroup.report.explaining import found_references
 from zarr_xgroup.report.results import Verdict
 from zarr_xgroup.report.rules import CheckedStore, arrays, grids, mistakes_of, references, stores
@@ -30,8 +31,9 @@ from zarr_xgroup.variables.stored import members_as_zarr_writes
 def check(filename_or_obj: Any, **options: Unpack[TreeReportOptions]) -> Verdict:
     """Check the metadata of a store against the documents of its conventions.
 
-    The metadata documents are read, and the values that opening reads: dimension coordinates, and the first and last values
-    of times and of coordinates for which a transform is declared. If the store has consolidated metadata, the nodes' own documents are read as well, and compared.
+    The metadata documents are read, and the values that opening reads: dimension coordinates, and the first and last
+    values of times and of coordinates for which a transform is declared. If the store has consolidated metadata, the nodes'
+    own documents are read as well, and compared.
 
     Parameters
     ----------
@@ -131,6 +133,8 @@ def _faults(builder: Builder, plans: Iterable[GroupPlan]) -> Iterator[Finding]:
         warnings.simplefilter("ignore")  # those of xarray
         for plan in plans:
             for fault in builder.dataset(plan)[1]:
+                if fault.error is not None and missing_package(chain_of(fault.error)):
+                    continue  # not a mistake in the store
                 pointers = (f"/attributes/{key}" for key in DECODED_BY)
                 related = tuple(Place(fault.place.node, pointer) for pointer in pointers)
                 yield replace(fault, related=related)

@@ -710,6 +710,13 @@ def opened(function: Open, store: Any, **options: Any) -> Any:
     return result
 
 
+def opened_without_chunks(function: Open, store: Any, **options: Any) -> Any:
+    """Open a store without chunks as `opened` does. It may also warn that chunks are missing."""
+    result, given = opened_with_warnings(function, store, **options)
+    assert [it for it in given if "chunks are missing in the store" not in str(it)] == []
+    return result
+
+
 def opened_with_warnings(
     function: Open, store: Any, **options: Any
 ) -> tuple[Any, list[XGroupWarning]]:

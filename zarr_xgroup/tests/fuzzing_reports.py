@@ -43,6 +43,7 @@ ONLY_ON_OPENING = (
     "cannot be read",
     " is already used or not valid in this group",
     " in a DataTree",
+    "chunks are missing in the store",
 )
 
 #: The ways to show a report.
@@ -77,7 +78,8 @@ def report_violations(documents: Documents) -> Iterator[str]:
             yield f"{name} {warning}"
         if report.value is None:
             continue
-        if store.chunk_gets:
+        # `check` reads what opening reads. `explain` reads no values.
+        if name == "explain" and store.chunk_gets:
             yield f"{name} reads chunks: {list(store.chunk_gets)}"
         if name == "explain" and error is None:
             yield from _differences_from_warnings(report.value, given)

@@ -24,7 +24,7 @@ from zarr_xgroup.tests.builders import (
     assert_same,
     consolidate,
     needs_writing,
-    opened,
+    opened_without_chunks,
     oracle,
     quietly,
     recording_folder,
@@ -103,7 +103,7 @@ def test_all_groups_are_as_in_engine_zarr(products: Products, product: str, way:
     if "group" in options:
         options = {"group": group_paths(product)[-1].partition("/")[0]}
     path = products[product, list(WAYS).index(way) % 2 == 1]
-    ours = nodes_of(opened(function, path, **options))
+    ours = nodes_of(opened_without_chunks(function, path, **options))
     theirs = nodes_of(oracle(function, path, **options))
     assert set(ours) == set(theirs)
     assert len(ours) == len(group_paths(product)) or options.get("group")
@@ -130,8 +130,8 @@ def test_each_group_is_the_same_from_its_own_address(
         pytest.skip("icechunk has no Zarr v2")
     with way(contents, tmp_path) as named:
         for group in group_paths(product):
-            ours = opened(xr.open_dataset, named(group), decode_times=False)
-            whole = opened(xr.open_dataset, path, group=group, decode_times=False)
+            ours = opened_without_chunks(xr.open_dataset, named(group), decode_times=False)
+            whole = opened_without_chunks(xr.open_dataset, path, group=group, decode_times=False)
             assert_same(ours, whole, encoding=False, values=False)
 
 
@@ -148,7 +148,7 @@ def test_to_netcdf(
 ) -> None:
     how, engine = writing
     pytest.importorskip("netCDF4" if engine == "netcdf4" else engine)
-    tree = opened(xr.open_datatree, products[product, False], convention_attrs=how)
+    tree = opened_without_chunks(xr.open_datatree, products[product, False], convention_attrs=how)
     for node in tree.subtree:  # few cells: attributes are what counts
         node.dataset = node.to_dataset(inherit=False).isel({dim: slice(2) for dim in node.sizes})
     quietly(tree.to_netcdf, tmp_path / "tree.nc", engine=engine)
