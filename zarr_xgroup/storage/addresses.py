@@ -237,6 +237,8 @@ async def open_store(address: Address) -> Handle:
     is_ours = not address.is_open
     try:
         with raising_store_errors(address.name, but=FileNotFoundError):
+            if isinstance(target, os.PathLike) and not os.path.exists(target):
+                raise FileNotFoundError(target)  # noqa: TRY301 - zarr 3.0 opens an empty store
             if isinstance(target, str):
                 storage_options = client_options(target, storage_options) or None
             if isinstance(target, str) and links_of(target)[0].scheme in CACHES | ARCHIVES:

@@ -130,8 +130,8 @@ def test_the_address_of_an_array_opens_it_with_its_coordinates(
         for group, name in (("images/r60m", "b"), ("images/r60m/deep", "q"), ("grid", "v")):
             try:
                 address = named(f"{group}/{name}")
-            except zarr.errors.ContainsArrayError:  # an open group cannot be an array
-                continue
+            except (zarr.errors.ContainsArrayError, AssertionError):
+                continue  # an open group cannot be an array; zarr 3.0 raises AssertionError
             whole = opened(xr.open_dataset, memory_store(contents), group=group)
             dataset = opened(xr.open_dataset, address)
             assert_same(dataset, whole[[name]], encoding=False)
