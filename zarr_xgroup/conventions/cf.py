@@ -594,6 +594,7 @@ def _report_unused(array: ArrayView, dimension: _Dimension) -> None:
         problem = array.tree.problem(node)
         if node.group == array.node.group:  # the group reports it
             continue
+        array.depends_on_name = True  # other groups have different arrays above
         if problem is not None:
             cost = coordinate_named(dimension.dim)
             remedy = remedy_for_unused(is_unreadable=True)
@@ -616,6 +617,7 @@ def unused_coordinates(array: ArrayView) -> Iterator[tuple[Node, str]]:
 
     They have the name of a dimension without a coordinate, in the array's group or above, or ``coordinates`` names them.
     """
+    array.depends_on_name = True
     for dimension in _dimensions_without_coordinate(array, ()):
         yield from _unused(array, dimension.name, dimension)
     for name in names_in(array.attributes, "coordinates"):
