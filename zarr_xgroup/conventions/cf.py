@@ -40,7 +40,7 @@ from zarr_xgroup.conventions.units import (
     unit_and_epoch,
 )
 from zarr_xgroup.conventions.values import is_finite
-from zarr_xgroup.errors import Rule, XGroupReferenceError
+from zarr_xgroup.errors import Rule, XGroupReferenceError, after_place
 from zarr_xgroup.findings import Finding, Topic, coordinate_named, new_finding, referred_to_by
 from zarr_xgroup.i18n import _
 from zarr_xgroup.metadata.cf import (
@@ -598,7 +598,7 @@ def _report_unused(array: ArrayView, dimension: _Dimension) -> None:
         if problem is not None:
             cost = coordinate_named(dimension.dim)
             remedy = remedy_for_unused(is_unreadable=True)
-            array.report(Topic.PROBLEM, array.node, problem, remedy, cost=cost)
+            array.report(Topic.PROBLEM, array.node, reason, remedy, cost=cost)
         else:
             text = _("dimension {dim!r} has no coordinate: {reason}")
             text = text.format(dim=dimension.name, reason=reason)
@@ -640,7 +640,8 @@ def _unused(
             text = _("{node} has length {length}, not {size}")
             yield node, text.format(node=node, length=length, size=dimension.size)
         elif problem is not None:
-            yield node, str(problem)
+            is_named = problem.text.startswith(str(node))
+            yield node, problem.text if is_named else after_place(str(node), problem.text)
 
 
 def _groups_to_search(array: ArrayView, dimension: _Dimension) -> list[Node]:

@@ -28,6 +28,7 @@ from zarr_xgroup.tests.builders import (
     oracle,
     quietly,
     recorded,
+    update,
 )
 from zarr_xgroup.tests.documents import STORES
 from zarr_xgroup.tests.tables import check, outcome, rows, store_of
@@ -465,6 +466,7 @@ DAYS: Any = {
 CAUSES: dict[str, Any] = {
     "a broken coordinate variable above": (Group(BELOW), ("lat/zarr.json", b"{lat}"), "g", "Open with assume_conventions='cf'", "/g/v. /lat/zarr.json is not valid JSON: "),
     "a page in its place, of a hierarchy of CF": (Group(BELOW, {"Conventions": "CF-1.8"}), ("lat/zarr.json", b"<!DOCTYPE html>"), "g", SELECT, "/g/v. /lat/zarr.json is not valid JSON: "),
+    "an invalid member of its document": (Group(BELOW), ("lat/zarr.json", update(shape=None)), "g", "Open with assume_conventions='cf'", "/g/v. /lat: 'shape' must be a list of lengths, got None"),
     "a different length": (Group(DAYS), None, "g", SELECT, "/g/v. /time has length 30, not 31"),
     "a broken coordinate variable of the group": (Group({**FIELD, "lat": BELOW["lat"]}), ("lat/zarr.json", b"{lat}"), "", SELECT, "/v. /lat/zarr.json is not valid JSON: "),
     "a broken array of another group that coordinates names": (Group(SWATH), ("geo/lat/zarr.json", b"{lat}"), "data", "Open with assume_conventions='cf'", "/data/v. /geo/lat/zarr.json is not valid JSON: "),

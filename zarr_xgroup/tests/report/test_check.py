@@ -879,6 +879,10 @@ FOUND: dict[str, tuple[Nodes, str]] = {
         {"": {}, "time": sized("time", 30), "g": {}, "g/v": sized("time", 31), "g/w": sized("time", 31)},
         "! open/dimensions /g/v /g/w -> give one of the dimensions a different name, or",
     ),
+    "a different dimension of that name, by NCZarr": (
+        {"": {}, "time": sized("time", 30), "g": {}, "g/v": sized("time", 31, _nczarr_array={"dimension_references": ["/g/time"]})},
+        "",
+    ),
     "of an array that follows CF": (
         {"": {}, "time": sized("time", 30), "g": {}, "g/v": sized("time", 31, **OF_CF)},
         "open/one-meaning /g/v -> give one of the dimensions a different name, or",
